@@ -1,21 +1,25 @@
 """Decisions of `repeat: until decided` in real studies of a server of known response times (`known_times.py`).
 
 Each study compares two levels, with claims that one of them is slower and that one of them carries less. 20 studies
-have equal levels; 20 have equal levels, and a server that takes twice the time in random runs, as one that gets half of
-its CPU time; in 20 the times of one level are 20 % longer; in 20 they are a ninth longer, so that its users complete
-10 % less. The results are kept in `target/decisions`: a further call goes on with the studies that are missing.
+have equal levels; 20 have equal levels and a server that needs most of a CPU, of which another program takes a half in
+random runs; in 20 the times of one level are 20 % longer; in 20 they are a ninth longer, so that its users complete
+10 % less. The results are kept in `target/decisions`: a further call goes on with the studies that are missing. The
+studies with the other program need a machine on which nothing else runs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -42,9 +46,11 @@ services:
       - --port=${{port}}
       - --seed={seed}
       - --lift-all=${{settings.factor}}
-      - --held=${{settings.held}}
+      - --busy={busy_s}
+      - --cpu={cpu}
+      - --starts={starts}
     port: 0
-    settings: {{factor: 1.0, held: {held}}}
+    settings: {{factor: 1.0}}
     ready: {{log: "127.0.0.1:"}}
 targets: {{server: {{service: server}}}}
 """
@@ -72,8 +78,7 @@ load:
   kind: closed
   stages: {{ramp_up: 200 ms, settle: 600 ms, steady: 3 s, ramp_down: 100 ms}}
 pinning: off
-# The server sleeps, so that other programs on the machine do not matter.
-limits: {{interference: 100 %, not_attributed: 100 %, start_lag_p99: 50 ms}}
+{limits}
 claims:
   - says: {slower}
     measure: {{ratio: {{of: mean, at: {{level: second}}, to: {{level: first}}}}}}
@@ -84,24 +89,82 @@ claims:
 """
 
 
+# A server that sleeps is not slower if other programs run.
+_LIMITS = "limits: {interference: 100 %, not_attributed: 100 %, start_lag_p99: 50 ms}"
+_BUSY_S = 0.003
+"""CPU time of a request where another program takes CPU time: 60 users then need 0.7 of a CPU. [s]"""
+
+
 @dataclass(frozen=True)
 class Kind:
-    """Kind of study: the factor of the second level's times, the probability of a run at half speed, and the truth of
-    both claims. None if the levels are equal, so that neither answer is right. [1]
+    """Kind of study.
+
+    Attributes
+    ----------
+    factor : float
+        Factor of the second level's times. [1]
+    held : bool
+        Whether another program takes half of the server's CPU in random runs.
+    truth : bool or None
+        Truth of both claims; None if the levels are equal, so that neither answer is right.
     """
 
     name: str
     factor: float
-    held: float
+    held: bool
     truth: bool | None
 
 
 KINDS = (
-    Kind("equal", 1.0, 0.0, None),
-    Kind("held", 1.0, 0.5, None),
-    Kind("slower", 1.2, 0.0, True),
-    Kind("less", 10 / 9, 0.0, True),
+    Kind("equal", 1.0, False, None),
+    Kind("held", 1.0, True, None),
+    Kind("slower", 1.2, False, True),
+    Kind("less", 10 / 9, False, True),
 )
+
+
+class _Holder:
+    """Context in which another program takes half of a CPU from the server after half of its starts, at random.
+
+    Parameters
+    ----------
+    starts : Path
+        File to which the server adds a line at each start.
+    cpu : int
+        CPU of the server.
+    seed : int
+        Seed of the random generator.
+    """
+
+    def __init__(self, starts: Path, cpu: int, seed: int) -> None:
+        self._starts, self._cpu, self._rng = starts, cpu, random.Random(seed)
+        self._ended, self._thread = threading.Event(), threading.Thread(target=self._hold)
+        self._program: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _hold(self) -> None:
+        seen = 0
+        while not self._ended.wait(0.05):
+            count = self._starts.read_text().count("\n") if self._starts.exists() else 0
+            if count > seen:
+                seen = count
+                self._stop()
+                if self._rng.random() < 0.5:
+                    spin = f"import os; os.sched_setaffinity(0, {{{self._cpu}}})\nwhile True: pass"
+                    self._program = subprocess.Popen([sys.executable, "-c", spin])
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._program is not None:
+            self._program.kill()
+            self._program.wait()
+            self._program = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +195,9 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     deadline = time.monotonic() + 60 * (float("inf") if minutes is None else minutes)
     cases = [(number, kind) for number in range(count) for kind in KINDS]
     with ThreadPoolExecutor(_TOGETHER) as threads:
-        ended = list(threads.map(lambda case: decide(case[1], case[0], deadline), cases))
+        asleep = [case for case in cases if not case[1].held]
+        ended = list(threads.map(lambda case: decide(case[1], case[0], deadline), asleep))
+    ended += [decide(kind, number, deadline) for number, kind in cases if kind.held]
     found = [each for each in ended if each is not None]
     for line in table(found):
         print(f"  {line}")
@@ -152,12 +217,16 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     seed = 1_000 * KINDS.index(kind) + number + 1
-    server = harness.HERE / "known_times.py"
+    server, cpu, starts = harness.HERE / "known_times.py", max(os.sched_getaffinity(0)), folder / "starts"
+    busy_s, limits = (_BUSY_S, "") if kind.held else (0.0, _LIMITS)
+    starts.write_text("")
     files = {
-        "system.yaml": _SYSTEM.format(python=sys.executable, server=server, seed=seed, held=kind.held),
+        "system.yaml": _SYSTEM.format(
+            python=sys.executable, server=server, seed=seed, busy_s=busy_s, cpu=cpu, starts=starts
+        ),
         "workload.yaml": _WORKLOAD.format(name="list"),
         "study.yaml": _STUDY.format(
-            seed=seed, factor=kind.factor, minutes=MINUTES_OF_A_STUDY, slower=_SLOWER, less=_LESS
+            seed=seed, factor=kind.factor, minutes=MINUTES_OF_A_STUDY, slower=_SLOWER, less=_LESS, limits=limits
         ),
     }
     for name, text in files.items():
@@ -167,7 +236,8 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
     command = [sys.executable, "-m", "towtank", "run", str(folder / "study.yaml"), "--out", str(out), "--quiet"]
     # Studies that run beside one another need folders of state of their own.
     environment = {**os.environ, "TOWTANK_STATE": str(folder / "state")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    with _Holder(starts, cpu, seed) if kind.held else nullcontext():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     seconds = time.monotonic() - began
     if not (out / "claims.json").exists():
         raise SystemExit(f"error: towtank run ended with status {done.returncode}\n{done.stderr}")

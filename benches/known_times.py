@@ -1,17 +1,18 @@
 """HTTP server of known response times: six transactions, whose times it draws, and then sleeps.
 
     python known_times.py --seed N [--lift NAME=FACTOR] --log FILE
-    python known_times.py --seed N [--lift-all FACTOR] [--held PROBABILITY] --port PORT
+    python known_times.py --seed N [--lift-all FACTOR] [--busy SECONDS --cpu NUMBER --starts FILE] --port PORT
 
 Prints its address, serves until its standard input closes, then writes the drawn and the kept times to FILE. With
 `--port`, it serves until it is terminated, and draws other times at each start. Since it sleeps, the response times do
-not depend on the load.
+not depend on the load. With `--busy`, each request also needs CPU time.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
@@ -49,8 +50,8 @@ class Times:
 class _Connection(asyncio.Protocol):
     """Connection that carries one request after the other."""
 
-    def __init__(self, times: Times, log: list[tuple[str, float, float]]) -> None:
-        self._times, self._log, self._held = times, log, b""
+    def __init__(self, times: Times, log: list[tuple[str, float, float]], busy_s: float) -> None:
+        self._times, self._log, self._busy_s, self._held = times, log, busy_s, b""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
 
@@ -68,14 +69,17 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, name: str, drawn_s: float, started: float) -> None:
         assert self._transport is not None
+        until_s = time.thread_time() + self._busy_s
+        while time.thread_time() < until_s:
+            pass
         self._transport.write(_ANSWER)
         self._log.append((name, drawn_s, self._loop.time() - started))
 
 
-async def serve(times: Times, log: list[tuple[str, float, float]], port: int | None) -> None:
+async def serve(times: Times, log: list[tuple[str, float, float]], port: int | None, busy_s: float) -> None:
     """Serve on loopback: on a free port until standard input closes, or on the given port until terminated."""
     loop, closed = asyncio.get_running_loop(), asyncio.Event()
-    server = await loop.create_server(lambda: _Connection(times, log), "127.0.0.1", port or 0)
+    server = await loop.create_server(lambda: _Connection(times, log, busy_s), "127.0.0.1", port or 0)
     print("{}:{}".format(*server.sockets[0].getsockname()), flush=True)
     if port is None:
         loop.add_reader(sys.stdin, closed.set)
@@ -95,19 +99,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--lift", default="", help="NAME=FACTOR: transaction whose mean time is multiplied")
     parser.add_argument("--lift-all", type=float, default=1.0, help="factor of the mean times of all transactions")
-    parser.add_argument("--held", type=float, default=0.0, help="probability that all times are twice as long")
+    parser.add_argument("--busy", type=float, default=0.0, help="CPU time of each request in seconds")
+    parser.add_argument("--cpu", type=int, help="the only CPU of the server")
+    parser.add_argument("--starts", type=Path, help="file that gets a line at each start")
     parser.add_argument("--port", type=int, help="port; other times are drawn at each start")
     parser.add_argument("--log", type=Path)
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.port is None else [arguments.seed, time.time_ns()]
-    rng = np.random.default_rng(seed)
-    factor_of_all = arguments.lift_all * (2.0 if rng.random() < arguments.held else 1.0)
-    lifts = dict.fromkeys(MEAN_S, factor_of_all)
+    if arguments.cpu is not None:
+        os.sched_setaffinity(0, {arguments.cpu})
+    if arguments.starts is not None:
+        with arguments.starts.open("a") as starts:
+            starts.write("started\n")
+    lifts = dict.fromkeys(MEAN_S, arguments.lift_all)
     name, _, factor = arguments.lift.partition("=")
     if name:
         lifts[name] *= float(factor)
     log: list[tuple[str, float, float]] = []
-    asyncio.run(serve(Times(seed, lifts), log, arguments.port))
+    asyncio.run(serve(Times(seed, lifts), log, arguments.port, arguments.busy))
     if arguments.log is None:
         return
     names, drawn_s, kept_s = zip(*log, strict=True)
