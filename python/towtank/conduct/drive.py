@@ -319,6 +319,7 @@ def conduct_drive(
     watched: Sequence[int] = (),
 ) -> RunOutcome:
     """Run the engine with a plan, send results to receivers during the run, and write the records to the run folder.
+
     Raises
     ------
     StudyError

@@ -52,6 +52,7 @@ class Observation:
     """Samples the host and groups of processes, and scrapes services, while its `with` block runs.
 
     Failures of the observed system raise no exception. The method `failures` returns descriptions of missing data.
+
     Parameters
     ----------
     run : RunFolder
