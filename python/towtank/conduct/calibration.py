@@ -193,7 +193,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
     if status != 0:
         words = log.read_text("utf-8", errors="replace").strip()
         how = "did not end in time" if status is None else f"ended with status {status}"
-        raise EngineError(f"the engine {how} while it was calibrated" + (f": {words}" if words else ""))
+        raise EngineError(f"the engine {how} during the calibration" + (f": {words}" if words else ""))
 
 
 def read_point(run: RunFolder) -> Point:
@@ -206,7 +206,7 @@ def read_point(run: RunFolder) -> Point:
     chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
     length = measurement.length_of(chosen)
     if not length:
-        raise EngineError("the engine recorded nothing of the steady stage")
+        raise EngineError("the engine recorded nothing in the steady stage")
     requests, lag = measurement.requests, measurement.lag.merged(chosen)
     quantiles = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
     return Point(
@@ -227,6 +227,6 @@ def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
     pinning = share_out()
     busy = os.getloadavg()[0]
     if busy > QUIET_LOAD:
-        note(f"other programs are running (load average {busy:.2g}): the envelope will be too small")
+        note(f"other programs are running (load average {busy:.2g}): the measured limits will be too low")
     with null_server(pinning) as address:
         return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)

@@ -54,7 +54,7 @@ class Undecided:
         """Return a sentence with the claim or objective and the estimated number of runs that would decide it."""
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
-            return f"{head}how many runs would decide it is not known"
+            return f"{head}the number of runs that would decide it is unknown"
         lasts = "" if self.more_s is None else f" ({units.format_duration(round(self.more_s) or 1)})"
         return f"{head}about {self.more} more runs of each combination would decide it{lasts}"
 

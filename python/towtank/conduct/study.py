@@ -370,7 +370,7 @@ def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: M
     counts = (
         (verdict.get("invalid_runs", 0), "runs invalid"),
         (verdict.get("missing_runs", 0), "runs missing"),
-        (sum(objective.get("met") is None for objective in objectives), "objectives not judged"),
+        (sum(objective.get("met") is None for objective in objectives), "objectives not evaluated"),
         (open_claims, "required claims not decided"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)

@@ -154,7 +154,7 @@ class GlusterfsScraper:
                 raise ScrapeError(f"no answer within {_TIMEOUT_S:g} s")
             part = os.read(reader.stdout.fileno(), 65536)
             if not part:
-                raise ScrapeError("the reader ended")
+                raise ScrapeError("the process that reads the mount ended")
             said += part
         return self._split(os.fsdecode(said.removesuffix(_END)))
 

@@ -62,7 +62,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
         elif name == "Scoreboard":
             values["httpd_workers_limit"] = float(len(text.strip()))
     if "httpd_workers_busy" not in values:
-        raise ScrapeError("must be a status page of httpd with BusyWorkers, got none")
+        raise ScrapeError("the status page of httpd must report BusyWorkers, got no such line")
     for row in found.values():
         values.update(_member(row, members))
     return values

@@ -120,7 +120,7 @@ class Observation:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
             except TargetError as error:
-                self._failures.append(f"host {probe.host}: its clock: {error}")
+                self._failures.append(f"host {probe.host}: its clock cannot be read: {error}")
         if self._clocks:
             self._run.update(clocks=self._clocks)
 

@@ -150,13 +150,17 @@ def _pressure() -> Offer:
 
 def _cgroups(facts: dict[str, Any]) -> Offer:
     version = facts.get("cgroup_version")
-    return Offer("cgroup_version", "ok" if version else "note", version, "" if version else "none mounted")
+    return Offer(
+        "cgroup_version", "ok" if version else "note", version, "" if version else "no control groups are mounted"
+    )
 
 
 def _clock(facts: dict[str, Any]) -> Offer:
     source = facts.get("clock_source")
     if source in ("hpet", "acpi_pm"):
-        return Offer("clock_source", "note", source, "slow clock: reading the time takes the generator longer")
+        return Offer(
+            "clock_source", "note", source, "slow clock: each reading of the time takes the generator more CPU time"
+        )
     return Offer("clock_source", "ok", source)
 
 

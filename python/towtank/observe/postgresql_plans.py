@@ -205,7 +205,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
     finally:
         connection.execute("DEALLOCATE towtank_examined")
     document = next(iter(row.values())) if row else []
-    return (document[0]["Plan"], "") if document else (None, "an empty plan")
+    return (document[0]["Plan"], "") if document else (None, "PostgreSQL returned an empty plan")
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:

@@ -105,7 +105,7 @@ class _Target:
         if self.failed:
             parts.append(f"{self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}")
         elif self.concluded_not:
-            parts.append(f"no conclusion: {self.concluded_not}")
+            parts.append(f"results about the whole run are missing: {self.concluded_not}")
         if self.too_large:
             what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
             parts.append(f"{what}, were left out because they exceed {stream_forms.LARGEST_METRIC:.0e}")

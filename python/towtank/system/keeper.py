@@ -56,7 +56,7 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
     """
     state = SystemState(up_folder() / f"{name}.json")
     if lives(state.read().get("keeper")):
-        note(f"{state.name} is up already")
+        note(f"{state.name} is already running")
         return state.read()
     state.remove()
     logs = state_root() / "logs" / state.name

@@ -79,7 +79,7 @@ def _link(system: SystemFile) -> _Found:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
         yield at, f"must be veth only with exactly two hosts of provider namespaces in use, got {got} instead"
     elif system.generator.host not in names:
-        message = "must be bridge, macvlan or tun if the load generator is on none of its hosts"
+        message = "must be bridge, macvlan or tun if the load generator runs on neither host"
         yield at, f"{message} (generator.host), got veth instead"
 
 

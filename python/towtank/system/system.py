@@ -244,7 +244,7 @@ class System:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             hint = "run `towtank system down`, wait for the other study, or set TOWTANK_STATE to another folder"
-            raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
+            raise TargetError(f"{self._data} is in use by another running system", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
         """Return the folders of this machine that must be visible on every host."""
@@ -449,7 +449,7 @@ class System:
         """Start a new process in place of an ended one, unless the system is being stopped."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
-                raise TargetError(f"{old.spec.name} is not restarted, because the system is going down")
+                raise TargetError(f"{old.spec.name} is not restarted, because the system is being stopped")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
             owner.starting(old.spec.name)
             process.start()

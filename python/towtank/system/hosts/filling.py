@@ -51,7 +51,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
         folder.mkdir(0o700, exist_ok=True)
         # Another user may have created the folder, because all users can write to the disk.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-            raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it belongs to another user")
+            raise TargetError(f"the disk at {point} cannot be filled: its folder {_FOLDER} belongs to another user")
         if leave_files is not None:
             _take_files(folder, leave_files)
         if leave_bytes is not None:

@@ -328,7 +328,7 @@ class Site:
             done = janitor.wait() == 0
         left = [] if done else cleaning.clean(self.prefix)
         if left:
-            raise TargetError(f"{self.prefix}: left behind: {'; '.join(left)}", hint="`towtank doctor --clean`")
+            raise TargetError(f"{self.prefix}: left behind: {'; '.join(left)}", hint="run `towtank doctor --clean`")
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:

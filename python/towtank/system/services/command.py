@@ -145,7 +145,7 @@ class CommandService(PlainService):
             return
         kept = place.data / self._digest()
         if not kept.is_dir():
-            place.note(f"{self.name}: creating the population, which is kept")
+            place.note(f"{self.name}: creating the population, which later runs reuse")
             self._create(place, kept)
         copying = ["cp", "-a", "--reflink=auto", "-T", str(kept), str(self._data)]
         place.run(ProcessSpec(f"{self.name}-copy", copying))
