@@ -1,4 +1,4 @@
-"""Conducts measurements: single runs, studies, and loads on a target without a study.
+"""Conducts single runs, studies, and loads on a target without a study.
 
 The module `study` executes a study, `run` executes one run, and `drive` loads one target without a study. `stopping`
 handles Ctrl-C, `pinning` assigns CPUs to the generator and the system, and `display` shows the progress.

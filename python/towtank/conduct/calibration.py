@@ -91,7 +91,7 @@ def calibrate(
     Returns
     -------
     dict
-            Document with the schema `towtank/envelope/1`, described in `docs/reference/run-folder.md`.
+        Document with the schema `towtank/envelope/1`, described in `docs/reference/run-folder.md`.
 
     Raises
     ------
@@ -219,9 +219,7 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Measure the limits (envelope) of this machine as a load generator, without storing them. This takes about 35
-    s.
-    """
+    """Measure the limits (envelope) of this machine as a load generator in about 35 s, without storing them."""
     from towtank.observe import host_facts  # noqa: PLC0415
 
     pinning = share_out()

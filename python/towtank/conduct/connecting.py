@@ -35,7 +35,6 @@ class ConnectionOptions:
         True to use HTTP/2.
     streams : int or None
         Largest number of simultaneous requests over each pooled connection with HTTP/2. [1]
-        Largest number of simultaneous requests over each pooled connection, with HTTP/2.
     """
 
     connections: str | None = None
@@ -54,7 +53,7 @@ class ConnectionOptions:
         Raises
         ------
         StudyError
-                If an option is invalid or contradicts another one; the error lists every fault.
+            If an option is invalid or contradicts another one; the error lists every fault.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
         if self.streams is not None and not (self.http2 and self._is_pool):

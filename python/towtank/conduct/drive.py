@@ -62,13 +62,13 @@ class Exchange:
     method : str
         HTTP method.
     headers : tuple of (str, str)
-            Headers as pairs of name and value, sent unchanged.
+        Headers as pairs of name and value, sent unchanged.
     body : str or None
         Body of the request: a text, or `@FILE` for the content of a file.
     timeout_s : float
         Time limit for the complete response. [s]
     changes : tuple of str
-            Values of the workload's parameters, `parameters.NAME=value`; only allowed with a workload file.
+        Values of the workload's parameters, `parameters.NAME=value`; only allowed with a workload file.
     """
 
     url: str
@@ -90,20 +90,20 @@ class Load:
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
     curve : Curve or None
-            Arrival rate of an open load over time, instead of `rate`; its length is the length of the measured window.
+        Arrival rate of an open load over time, instead of `rate`; its length is the length of the measured window.
     users_at_most, backlog_at_most : int
         Largest number of users of an open load, and largest number of arrivals that may wait for a user. [1]
     think_s, duration_s, ramp_s : float
-            Think time, length of the measured window, and length of the ramp before the window. [s]
+        Think time, length of the measured window, and length of the ramp before the window. [s]
     arrivals : str
         Arrival process, `constant` or `poisson`.
     threads : int or None
-            Number of load threads; by default one for each of `cpus`, or half of the usable CPUs if `cpus` is empty, so
-            that the system can use the other half. [1]
-        seed : int
-            Seed of the random generator.
-        cpus : tuple of int
-            Numbers of the CPUs to which the load threads are pinned; empty if the threads are not pinned.
+        Number of load threads; by default one for each of `cpus`, or half of the usable CPUs if `cpus` is empty, so
+        that the system can use the other half. [1]
+    seed : int
+        Seed of the random generator.
+    cpus : tuple of int
+        Numbers of the CPUs to which the load threads are pinned; empty if the threads are not pinned.
     """
 
     users: int = 1
@@ -164,12 +164,12 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     Parameters
     ----------
     ways : sequence of str
-            Numeric addresses of one host name, with the same port, in the order of the attempts; or one Unix socket.
+        Numeric addresses of one host name, with the same port, in the order of the attempts; or one Unix socket.
 
     Returns
     -------
     list of str
-            The given addresses; the address that accepted the connection comes first.
+        The given addresses; the address that accepted the connection comes first.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def conduct_drive(
     Raises
     ------
     StudyError
-            If the users need more connections than local ports or open files are available.
+        If the users need more connections than local ports or open files are available.
     EngineError
         If the disk has too little space for the record, or the engine ended abnormally.
     """
@@ -357,8 +357,8 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     Yields
     ------
     callable or None
-            Function that adds the generator to the observation, by its process id; None if no target runs on this
-            machine.
+        Function that adds the generator to the observation, by its process id; None if no target runs on this
+        machine.
     """
     if not addresses_here(plan) and not watched:
         yield None
@@ -380,7 +380,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     Raises
     ------
     EngineError
-            If the disk of the folder has less free space than the record of the planned load needs at least.
+        If the disk of the folder has less free space than the record of the planned load needs at least.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])

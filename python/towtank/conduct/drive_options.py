@@ -70,7 +70,7 @@ class DriveOptions:
         Raises
         ------
         StudyError
-                If an option is invalid; the error lists every fault.
+            If an option is invalid; the error lists every fault.
         """
         check = OptionCheck()
         load = self._load(check)

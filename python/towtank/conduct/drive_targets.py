@@ -51,18 +51,18 @@ def prepare_plan(
     Parameters
     ----------
     run : RunFolder
-            Folder into which the engine writes its record.
+        Folder into which the engine writes its record.
     exchange : Exchange
-            Request; its URL may be the path of a workload file instead.
+        Request; its URL may be the path of a workload file instead.
     load : Load
         Amount, arrival process and length of the load.
     addresses : list of str
-            Addresses of the targets of a workload file: `NAME=host:port`, or `host:port` for the default target. For
-            TLS, the address is `https://host:port`.
+        Addresses of the targets of a workload file: `NAME=host:port`, or `host:port` for the default target. For
+        TLS, the address is `https://host:port`.
     allowed : list of str
         Hosts that may be loaded although they are neither local nor private.
     connections : ConnectionOptions, optional
-            Connection options; by default those of an empty command line.
+        Connection options; by default those of an empty command line.
 
     Raises
     ------

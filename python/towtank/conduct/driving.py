@@ -57,13 +57,13 @@ def drive_target(
     options : DriveOptions
         Options of the load and its target.
     display : Display
-            Display of the progress.
+        Display of the progress.
     stop : StopRequest
-            Request of the user to stop the load, for example by Ctrl-C.
+        Request of the user to stop the load, for example by Ctrl-C.
     addresses : sequence of str
         Addresses of the targets of a workload file.
     out : Path, optional
-            Folder in which the record is kept; by default the record is removed at the end.
+        Folder in which the record is kept; by default the record is removed at the end.
     allowed : sequence of str
         Hosts that may be loaded although they are neither local nor private.
     live_sending : LiveSending, optional
@@ -72,7 +72,7 @@ def drive_target(
     Raises
     ------
     StudyError
-            If an option is invalid; the error lists every fault.
+        If an option is invalid; the error lists every fault.
     TargetError
         If a target accepts no connection.
     EngineError

@@ -68,7 +68,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
     """Return limits and properties of the load generator's machine, for the manifest of a run.
 
-    With these, the results show later, on any machine, if the generator limited the load.
+    They allow a later check, on any machine, if the generator limited the load.
 
     Parameters
     ----------

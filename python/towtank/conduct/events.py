@@ -86,7 +86,7 @@ class Events:
         name : str
             Name of the stage.
         start_s : float
-                Start of the stage, since the start of the load. [s]
+            Start of the stage, since the start of the load. [s]
         """
         phase = next((stage["phase"] for stage in self.stages if stage["name"] == name), name)
         for title, event in self.events.items():

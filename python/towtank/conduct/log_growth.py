@@ -21,7 +21,7 @@ class LogGrowth:
     logs : Path
         Folder of the logs, `NAME.log`.
     clock : callable, optional
-            Function that returns the monotonic time; tests replace it. [ns]
+        Function that returns the monotonic time; tests replace it. [ns]
     """
 
     def __init__(self, logs: Path, clock: Callable[[], int] = time.monotonic_ns) -> None:

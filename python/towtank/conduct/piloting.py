@@ -32,7 +32,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
     TargetError
         If the system did not come up.
     MeasurementError
-            If no plateau (load step) of the pilot run passed.
+        If no plateau (load step) of the pilot run passed.
     """
     if not study.needs_pilot:
         return study
@@ -130,7 +130,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     Raises
     ------
     MeasurementError
-            If no plateau (load step) of the pilot run passed.
+        If no plateau (load step) of the pilot run passed.
     """
     from towtank.analysis import Measurement, search_of_run  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.conduct.pilot_levels import is_beyond, limit_users  # noqa: PLC0415

@@ -1,4 +1,6 @@
-"""Divides the CPUs of this machine between the system under test and the generator, which shares with the probe."""
+"""Divides the CPUs of this machine between the system under test and the generator, which shares its CPUs with the
+probe.
+"""
 
 from __future__ import annotations
 

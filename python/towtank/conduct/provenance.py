@@ -56,8 +56,8 @@ def open_results(
     Raises
     ------
     StudyError
-            If a new folder already contains results. For a study to resume, if the folder contains no results, or those
-            of another design.
+        If a new folder already contains results, or if the folder of a study to resume contains no results or results
+        of another design.
     """
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:

@@ -56,8 +56,8 @@ class ReadBack:
     kinds : mapping of str to tuple of int
         For each kind of item, the status codes by which the system reports that an item does not exist.
     plan : callable
-            Function that makes the engine's plan from the kind of item, the file of keys, the folder of the record, and
-            the endpoints of the system.
+        Function that makes the engine's plan from the kind of item, the file of keys, the folder of the record, and
+        the endpoints of the system.
     at_most_s : float
         Time limit of the whole read-back. [s]
     sample : int or None

@@ -48,7 +48,7 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
     log : Path
         Standard error of the engine.
     of_workload : bool
-            True if a workload file defines the requests, False if options do.
+        True if a workload file defines the requests, False if options do.
 
     Raises
     ------

@@ -66,10 +66,10 @@ class Ended:
     Attributes
     ----------
     blocks : int
-            Number of completed blocks, that is, of runs of each combination of levels. [1]
+        Number of completed blocks, that is, of runs of each combination of levels. [1]
     because : str
-            Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`; the dictionary `_BECAUSE`
-            explains each reason.
+        Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`; the dictionary `_BECAUSE`
+        explains each reason.
     open : tuple of Undecided
         Claims and objectives that are still undecided.
     """
@@ -109,9 +109,9 @@ class Repeating:
     Attributes
     ----------
     block_s : list of float
-            Duration of each block that this process has run, without discarded attempts. [s]
-        repeated_s : float
-            Total duration of discarded attempts. [s]
+        Duration of each block that this process has run, without discarded attempts. [s]
+    repeated_s : float
+        Total duration of discarded attempts. [s]
     """
 
     study: Study
@@ -130,7 +130,7 @@ class Repeating:
         runs : list of str
             Names of the runs of the block.
         done : int
-                Number of these runs that this process has done, at least 1; the others were done before a resumption.
+            Number of these runs that this process has done, at least 1; the others were done before a resumption.
 
         Notes
         -----

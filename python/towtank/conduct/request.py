@@ -37,7 +37,7 @@ class StudyRequest:
     allowed : tuple of str
         Hosts that may be loaded although they are neither local nor private.
     trusted : bool
-            True to allow files outside of the study's folder to be sent, served or run.
+        True to allow files outside of the study's folder to be sent, served or run.
     at_least : int
         Number of runs of each combination of levels up to which the study continues; 0 for the number in the study
         file. [1]
@@ -61,7 +61,7 @@ class StudyRequest:
         Raises
         ------
         StudyError
-                If the study or an option is invalid; the error lists every fault.
+            If the study or an option is invalid; the error lists every fault.
         TargetError
             If this machine cannot provide the hosts of every run.
         """
@@ -206,7 +206,7 @@ def recorded_request(
 def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
     """Return the number of runs of each combination of levels after `more` runs are added to the results.
 
-    If some runs of an earlier extension are missing, the number counts from the completed runs.
+    If an earlier extension is incomplete, its missing runs count as part of `more`.
     """
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
     planned = max(block_of.values(), default=0)

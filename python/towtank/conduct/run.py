@@ -74,22 +74,22 @@ class RunTask:
     title : str
         Name of the run in messages.
     system : callable
-            Function that creates the system, without starting it, from the run's log folder.
+        Function that creates the system, without starting it, from the run's log folder.
     plan : callable
-            Function that creates the engine's plan from the endpoints of the system.
+        Function that creates the engine's plan from the endpoints of the system.
     observe : callable
-            Function that creates the observation from the run folder and the endpoints of the system.
+        Function that creates the observation from the run folder and the endpoints of the system.
     pinning : Pinning
         CPUs of system and generator.
     steer : callable, optional
-            Function that returns the steering, which changes the load while it runs. Its arguments are the plan and a
-            function that sends a command to the engine. By default the load follows the plan.
-        lasts : callable, optional
-            Function that returns the shortest and longest duration of a load whose stages depend on its results. [s]
-        live_sending : LiveSending
-            Receivers to which results are sent during the run.
+        Function that returns the steering, which changes the load while it runs. Its arguments are the plan and a
+        function that sends a command to the engine. By default the load follows the plan.
+    lasts : callable, optional
+        Function that returns the shortest and longest duration of a load whose stages depend on its results. [s]
+    live_sending : LiveSending
+        Receivers to which results are sent during the run.
     events : mapping of str to Event
-            Changes of the system during the load, such as failures of services, by name.
+        Changes of the system during the load, such as failures of services, by name.
     read_back : ReadBack, optional
         Settings of the read-back after the load; by default nothing is read back.
     """
@@ -145,7 +145,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
     Raises
     ------
     StudyError
-            If the study's files do not fit the running system; every other run of the study would fail as well.
+        If the study's files do not fit the running system; every other run of the study would fail as well.
     """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())

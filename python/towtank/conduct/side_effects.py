@@ -27,12 +27,12 @@ def describe_side_effects(study: Study) -> list[str]:
     Parameters
     ----------
     study : Study
-            Study with the IP addresses of the host names in its systems.
+        Study with the IP addresses of the host names in its systems.
 
     Returns
     -------
     list of str
-            Lines of text for the user; empty for a study that comes with Towtank.
+        Lines of text for the user; empty for a study that comes with Towtank.
     """
     if study.is_shipped:
         return []

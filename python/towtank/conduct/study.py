@@ -43,7 +43,7 @@ class StudyOutcome:
     results : Path
         Results folder of the study.
     exit_status : ExitStatus
-            Exit status of the command `towtank run`.
+        Exit status of the command `towtank run`.
     summary : dict
         Study summary; empty if it could not be made.
     report : Path or None
@@ -69,7 +69,7 @@ def held(folder: Path) -> Iterator[None]:
     Raises
     ------
     StudyError
-            If another process has locked the folder, or the lock file is a symbolic link.
+        If another process has locked the folder, or the lock file is a symbolic link.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -110,24 +110,24 @@ def run_study(
     folder : Path
         Results folder; it is created unless the study is resumed.
     display : Display
-            Display of the progress.
+        Display of the progress.
     resume : bool, default False
-            True to continue in an existing folder.
+        True to continue in an existing folder.
     stop : StopRequest
         Request of the user to stop.
     command : dict, optional
-            Arguments of `towtank run`, which are stored so that the study can be resumed.
-        report : bool, default True
-            True to write the report.
+        Arguments of `towtank run`, which are stored so that the study can be resumed.
+    report : bool, default True
+        True to write the report.
     receivers : tuple of Receiver, optional
         Receivers to which results are sent during each run.
     first_words : sequence of str, optional
-            Lines that are shown before the first run.
+        Lines that are shown before the first run.
 
     Raises
     ------
     StudyError
-            If the folder contains other results, belongs to another user, or is in use by another process.
+        If the folder contains other results, belongs to another user, or is in use by another process.
     """
     with _disk_full_is_said(folder), ExitStack() as holding:
         if resume:

@@ -50,18 +50,18 @@ def watching_targets(
     Parameters
     ----------
     run : RunFolder
-            Folder of the record. Its manifest receives a tier of kind `process` for each server, and the entry
-            `targets_here` with the process id of each target on this machine by address; null if the process was not
-            found.
+        Folder of the record. Its manifest receives a tier of kind `process` for each server, and the entry
+        `targets_here` with the process id of each target on this machine by address; null if the process was not
+        found.
     plan : dict
         The plan, with addresses as IP address and port.
     own : dict
-            Root process ids of the tiers that Towtank observes already, by name.
+        Root process ids of the tiers that Towtank observes already, by name.
     add_group : callable
         Function that makes the probe observe a process tree under a name.
     named : mapping of str to sequence of int
-            Ids of the processes that the user named, by name of the tier. An empty name is replaced by the name of the
-            program. The names of several processes of a tier are numbered.
+        Ids of the processes that the user named, by name of the tier. An empty name is replaced by the name of the
+        program. The names of several processes of a tier are numbered.
     interval_s : float, default 1.0
         Interval at which connections between servers are counted. [s]
     """

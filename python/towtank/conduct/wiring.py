@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Return the task of one run."""
+    """Return the description of one run for `conduct_run`."""
     pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,

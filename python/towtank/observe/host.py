@@ -100,7 +100,8 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits of this process by its control group and all ancestors.
+    """Return the version of control groups, and the limits that its control group and all ancestors set for this
+    process.
 
     Returns
     -------
@@ -179,7 +180,7 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 def _memory_limit(path: Path) -> int | None:
     """Return the memory limit of a control group, or None if it has no limit. [byte]
 
-    In place of a limit, the file then contains a number near 2^63 (version 1) or the word `max` (version 2).
+    Without a limit, the file contains a number near 2^63 (version 1) or the word `max` (version 2).
     """
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None

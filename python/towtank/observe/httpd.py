@@ -42,7 +42,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
     page : str
         Text of the status page, requested with `?auto`.
     members : mapping of str to str
-            Name of each member of a load balancer, by its address `host:port`.
+        Name of each member of a load balancer, by its address `host:port`.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class HttpdScraper:
     url : str
         Address of the status page, with `?auto`.
     members : mapping of str to str
-            Name of each member of a load balancer, by its address `host:port`.
+        Name of each member of a load balancer, by its address `host:port`.
     """
 
     source = "httpd"

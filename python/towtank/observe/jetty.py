@@ -1,4 +1,4 @@
-"""Reads metrics from Jetty's statistics servlet: requests, connections and the heap.
+"""Reads metrics of requests, connections and the heap from Jetty's statistics servlet.
 
 The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and `ConnectionStatistics` of Jetty 9.4.
 """

@@ -56,7 +56,7 @@ class Observation:
     Parameters
     ----------
     run : RunFolder
-            Folder of the run. Receives `observe/probe.ndjson`, `observe/SERVICE.ndjson` and `logs/probe.log`.
+        Folder of the run. Receives `observe/probe.ndjson`, `observe/SERVICE.ndjson` and `logs/probe.log`.
     groups : mapping of str to int
         Root process of each group, by name.
     scrapers : sequence of Scraper

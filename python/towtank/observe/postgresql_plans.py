@@ -127,8 +127,8 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     Returns
     -------
     dict
-        `statements` with their plans, ordered by falling time; `advice`, the recommended indexes; `seconds`, the total
-        time of all statements. [s]
+        `statements` with their plans, in descending order of time; `advice`, the recommended indexes; `seconds`, the
+        total time of all statements. [s]
     """
     deadline = time.monotonic() + _WITHIN_S
     since = _since(calls(connection), before.statements)

@@ -28,8 +28,8 @@ def parse(page: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-            Numbers in the order of the page. Values that are not finite are left out, and so are series whose names end
-            in `_created`, because they only contain the times at which other series began.
+        Numbers in the order of the page. Values that are not finite are left out, and so are series whose names end
+        in `_created`, because they only contain the times at which other series began.
 
     Raises
     ------

@@ -97,8 +97,8 @@ class RedisConnection:
         Raises
         ------
         ScrapeError
-                If the server responds with an error, or the response is too long or has another type than text, integer
-                or null.
+            If the server responds with an error, or the response is too long or has another type than text, integer
+            or null.
         OSError
             If the response does not arrive in time.
         """
@@ -130,7 +130,7 @@ def ask_redis(address: str, *words: str, password: str | None = None) -> str | N
     Raises
     ------
     ScrapeError
-            If the server cannot be reached, responds with an error, or does not respond in time.
+        If the server cannot be reached, responds with an error, or does not respond in time.
     """
     try:
         connection = RedisConnection(address, password)

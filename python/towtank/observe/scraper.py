@@ -37,8 +37,8 @@ class Scraper(Protocol):
         Returns
         -------
         dict of str to float
-                Finite numbers by series name in the style of Prometheus, `name{label="value"}`. Names of counters end
-                in `_total`, `_count`, `_sum` or `_bucket`. Metrics that the service does not report are left out.
+            Finite numbers by series name in the style of Prometheus, `name{label="value"}`. Names of counters end
+            in `_total`, `_count`, `_sum` or `_bucket`. Metrics that the service does not report are left out.
 
         Raises
         ------

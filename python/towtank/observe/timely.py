@@ -16,7 +16,7 @@ class TimelyStream(io.RawIOBase):
     connection : socket
         Socket; the caller closes it.
     deadline : float
-            Deadline on the monotonic clock; callers may change it between reads. [s]
+        Deadline on the monotonic clock; callers may change it between reads. [s]
     """
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:

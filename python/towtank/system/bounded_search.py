@@ -26,16 +26,16 @@ def matching(pattern: str, texts: Mapping[int, str], within_s: float = _WITHIN_S
     Parameters
     ----------
     pattern : str
-            Valid regular expression of Python.
+        Valid regular expression of Python.
     texts : dict of int to str
-            Texts by key.
+        Texts by key.
     within_s : float
         Longest time of the search in all texts. [s]
 
     Raises
     ------
     TimeoutError
-            If the search takes longer than `within_s`.
+        If the search takes longer than `within_s`.
 
     Examples
     --------

@@ -68,15 +68,15 @@ def build_system(
     Parameters
     ----------
     file : SystemFile
-            System file to which the factor levels of the run have been applied.
-        base : Path
-            Folder to which relative paths in the system file refer.
+        System file to which the factor levels of the run have been applied.
+    base : Path
+        Folder to which relative paths in the system file refer.
     logs : Path
         Folder for the logs of the services.
     cpus : list of int, optional
-            CPUs that the system may use; by default all.
-        check, note : callable
-            Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
+        CPUs that the system may use; by default all.
+    check, note : callable
+        Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)

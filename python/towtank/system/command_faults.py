@@ -33,11 +33,11 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        system : SystemFile
-            System as written in the file, where a host with copies is a single entry.
-        known : list of str
-            Names of all services in the file, including those with faults.
+        System file without its malformed entries.
+    system : SystemFile
+        System as written in the file, where a host with copies is a single entry.
+    known : list of str
+        Names of all services in the file, including those with faults.
     """
     faults: list[Fault] = []
     uses = {name: _used(tree, service) for name, service in system.services.items()}
@@ -125,7 +125,7 @@ def read_template(path: Path) -> str:
     Raises
     ------
     OSError
-            If the file cannot be read, or is larger than `TEMPLATE_BYTES`.
+        If the file cannot be read, or is larger than `TEMPLATE_BYTES`.
     StudyError
         If the text is not UTF-8.
     """

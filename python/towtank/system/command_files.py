@@ -62,8 +62,8 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
     Parameters
     ----------
     part : Service
-            Entry of a service in the system file. Only services of kind `command` have other commands than their
-            program.
+        Entry of a service in the system file. Only services of kind `command` have other commands than their
+        program.
     base : Path
         Folder of the system file.
     """
@@ -96,11 +96,11 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
     Parameters
     ----------
     command : list of str
-            Words of the command. A NUL stands for text that depends on the run, because no file name contains a NUL.
-        base : Path
-            Folder of the system file.
-        folder : Path or None
-            Working folder; None if it depends on the run.
+        Words of the command. A NUL stands for text that depends on the run, because no file name contains a NUL.
+    base : Path
+        Folder of the system file.
+    folder : Path or None
+        Working folder; None if it depends on the run.
     """
     program, *words = command
     if "/" in program and _exists(base / program):
@@ -154,13 +154,13 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
     Parameters
     ----------
     part : Command
-            Entry of a program with a population.
+        Entry of a program with a population.
     base : Path
         Folder of the system file.
     environment : dict of str to str
-            Environment variables of the command. The hash does not reveal their values.
-        program : str or None
-            Path of the command's program if it was found in `PATH`, otherwise None.
+        Environment variables of the command. The hash does not reveal their values.
+    program : str or None
+        Path of the command's program if it was found in `PATH`, otherwise None.
     """
     assert part.population is not None
     folder = working_folder(part, base)

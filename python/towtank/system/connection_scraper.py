@@ -135,13 +135,13 @@ class ConnectionScraper:
     Parameters
     ----------
     servers : callable
-            Function that returns the root process id of each observed server, by name. Servers may be added during the
-            run.
-        targets : collection of int
-            Ports of the targets of the load. Of a server that listens on one of them, only the accept queue is read,
-            because its clients include the generator.
-        proc : Path
-            Folder `/proc`; tests pass another folder.
+        Function that returns the root process id of each observed server, by name. Servers may be added during the
+        run.
+    targets : collection of int
+        Ports of the targets of the load. Of a server that listens on one of them, only the accept queue is read,
+        because its clients include the generator.
+    proc : Path
+        Folder `/proc`; tests pass another folder.
     """
 
     service, kind, source = ConnectionSeries.STREAM, "connections", "sock_diag"

@@ -37,9 +37,9 @@ def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | Non
     Parameters
     ----------
     root : Node
-            System file as written, with or without faults.
-        section : str
-            Section of the file, `hosts` or `services`.
+        System file as written, with or without faults.
+    section : str
+        Section of the file, `hosts` or `services`.
     """
     parts = {
         key: node.plain() if node is not None else None for key in ("hosts", section) for node in [root.child(key)]
@@ -62,7 +62,7 @@ def host_copies(root: yamlfile.Node) -> dict[str, int]:
     Parameters
     ----------
     root : Node
-            Valid system file, as written or with overrides applied.
+        Valid system file, as written or with overrides applied.
     """
     node = root.child("hosts")
     written = node.plain() if node is not None else None
@@ -81,9 +81,9 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        system : SystemFile
-            System as written in the file, where a host with copies is a single entry.
+        System file without its malformed entries.
+    system : SystemFile
+        System as written in the file, where a host with copies is a single entry.
     """
     faults = []
     for name in system.hosts:

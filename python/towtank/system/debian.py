@@ -45,14 +45,14 @@ def install(names: list[str], run: Run) -> None:
     Parameters
     ----------
     names : list of str
-            Names of packages.
+        Names of packages.
     run : callable
         Function that runs a command and returns its exit status.
 
     Raises
     ------
     TargetError
-            If apt-get does not exist, the current user is not root, or the installation fails.
+        If apt-get does not exist, the current user is not root, or the installation fails.
     """
     if shutil.which("apt-get") is None:
         raise TargetError(f"apt-get is not available; install the equivalents of Debian's {', '.join(names)}")
@@ -72,8 +72,8 @@ def run_quietly(command: list[str]) -> int:
     Raises
     ------
     TargetError
-            If the command takes longer than half an hour. The command is then terminated, but not killed, because a
-            killed dpkg leaves packages half installed.
+        If the command takes longer than half an hour. The command is then terminated, but not killed, because a
+        killed dpkg leaves packages half installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(

@@ -44,7 +44,7 @@ class Artefact:
     group, name, version, extension : str
         Coordinates of the file in the repository.
     sha256 : str
-            SHA-256 checksum of the content, as 64 hexadecimal digits.
+        SHA-256 checksum of the content, as 64 hexadecimal digits.
     size : int
         Size of the file. [byte]
     """
@@ -124,7 +124,7 @@ def repository_address() -> str:
     Raises
     ------
     TargetError
-            If no address is known, or it is neither http nor https.
+        If no address is known, or it is neither http nor https.
     """
     settings = Path.home() / ".m2" / "settings.xml"
     address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(settings) or default_of_maven()
@@ -149,7 +149,7 @@ def mirror_of_settings(settings: Path) -> str | None:
     Parameters
     ----------
     settings : Path
-            Path of `settings.xml`; the result is None if the file does not exist or is not XML.
+        Path of `settings.xml`; the result is None if the file does not exist or is not XML.
     """
     try:
         root = ElementTree.parse(settings).getroot()
@@ -179,7 +179,7 @@ def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
     Raises
     ------
     TargetError
-            If a file cannot be downloaded, or has another checksum.
+        If a file cannot be downloaded, or has another checksum.
     """
     for artefact in artefacts:
         if not is_here(artefact):

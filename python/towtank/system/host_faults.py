@@ -21,11 +21,11 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        system : SystemFile
-            Valid entries of the system file.
-        hosts : list of str
-            Names of all hosts in the file, including those with faults.
+        System file without its malformed entries.
+    system : SystemFile
+        Valid entries of the system file.
+    hosts : list of str
+        Names of all hosts in the file, including those with faults.
     """
     faults = []
     for name, service in system.services.items():

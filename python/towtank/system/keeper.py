@@ -42,17 +42,17 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
     path : Path
         Path of the system file.
     note : callable
-            Function that is called with a description of each step.
+        Function that is called with a description of each step.
 
     Returns
     -------
     dict
-            State of the system, as in its state file.
+        State of the system, as in its state file.
 
     Raises
     ------
     TargetError
-            If the system could not be started.
+        If the system could not be started.
     """
     state = SystemState(up_folder() / f"{name}.json")
     if lives(state.read().get("keeper")):

@@ -24,18 +24,18 @@ def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) ->
     Parameters
     ----------
     guard : int
-            Process id of the guard on its machine.
-        read : callable
-            Function that reads files of this machine.
-        read_ports : callable, optional
-            Function that reads the range of local ports in the network namespace of a process. By default, the range of
-            the machine is read.
+        Process id of the guard on its machine.
+    read : callable
+        Function that reads files of this machine.
+    read_ports : callable, optional
+        Function that reads the range of local ports in the network namespace of a process. By default, the range of
+        the machine is read.
 
     Returns
     -------
     dict
-            `open_files` of the process, `processes` (with threads) of its user, and `ports` for connections to one
-            destination. None means no limit; limits that cannot be read are left out. [1]
+        `open_files` of the process, `processes` (with threads) of its user, and `ports` for connections to one
+        destination. None means no limit; limits that cannot be read are left out. [1]
     """
     children = (read(f"/proc/{guard}/task/{guard}/children") or "").split()
     if not children:

@@ -30,11 +30,11 @@ def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> li
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        system : SystemFile
-            Valid entries of the system file.
-        known : list of str
-            Names of all hosts in the file, including those with faults.
+        System file without its malformed entries.
+    system : SystemFile
+        Valid entries of the system file.
+    known : list of str
+        Names of all hosts in the file, including those with faults.
     """
     found = [*_generator(system, known), *_link(system), *_sizes(system)]
     return [yamlfile.fault_at(tree, at, message) for at, message in found]

@@ -61,14 +61,14 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     port : int
         Port. [1]
     proc : Path
-            Folder `/proc`; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     int or None
-            Process id. If a server and its workers share the socket, it is the id of the process whose parent does not
-            have the socket. None if the socket or its process is not visible, for example because it belongs to another
-            user, or if the process only forwards connections to a container.
+        Process id. If a server and its workers share the socket, it is the id of the process whose parent does not
+        have the socket. None if the socket or its process is not visible, for example because it belongs to another
+        user, or if the process only forwards connections to a container.
     """
     machine = _Machine(proc)
     return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
@@ -96,20 +96,20 @@ def servers_behind(
     Parameters
     ----------
     roots : int or iterable of int
-            Process ids of the given servers. Connections of their descendants count as well.
-        proc : Path
-            Folder `/proc`; tests pass a folder of recorded files.
-        unix : callable
-            Function that returns the Unix sockets of this machine.
-        seen : dict, optional
-            Servers that earlier searches found, by inode of their listening socket. This search adds the servers that
-            it finds.
+        Process ids of the given servers. Connections of their descendants count as well.
+    proc : Path
+        Folder `/proc`; tests pass a folder of recorded files.
+    unix : callable
+        Function that returns the Unix sockets of this machine.
+    seen : dict, optional
+        Servers that earlier searches found, by inode of their listening socket. This search adds the servers that
+        it finds.
 
     Returns
     -------
     set of int
-            Process ids of the servers found, without the first process of the machine, and without the given servers
-            and their descendants.
+        Process ids of the servers found, without the first process of the machine, and without the given servers
+        and their descendants.
 
     Notes
     -----

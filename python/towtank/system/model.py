@@ -589,7 +589,7 @@ def load_system(path: Path | str) -> SystemFile:
     Raises
     ------
     StudyError
-            If the file has faults; the error lists all of them.
+        If the file has faults; the error lists all of them.
     """
     system, faults = check_system(yamlfile.load(path))
     if faults or system is None:

@@ -19,7 +19,7 @@ class OwnConnections:
     Parameters
     ----------
     proc : Path
-            Folder `/proc`; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
     tcp, unix : callable
         Functions that return the TCP sockets and the Unix sockets of this machine.
     """

@@ -39,9 +39,9 @@ class Package:
     names : tuple of str
         Names of the Debian packages.
     purpose : str
-            Feature that needs the packages.
-        found : callable
-            Function that returns the path of the installed program; None if the program is not installed.
+        Feature that needs the packages.
+    found : callable
+        Function that returns the path of the installed program; None if the program is not installed.
     """
 
     kind: str
@@ -61,13 +61,13 @@ class Download:
     Attributes
     ----------
     name : str
-            Name of the group of files in messages and JSON documents.
+        Name of the group of files in messages and JSON documents.
     kind : str
         Kind of service.
     artefacts : tuple of Artefact
-            Files in a Maven repository.
-        purpose : str
-            Feature that needs the files.
+        Files in a Maven repository.
+    purpose : str
+        Feature that needs the files.
     """
 
     name: str
@@ -251,7 +251,7 @@ def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> Non
     Raises
     ------
     TargetError
-            If an installation fails, or this machine or user does not allow it.
+        If an installation fails, or this machine or user does not allow it.
     """
     wanted = list(needs)
     names = list(dict.fromkeys(name for need in wanted if isinstance(need, Package) for name in need.names))

@@ -27,13 +27,13 @@ class Reference:
     Attributes
     ----------
     text : str
-            Reference as written.
-        section : str
-            Text before the first dot, for example `settings` or `port`.
-        name : str
-            Text after the first dot; empty if there is none, as in `${port}`.
-        offset : int
-            Index of the first character of the reference in the text that contains it.
+        Reference as written.
+    section : str
+        Text before the first dot, for example `settings` or `port`.
+    name : str
+        Text after the first dot; empty if there is none, as in `${port}`.
+    offset : int
+        Index of the first character of the reference in the text that contains it.
     """
 
     text: str

@@ -27,7 +27,7 @@ class HeldPorts:
     host : str
         Address on which a service will listen.
     count : int
-            Number of ports, at least 1. Only the first 64 of them are reserved. [1]
+        Number of ports, at least 1. Only the first 64 of them are reserved. [1]
 
     Raises
     ------
@@ -101,7 +101,7 @@ def require_free(host: str, port: int, owner: str) -> None:
     Raises
     ------
     TargetError
-            If another process listens on the port. The message names the process if it is visible.
+        If another process listens on the port. The message names the process if it is visible.
     """
     with socket.socket() as probe:
         # Without SO_REUSEADDR, closed connections of an earlier server would prevent binding the port.

@@ -25,9 +25,9 @@ class PostgresqlConnections:
     Parameters
     ----------
     leader : int
-            Id of the server's main process.
-        proc : Path
-            Folder `/proc`; tests pass a folder of recorded files.
+        Id of the server's main process.
+    proc : Path
+        Folder `/proc`; tests pass a folder of recorded files.
     own : OwnConnections
         Connections of this process.
     """

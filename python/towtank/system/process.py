@@ -56,20 +56,20 @@ class ProcessSpec:
     Attributes
     ----------
     name : str
-            Name of the process and of its log file.
+        Name of the process and of its log file.
     command : list of str
         Program and arguments, without the guard.
     environment : mapping of str to str
         Environment variables in addition to those that `passed_on` returns.
     grace_s : float
-            Time between the signals TERM and KILL, in which the process can end by itself. [s]
+        Time between the signals TERM and KILL, in which the process can end by itself. [s]
     host : Host, optional
         Host of the process; by default the host of its service.
     open_files : int, optional
-            Soft limit of open files; by default the hard limit, or 524,288 if that is higher. [1]
-        stop_signal : Signals
-            Signal by which the command is asked to end, before the whole process tree receives TERM. The attribute
-            applies only to processes on this machine.
+        Soft limit of open files; by default the hard limit, or 524,288 if that is higher. [1]
+    stop_signal : Signals
+        Signal by which the command is asked to end, before the whole process tree receives TERM. The attribute
+        applies only to processes on this machine.
     """
 
     name: str
@@ -203,7 +203,7 @@ class ServiceProcess:
         Raises
         ------
         TargetError
-                If the process tree runs longer than `limit_s`.
+            If the process tree runs longer than `limit_s`.
         """
         return await_end(self, check, limit_s)
 
@@ -279,7 +279,7 @@ def await_end(process: Process, check: Check, limit_s: float | None) -> int:
     Raises
     ------
     TargetError
-            If the process tree runs longer than `limit_s`.
+        If the process tree runs longer than `limit_s`.
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     while (status := process.status()) is None:
@@ -296,8 +296,8 @@ def run_to_end(process: Process, *, check: Check = no_check, limit_s: float | No
     Raises
     ------
     TargetError
-            If the program takes longer than `limit_s`, or ends with a status other than 0. The message then contains
-            the last lines of the log.
+        If the program takes longer than `limit_s`, or ends with a status other than 0. The message then contains
+        the last lines of the log.
     """
     process.start()
     try:

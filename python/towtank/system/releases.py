@@ -33,7 +33,7 @@ def release_name(text: str) -> str:
     Raises
     ------
     ValueError
-            If it has another form.
+        If it has another form.
     """
     if not _RELEASE.fullmatch(text):
         raise ValueError(f"must be NAME=VERSION of a Debian package, as haproxy=2.6.12-1, got {text!r} instead")
@@ -47,7 +47,7 @@ class Release:
     Attributes
     ----------
     package : str
-            Name and version of the package, as `NAME=VERSION`.
+        Name and version of the package, as `NAME=VERSION`.
     program : str
         Name of the program in the package.
     """

@@ -44,13 +44,13 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
     pid : int
         Process id.
     proc : Path, default "/proc"
-            Folder `/proc`; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     str
-            For an interpreter, the name of its script, module, archive or main class; otherwise the name of the
-            process. `process` if no name can be read.
+        For an interpreter, the name of its script, module, archive or main class; otherwise the name of the
+        process. `process` if no name can be read.
     """
     name, arguments = "", list[str]()
     with suppress(OSError):

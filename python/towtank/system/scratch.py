@@ -19,7 +19,7 @@ def make_scratch(use: str = "system") -> Path:
     Parameters
     ----------
     use : str, default "system"
-            Purpose in the name of the folder, `system` or `drive`.
+        Purpose in the name of the folder, `system` or `drive`.
     """
     sweep_scratch()
     pid, start, namespace = own_identity()

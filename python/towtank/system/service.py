@@ -23,19 +23,19 @@ class Place:
     Attributes
     ----------
     data : Path
-            Folder that remains after the run, for example for a population.
-        scratch : Path
-            Folder of the run, which is removed when the system is stopped.
-        logs : Path
-            Folder for logs.
-        cpus : list of int or None
-            CPUs that the service may use; None if it may use all CPUs.
-        check : callable
-            Function that is called repeatedly during waits; it raises an error if the user requested a stop.
-        note : callable
-            Function that is called with a description of each step.
-        host : Host
-            Host of the service.
+        Folder that remains after the run, for example for a population.
+    scratch : Path
+        Folder of the run, which is removed when the system is stopped.
+    logs : Path
+        Folder for logs.
+    cpus : list of int or None
+        CPUs that the service may use; None if it may use all CPUs.
+    check : callable
+        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
+    note : callable
+        Function that is called with a description of each step.
+    host : Host
+        Host of the service.
     """
 
     data: Path
@@ -59,7 +59,7 @@ class Place:
         Parameters
         ----------
         spec : ProcessSpec
-                Command of the program, with its settings.
+            Command of the program, with its settings.
         cpus : list of int, optional
             CPUs that the program may use; by default the CPUs of the service.
         on : Host, optional
@@ -134,7 +134,7 @@ class Service(Protocol):
         Parameters
         ----------
         for_good : bool
-                True if the service will not be started again, so that its data are not needed any more.
+            True if the service will not be started again, so that its data are not needed any more.
         """
 
     def stopped(self) -> None:

@@ -141,11 +141,11 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        services : mapping of str to Service
-            Valid entries of services, by name.
-        known : list of str
-            Names of all services in the file, including those with faults.
+        System file without its malformed entries.
+    services : mapping of str to Service
+        Valid entries of services, by name.
+    known : list of str
+        Names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():

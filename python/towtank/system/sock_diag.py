@@ -48,10 +48,10 @@ class UnixSocket:
     listens : bool
         True if the socket accepts connections.
     place : tuple of bytes
-            Address of the socket, and device and inode of its file; empty if the socket has no address, as that of a
-            client. A socket that was created by accepting a connection has the address of the listening socket.
-        peer : str or None
-            Inode of the peer socket; None if the socket is not connected.
+        Address of the socket, and device and inode of its file; empty if the socket has no address, as that of a
+        client. A socket that was created by accepting a connection has the address of the listening socket.
+    peer : str or None
+        Inode of the peer socket; None if the socket is not connected.
     """
 
     inode: str
@@ -71,7 +71,7 @@ class TcpSocket:
     listens : bool
         True if the socket accepts connections.
     own, peer : tuple of bytes and int
-            IP address (4 or 16 bytes) and port of the socket and of its peer.
+        IP address (4 or 16 bytes) and port of the socket and of its peer.
     """
 
     inode: str
@@ -89,12 +89,12 @@ class ClientSocket:
     inode : str
         Number by which `/proc/PID/fd` names the socket.
     unread, unacknowledged : int
-            Received bytes that the client has not read, and sent bytes that the server has not acknowledged. [byte]
-        sent_ms, received_ms, acknowledged_ms : int
-            Time since the last data were sent, since the last data were received, and since the last acknowledgement
-            was received, in the resolution of the kernel's clock. [ms]
-        segments_received, segments_sent : int
-            Number of segments with data. [1]
+        Received bytes that the client has not read, and sent bytes that the server has not acknowledged. [byte]
+    sent_ms, received_ms, acknowledged_ms : int
+        Time since the last data were sent, since the last data were received, and since the last acknowledgement
+        was received, in the resolution of the kernel's clock. [ms]
+    segments_received, segments_sent : int
+        Number of segments with data. [1]
     """
 
     inode: str

@@ -220,11 +220,11 @@ def storage_faults(
     Parameters
     ----------
     tree : Node
-            System file without its malformed entries.
-        services, hosts : mapping
-            Valid entries of services and hosts, by name.
-        known : list of str
-            Names of all services in the file, including those with faults.
+        System file without its malformed entries.
+    services, hosts : mapping
+        Valid entries of services and hosts, by name.
+    known : list of str
+        Names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():

@@ -43,9 +43,9 @@ class GeneratorPlace:
     Attributes
     ----------
     host : Enterable or None
-            Host; None if the generator runs outside all hosts.
-        name : str or None
-            Name of the host; None if the generator runs outside all hosts.
+        Host; None if the generator runs outside all hosts.
+    name : str or None
+        Name of the host; None if the generator runs outside all hosts.
     """
 
     host: Enterable | None = None
@@ -69,26 +69,26 @@ class Endpoints:
     Attributes
     ----------
     addresses : dict
-            Addresses `host:port` for virtual users, by service.
-        groups : dict
-            Root process id of each tier on this machine, by name of the tier (a process of a service or a packet
-            relay).
-        tiers : dict
-            Kind, host, CPUs and resource limits of each tier, by name.
-        settings : dict
-            Effective settings of each service, by name.
-        scrapers : list
-            Scrapers of the services and hosts.
-        exports : dict
-            Files that workloads may use, by service and name of the file.
-        hosts : dict
-            Provider, address and limits of each host, by name.
-        probes : list
-            Probes on other machines.
-        watched : dict
-            Ids of processes on this machine that Towtank did not start, by the service to which they belong.
-        generator : GeneratorPlace
-            Host in whose network the load generator runs.
+        Addresses `host:port` for virtual users, by service.
+    groups : dict
+        Root process id of each tier on this machine, by name of the tier (a process of a service or a packet
+        relay).
+    tiers : dict
+        Kind, host, CPUs and resource limits of each tier, by name.
+    settings : dict
+        Effective settings of each service, by name.
+    scrapers : list
+        Scrapers of the services and hosts.
+    exports : dict
+        Files that workloads may use, by service and name of the file.
+    hosts : dict
+        Provider, address and limits of each host, by name.
+    probes : list
+        Probes on other machines.
+    watched : dict
+        Ids of processes on this machine that Towtank did not start, by the service to which they belong.
+    generator : GeneratorPlace
+        Host in whose network the load generator runs.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -153,21 +153,21 @@ class System:
     Parameters
     ----------
     services : list of Service
-            Services in the order of their start. Services that they require are added, and start earlier.
-        data : Path
-            Folder that remains after the run, for populations. Only one system may use it at a time.
-        logs : Path
-            Folder for the logs of the run.
-        hosts : Hosts, optional
-            Hosts of the services; by default all services run on this machine.
-        generator : Host, optional
-            Host of the load generator; by default it runs on this machine, outside all hosts.
-        kept : tuple of Path
-            Further folders of this machine that must be visible on every host.
-        cpus : list of int, optional
-            CPUs that the system may use; by default all.
-        check, note : callable
-            Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
+        Services in the order of their start. Services that they require are added, and start earlier.
+    data : Path
+        Folder that remains after the run, for populations. Only one system may use it at a time.
+    logs : Path
+        Folder for the logs of the run.
+    hosts : Hosts, optional
+        Hosts of the services; by default all services run on this machine.
+    generator : Host, optional
+        Host of the load generator; by default it runs on this machine, outside all hosts.
+    kept : tuple of Path
+        Further folders of this machine that must be visible on every host.
+    cpus : list of int, optional
+        CPUs that the system may use; by default all.
+    check, note : callable
+        Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class System:
         Raises
         ------
         TargetError
-                If a requirement is missing or a service does not start. All services are then stopped.
+            If a requirement is missing or a service does not start. All services are then stopped.
         """
         missing = self._hosts.lacks()
         missing += [text for service in self._services if (text := service.missing())]
@@ -392,7 +392,7 @@ class System:
         name : str
             Name of the service, for all its processes, or name of one process.
         what : str
-                Action: `kill`, `hold` (pause) or `go on` (resume).
+            Action: `kill`, `hold` (pause) or `go on` (resume).
 
         Raises
         ------
@@ -426,12 +426,12 @@ class System:
         Returns
         -------
         dict of str to int
-                Id of the root of each new process tree on this machine, by name of the process.
+            Id of the root of each new process tree on this machine, by name of the process.
 
         Raises
         ------
         TargetError
-                If the service or process already runs, or does not become ready in time.
+            If the service or process already runs, or does not become ready in time.
         """
         started: dict[str, int] = {}
         for place, owner, old in self._meant(name):

@@ -33,16 +33,16 @@ def signal_tree(execute: Execute, guard: int, what: str) -> None:
     Parameters
     ----------
     execute : callable
-            Function that runs a command on the guard's machine, with a time limit. [s]
+        Function that runs a command on the guard's machine, with a time limit. [s]
     guard : int
         Process id of the guard on its machine.
     what : str
-            Action: `kill`, `hold` (pause) or `go on` (resume).
+        Action: `kill`, `hold` (pause) or `go on` (resume).
 
     Raises
     ------
     TargetError
-            If the guard has no descendants, or the command cannot be run.
+        If the guard has no descendants, or the command cannot be run.
     """
     answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
     if answer.status != 0:

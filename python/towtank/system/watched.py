@@ -37,22 +37,22 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     Parameters
     ----------
     watched : Watched
-            Description of the processes by process id, pid file, port, unit, container or command line.
-        base : Path
-            Folder to which a relative `pid_file` refers.
-        proc : Path
-            Folder `/proc`; tests pass a folder of recorded files.
+        Description of the processes by process id, pid file, port, unit, container or command line.
+    base : Path
+        Folder to which a relative `pid_file` refers.
+    proc : Path
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     list of int
-            Process ids in ascending order, without this process, its ancestors and its descendants, because these
-            belong to the load generator.
+        Process ids in ascending order, without this process, its ancestors and its descendants, because these
+        belong to the load generator.
 
     Raises
     ------
     TargetError
-            If no process matches, or too many processes match.
+        If no process matches, or too many processes match.
     """
     found = _found(watched, base, proc)
     here = os.getpid()

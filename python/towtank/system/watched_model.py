@@ -66,7 +66,7 @@ def parse_watched(text: str) -> Watched:
     Raises
     ------
     ValueError
-            If the text has another form; the message contains the allowed forms.
+        If the text has another form; the message contains the allowed forms.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class Cable:
     name : str
         Name of the host.
     link : Link
-            Properties of the link, such as delay and loss.
+        Properties of the link, such as delay and loss.
     """
 
     kind = "bridge"
@@ -57,7 +57,7 @@ class Cable:
         Raises
         ------
         TargetError
-                If the kernel refuses to create or configure a device.
+            If the kernel refuses to create or configure a device.
         """
         self._pid = pid
         self._lay(cpus)

@@ -117,7 +117,7 @@ class ControlGroup:
         Raises
         ------
         TargetError
-                If the kernel refuses to create it.
+            If the kernel refuses to create it.
         """
         try:
             for folder in self._all():
@@ -161,9 +161,7 @@ class ControlGroup:
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the group in each period of `period_s` to the time that `cpus` CPUs provide. [CPUs],
-        [s]
-        """
+        """Limit the CPU time of the group to that of `cpus` CPUs, in each period of `period_s`. [CPUs], [s]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
             # The kernel checks period and quota together at each write. Therefore the old quota is removed first.
@@ -191,7 +189,7 @@ class ControlGroup:
         Raises
         ------
         TargetError
-                If the kernel refuses. A kernel that does not count swap refuses any swap limit except 0.
+            If the kernel refuses. A kernel that does not count swap refuses any swap limit except 0.
         """
         total = str(size_bytes + swap_bytes)
         version_1 = self._trees.version == 1
@@ -211,7 +209,7 @@ class ControlGroup:
         Raises
         ------
         TargetError
-                If the kernel cannot evict the page cache of a group (version 2 before Linux 5.19), or refuses to.
+            If the kernel cannot evict the page cache of a group (version 2 before Linux 5.19), or refuses to.
         """
         if self._trees.version == 1:
             self._set("memory", "memory.force_empty", "0")

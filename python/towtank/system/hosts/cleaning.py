@@ -97,7 +97,7 @@ def clean_dead() -> tuple[list[str], list[str]]:
     cleaned : list of str
         Prefixes of the systems that were cleaned up.
     left : list of str
-            Objects that could not be removed, one line for each.
+        Objects that could not be removed, one line for each.
     """
     cleaned, left = [], []
     for prefix in prefixes():

@@ -263,7 +263,7 @@ def environment_text(environment: Mapping[str, str]) -> bytes:
     Raises
     ------
     TargetError
-            If a name is not an identifier, or a value contains a line break. The message does not contain the value.
+        If a name is not an identifier, or a value contains a line break. The message does not contain the value.
 
     Examples
     --------

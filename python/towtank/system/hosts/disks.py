@@ -42,14 +42,14 @@ class MountedDisk:
     Attributes
     ----------
     disk : Disk
-            Description of the disk in the system file.
-        devices : list of str
-            Loop devices `/dev/loopN`, one for each image.
-        point : Path
-            Mount point, as the host sees it.
-        room_bytes, room_files : int
-            Free space on the new disk: bytes that ordinary users can write, and number of files that can be created,
-            which is 0 if the file system has no limit for it. [byte], [1]
+        Description of the disk in the system file.
+    devices : list of str
+        Loop devices `/dev/loopN`, one for each image.
+    point : Path
+        Mount point, as the host sees it.
+    room_bytes, room_files : int
+        Free space on the new disk: bytes that ordinary users can write, and number of files that can be created,
+        which is 0 if the file system has no limit for it. [byte], [1]
     """
 
     disk: Disk
@@ -92,7 +92,7 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
     Raises
     ------
     TargetError
-            If this machine has too little free space, or a command fails.
+        If this machine has too little free space, or a command fails.
     """
     images = _images(site, host, name, disk)
     if len(images) == 1:

@@ -32,9 +32,9 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     point : Path
         Mount point of the file system.
     leave_bytes : int or None
-            Bytes to leave free; None to use up no bytes. [byte]
+        Bytes to leave free; None to use up no bytes. [byte]
     leave_files : int or None
-            Number of files to leave free; None to use up no inodes. [1]
+        Number of files to leave free; None to use up no inodes. [1]
 
     Returns
     -------
@@ -44,7 +44,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     Raises
     ------
     TargetError
-            If `leave_files` is given and the file system does not count files, or if the disk cannot be written.
+        If `leave_files` is given and the file system does not count files, or if the disk cannot be written.
     """
     folder = point / _FOLDER
     try:

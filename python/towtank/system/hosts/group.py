@@ -25,7 +25,7 @@ class Hosts:
     Parameters
     ----------
     hosts : dict
-            Hosts in the order of the system file, without hosts that neither a service nor the load generator uses.
+        Hosts in the order of the system file, without hosts that neither a service nor the load generator uses.
     site : Site, optional
         Common resources of the hosts of provider `namespaces`.
     """
@@ -45,7 +45,7 @@ class Hosts:
         Raises
         ------
         TargetError
-                If the provider of the host does not support failures, or the host is not in use.
+            If the provider of the host does not support failures, or the host is not in use.
         """
         host = self._hosts.get(name)
         if not isinstance(host, Breakable):
@@ -67,7 +67,7 @@ class Hosts:
         Raises
         ------
         TargetError
-                If a host cannot be created or reached. The caller must then remove the other hosts by `tear_down`.
+            If a host cannot be created or reached. The caller must then remove the other hosts by `tear_down`.
         """
         for host in self._hosts.values():
             self._prepared.append(host)
@@ -125,7 +125,7 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     file : SystemFile
         The system file.
     base : Path
-            Folder to which relative paths in the system file refer.
+        Folder to which relative paths in the system file refer.
     """
     parts = {name: file.hosts[name] for name in file.hosts_in_use}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}

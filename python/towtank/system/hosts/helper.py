@@ -42,7 +42,7 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
     Parameters
     ----------
     helper : Popen
-            Helper process.
+        Helper process.
     within_s : float, default 30.0
         Time limit. [s]
     """

@@ -57,13 +57,13 @@ class HostSettings:
     Attributes
     ----------
     folder : Path
-            Folder of the run, below which the hosts store their files.
-        kept : tuple of Path
-            Folders of this machine that processes on every host must see under the same path.
-        check : callable
-            Function that is called repeatedly during waits; it raises an error if the user requested a stop.
-        cpus : tuple of int
-            CPUs of the system under test; empty if it may use all CPUs.
+        Folder of the run, below which the hosts store their files.
+    kept : tuple of Path
+        Folders of this machine that processes on every host must see under the same path.
+    check : callable
+        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
+    cpus : tuple of int
+        CPUs of the system under test; empty if it may use all CPUs.
     """
 
     folder: Path
@@ -79,11 +79,11 @@ class Watching:
     Attributes
     ----------
     scrapers : list
-            Scrapers of metrics of the whole host.
-        probes : list
-            Probes on another machine (`towtank.observe.RemoteProbe`).
-        processes : dict
-            Process ids of helper programs on this machine that work for the host, such as packet relays, by name.
+        Scrapers of metrics of the whole host.
+    probes : list
+        Probes on another machine (`towtank.observe.RemoteProbe`).
+    processes : dict
+        Process ids of helper programs on this machine that work for the host, such as packet relays, by name.
     """
 
     scrapers: list[Any] = field(default_factory=list)
@@ -101,9 +101,9 @@ class Host(Protocol):
     provider : str
         Name of the provider.
     address : str
-            Address on which services of the host listen, and by which the generator and other hosts reach them.
-        cpus : list of int or None
-            CPUs to which the processes of the host are pinned; None if they are not pinned.
+        Address on which services of the host listen, and by which the generator and other hosts reach them.
+    cpus : list of int or None
+        CPUs to which the processes of the host are pinned; None if they are not pinned.
     """
 
     name: str
@@ -132,8 +132,8 @@ class Host(Protocol):
         Parameters
         ----------
         folders : sequence of Path
-                Folders of this machine that contain files of the host's services. If the system file requests an empty
-                page cache at the start of the load, these files are evicted from the cache.
+            Folders of this machine that contain files of the host's services. If the system file requests an empty
+            page cache at the start of the load, these files are evicted from the cache.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
@@ -252,7 +252,7 @@ class Breakable(Protocol):
         Returns
         -------
         dict of str to int
-                `free_bytes` and `free_files` after filling. [byte], [1]
+            `free_bytes` and `free_files` after filling. [byte], [1]
         """
 
     def release(self, disk: str) -> None:

@@ -61,7 +61,7 @@ def set_offloads(device: str, *, on: bool) -> None:
     Raises
     ------
     OSError
-            If the device does not support this.
+        If the device does not support this.
     """
     for setter, _ in _OFFLOADS.values():
         _ethtool(device, setter, int(on))
@@ -75,19 +75,19 @@ def set_checksums(device: str, *, on: bool) -> None:
     Raises
     ------
     OSError
-            If the device does not support this.
+        If the device does not support this.
     """
     for setter, _ in _CHECKSUMS.values():
         _ethtool(device, setter, int(on))
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return for each segmentation offload of a device in this thread's network namespace if it is on."""
+    """Return the state of each segmentation offload of a device in this thread's network namespace; True means on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return for each checksum offload of a device in this thread's network namespace if it is on."""
+    """Return the state of each checksum offload of a device in this thread's network namespace; True means on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 

@@ -29,9 +29,9 @@ class Namespaces:
     Parameters
     ----------
     kinds : tuple of str
-            Kinds of namespaces to create, from `net`, `mnt` and `uts`.
-        environment : dict
-            Environment of the process that holds the namespaces.
+        Kinds of namespaces to create, from `net`, `mnt` and `uts`.
+    environment : dict
+        Environment of the process that holds the namespaces.
     """
 
     def __init__(self, kinds: tuple[str, ...], environment: dict[str, str]) -> None:
@@ -44,7 +44,7 @@ class Namespaces:
         Raises
         ------
         TargetError
-                If the kernel refuses to create the namespaces, or the script fails.
+            If the kernel refuses to create the namespaces, or the script fails.
         """
         flags = [_FLAGS[kind] for kind in self._kinds]
         private = ["--propagation", "private"] if "mnt" in self._kinds else []

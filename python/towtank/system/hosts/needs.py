@@ -67,11 +67,11 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
     Parameters
     ----------
     where : str
-            Path of the section of the system file that contains the keys.
-        needs : iterator
-            Keys and names of capabilities; `netem or tap` means that one of both capabilities suffices.
-        offered : dict
-            Capabilities of this machine by name.
+        Path of the section of the system file that contains the keys.
+    needs : iterator
+        Keys and names of capabilities; `netem or tap` means that one of both capabilities suffices.
+    offered : dict
+        Capabilities of this machine by name.
     """
     lines: dict[str, str] = {}
     for key, name in needs:

@@ -56,11 +56,11 @@ class HostScraper:
     group : ControlGroup
         Control group of the host.
     namespaces : Namespaces
-            Namespaces of the host, in which its network is read.
+        Namespaces of the host, in which its network is read.
     disks : dict
         Disks of the host by name.
     cpus : float or None
-            Number of CPUs that the host may use; None if it is not limited. [1]
+        Number of CPUs that the host may use; None if it is not limited. [1]
     """
 
     source = "host"

@@ -90,9 +90,9 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     delay_s : float
         Delay of each packet, in each direction. [s]
     loss : float
-            Fraction of packets that are lost, in [0, 1].
-        seed : int
-            Seed of the random choice of lost packets.
+        Fraction of packets that are lost, in [0, 1].
+    seed : int
+        Seed of the random choice of lost packets.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),

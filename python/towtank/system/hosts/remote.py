@@ -65,9 +65,9 @@ class RemoteHost:
     name : str
         Name of the host in the system file.
     part : SshHost
-            Entry of the host in the system file.
-        base : Path
-            Folder to which relative paths in the system file refer.
+        Entry of the host in the system file.
+    base : Path
+        Folder to which relative paths in the system file refer.
     """
 
     provider = "ssh"

@@ -27,7 +27,7 @@ class RemoteHostProbe:
     Parameters
     ----------
     machine : RemoteHost
-            Remote machine that the probe observes.
+        Remote machine that the probe observes.
     """
 
     def __init__(self, machine: RemoteHost) -> None:

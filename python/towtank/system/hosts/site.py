@@ -58,11 +58,11 @@ class Site:
     names : list of str
         Names of the hosts.
     network : Network
-            Settings of the virtual network, including those of the generator's link.
-        mtu : int
-            Size of the largest packet on all links. [byte]
-        generator : str, optional
-            Name of the host that runs the load generator; by default the generator runs outside all hosts.
+        Settings of the virtual network, including those of the generator's link.
+    mtu : int
+        Size of the largest packet on all links. [byte]
+    generator : str, optional
+        Name of the host that runs the load generator; by default the generator runs outside all hosts.
     """
 
     def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
@@ -118,7 +118,7 @@ class Site:
         Raises
         ------
         TargetError
-                If a folder or the network cannot be created.
+            If a folder or the network cannot be created.
         """
         self._users += 1
         if self._users > 1:
@@ -181,15 +181,15 @@ class Site:
         Parameters
         ----------
         port : str
-                Name of the device at the bridge.
-            pid : int
-                Id of the process.
-            device, address : str
-                Name and address of the device in the network namespace of the process.
-            link : Link
-                Properties of the link.
-            netem : bool
-                True if the kernel applies delay and loss; otherwise these properties are ignored.
+            Name of the device at the bridge.
+        pid : int
+            Id of the process.
+        device, address : str
+            Name and address of the device in the network namespace of the process.
+        link : Link
+            Properties of the link.
+        netem : bool
+            True if the kernel applies delay and loss; otherwise these properties are ignored.
         """
         size = f"mtu {link.mtu}"
         self._switch_ip([f"link add name {port} {size} type veth peer name {device} {size} netns {pid}"])
@@ -223,7 +223,7 @@ class Site:
         pid : int
             Id of a process in the network namespace of the host.
         link : Link
-                Properties of the link, for the direction from this host.
+            Properties of the link, for the direction from this host.
         """
         if self._loose is None:
             self._loose = (name, pid, link)
@@ -288,7 +288,7 @@ class Site:
         Raises
         ------
         TargetError
-                If the command fails; the message contains the output of the command.
+            If the command fails; the message contains the output of the command.
         """
         return run_with(self.lifeline(), command, text, limit_s)
 
@@ -312,7 +312,7 @@ class Site:
         Raises
         ------
         TargetError
-                If something could not be removed.
+            If something could not be removed.
         """
         janitor = self._janitor
         if janitor is None:

@@ -26,7 +26,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-            Counters by series name, without counters that the kernel lacks. [1]
+        Counters by series name, without counters that the kernel lacks. [1]
 
     Raises
     ------

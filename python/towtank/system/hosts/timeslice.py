@@ -47,7 +47,7 @@ def slice_of(thread: int = 0) -> float:
     Raises
     ------
     OSError
-            If the kernel does not report the time slice.
+        If the kernel does not report the time slice.
     """
     return _attributes(thread)[5] / _NS
 
@@ -66,7 +66,7 @@ def timeslice(slice_s: float | None) -> Iterator[None]:
     Raises
     ------
     TargetError
-            If the kernel refuses the time slice.
+        If the kernel refuses the time slice.
     """
     if slice_s is None:
         yield

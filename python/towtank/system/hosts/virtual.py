@@ -53,11 +53,11 @@ class VirtualHost(SharedFiles):
     name : str
         Name of the host in the system file.
     part : NamespacesHost
-            Entry of the host in the system file.
-        site : Site
-            Resources that all hosts of the system share.
-        network : Network
-            Settings of the virtual network; the first host of a system also checks the capabilities that they need.
+        Entry of the host in the system file.
+    site : Site
+        Resources that all hosts of the system share.
+    network : Network
+        Settings of the virtual network; the first host of a system also checks the capabilities that they need.
     """
 
     provider = "namespaces"

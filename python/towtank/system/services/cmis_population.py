@@ -26,7 +26,7 @@ def write_list(data: Path, target: Path) -> None:
     Parameters
     ----------
     data : Path
-            Data folder of a populated content server that uses SQLite.
+        Data folder of a populated content server that uses SQLite.
     target : Path
         File to which the list is written.
     """

@@ -303,7 +303,7 @@ class LogWatch:
     Parameters
     ----------
     path : Path
-            Path of the log, which need not exist yet.
+        Path of the log, which need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:

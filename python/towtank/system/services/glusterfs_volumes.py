@@ -86,7 +86,7 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     settings : GlusterfsMountSettings
         Settings of the mount.
     servers : mapping of str to tuple
-            Address, port and secret of each server by name. The order of the servers determines where copies are.
+        Address, port and secret of each server by name. The order of the servers determines where copies are.
     """
     texts = []
     for name, where in servers.items():
