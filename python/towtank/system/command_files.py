@@ -62,7 +62,7 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
     Parameters
     ----------
     part : Service
-        Entry of a service in the system file. Only services of kind `command` have other commands than their
+        Entry of a service in the system file. Only services of kind `command` have further commands besides their
         program.
     base : Path
         Folder of the system file.

@@ -153,7 +153,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and entry of each copy of a service. If its storage is a mount, each copy uses that on its own
+    """Yield name and entry of each copy of a service. If its storage is a mount, each copy uses the mount on its own
     host.
     """
     service = system.services[name]

@@ -47,7 +47,7 @@ def children(pid: int) -> list[int]:
 # Text with the identity of a process: process id, start time and namespace. Older versions of Towtank wrote no
 # namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Largest length of this text. [byte]
+# Largest length of the text with the identity of a process. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 

@@ -1,7 +1,7 @@
 """Runs a process of a service under a guard, which ends the process with all its descendants.
 
-The guard is a process that does so when its standard input closes. Only the process that started the guard keeps this
-input open, so that the process tree always ends with this process.
+The guard is a process that ends them all when its standard input closes. Only the process that started the guard keeps
+this input open, so that the process tree always ends with this process.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Release:
 
     @property
     def folder(self) -> Path:
-        """Folder of the unpacked files, whose path contains no `=`, because `env` would take it for a variable."""
+        """Folder of the unpacked files. Its path contains no `=`, which `env` would take for a variable."""
         return cache_folder() / "releases" / quote(self.package.replace("=", "_"), safe="+~")
 
     @property

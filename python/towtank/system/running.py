@@ -65,9 +65,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
 
 
 def _script(arguments: list[str]) -> str:
-    """Return the name of the program that an interpreter runs; empty if it runs code from an argument, as in `-c
-    CODE`.
-    """
+    """Return the name of the program that an interpreter runs; empty if it runs code from an argument."""
     rest = iter(arguments)
     for argument in rest:
         if _CODE.fullmatch(argument):

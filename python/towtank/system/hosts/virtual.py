@@ -57,7 +57,8 @@ class VirtualHost(SharedFiles):
     site : Site
         Resources that all hosts of the system share.
     network : Network
-        Settings of the virtual network; the first host of a system also checks the capabilities that they need.
+        Settings of the virtual network; the first host of a system also checks the capabilities that these settings
+        need.
     """
 
     provider = "namespaces"
@@ -156,7 +157,7 @@ class VirtualHost(SharedFiles):
         """Evict the page cache if the system file requests it, and apply the limits of CPU time and disks."""
         if self._part.page_cache == "drop":
             # The kernel counts a page of a file for the control group that first used it. Pages of files that Towtank
-            # wrote do therefore not belong to the host's group, and are evicted separately.
+            # wrote therefore do not belong to the host's group, and are evicted separately.
             evict_files((*(self.outside(disk.point) for disk in self._disks.values()), self._private, *folders))
             self._cache_left = self._group.drop_page_cache()
         if self._part.cpus is not None:

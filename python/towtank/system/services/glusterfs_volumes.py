@@ -128,7 +128,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The pair of the last server includes the first server, which is read from if `reads` is `same`.
+        # The last server's pair ends with the first server. With `reads: same`, its files are read from the first
+        # server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,

@@ -96,7 +96,7 @@ class NodesService(PlainService):
         return None
 
     def ready(self) -> str | None:
-        """Return None if every node responds; otherwise the reasons of all other nodes."""
+        """Return None if every node responds; otherwise the reasons of the nodes that do not."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 

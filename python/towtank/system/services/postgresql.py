@@ -186,8 +186,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # By default, some connections are reserved for superusers. The database user of the load can use all of
-            # them.
+            # No connection is reserved for superusers, so that the load can use all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
