@@ -67,8 +67,8 @@ def limit_users(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The number is N* = X_max / (X / N), where X_max is the highest throughput and X / N is `users_rate`. At N* the
-    asymptotic bounds cross [1]_.
+    The number is N* = X_max / (X / N), where X_max is the highest throughput, and X / N is the throughput per user
+    under ideal scaling (`users_rate`). At N* the asymptotic bounds cross [1]_.
 
     References
     ----------

@@ -164,7 +164,9 @@ class Repeating:
         return sum(self.block_s) + self.repeated_s
 
     def _pace_s(self, run: str) -> float | None:
-        """Return the median CPU time of the probe's fixed piece of work in a run; None if it was not measured. [s]"""
+        """Return the median CPU time of the fixed calculation that the probe repeats in a run; None if it was not
+        measured. [s]
+        """
         path = RunFolder(self.results.run_path(run)).summary
         found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
         return None if found is None else float(found)

@@ -101,7 +101,7 @@ class StageSteering:
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Process a message of the engine that a stage began or a command was refused."""
+        """Process a message of the engine. Only messages about a new stage or a refused command have an effect."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
         if frame.get("k") != "stage" or not isinstance(frame.get("index"), int):

@@ -175,7 +175,7 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
         sorted(part.settings.items()),
         [[str(path), _state_of(path, base)] for path in named],
     ]
-    # By escapes, `json.dumps` can also encode file names that are not valid UTF-8.
+    # `json.dumps` uses escapes, and can thus also encode file names that are not valid UTF-8.
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 

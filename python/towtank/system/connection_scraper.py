@@ -55,10 +55,19 @@ class _Server:
 class _Exchanges:
     """Requests and responses of one connection, counted by TCP segments with data.
 
-    If each request and each response is one segment, segments sent minus segments received is one more while the client
-    waits than while the connection is idle. `idle` is the difference of an idle connection, as far as it is known.
-    `raised` counts corrections of `idle`. `unanswered` is the number of intervals between readings in which the client
-    sent data, since it last received data.
+    Assume that each request and each response is one segment. The number of segments sent minus the number received is
+    then larger by one while the client waits for a response.
+
+    Attributes
+    ----------
+    idle : int
+        Estimate of this difference for an idle connection. [1]
+    raised : int
+        Number of times that `idle` was increased because the difference was too large. [1]
+    unanswered : int
+        Number of intervals between readings in which the client sent data, since it last received data. [1]
+    sent, received : int or None
+        Numbers of segments at the last reading; None before the first reading. [1]
     """
 
     idle: int
@@ -84,8 +93,8 @@ class _Exchanges:
     def _waits_by_number(self, client: ClientSocket) -> bool:
         """Return True if the client waits for a response, judging by the numbers of segments.
 
-        After responses of several segments, the client counts as idle even if it waits. After some requests of several
-        segments, the client always counts as idle.
+        After a response of several segments, the result is False even if the client waits. After several requests of
+        several segments each, the result is always False.
         """
         difference = client.segments_sent - client.segments_received
         if difference > self.idle + 1:

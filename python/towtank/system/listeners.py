@@ -293,8 +293,8 @@ class _Machine:
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return the inodes of the sockets that listen on the peer addresses of the given TCP sockets, one set for each
-        address.
+        """Return the inodes of the listening sockets to whose addresses the given TCP sockets are connected, one set
+        for each address.
         """
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
@@ -302,8 +302,8 @@ class _Machine:
         return [self.listening(host, port) for host, port in places if is_this_machine(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return the inodes of the sockets that listen on the peer paths of the given Unix sockets, one set for each
-        path.
+        """Return the inodes of the listening sockets to whose paths the given Unix sockets are connected, one set for
+        each path.
         """
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}

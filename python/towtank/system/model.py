@@ -519,9 +519,10 @@ def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
 
 
 def check_system_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the content of a system file, as written or with overrides applied; return it, or None, and all faults.
+    """Check the content of a system file, as written or with overrides applied.
 
-    For a misspelt word, only one fault is reported, without faults that follow from it.
+    Return the content, or None if it is unusable, and all faults. For a misspelt word, only one fault is reported,
+    without faults that follow from it.
     """
     return as_meant(lambda corrected: check_system_tree_as_written(corrected.tree(root)))
 

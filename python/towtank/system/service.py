@@ -171,7 +171,7 @@ class PlainService:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # Default; when a system is built, the host in the system file replaces it.
+        # Default host; when a system is built, the host in the system file replaces it.
         self.host: Host = LocalHost()
         # Hosts of the processes; empty unless they run on several hosts.
         self.hosts: list[Host] = []

@@ -247,7 +247,7 @@ class Breakable(Protocol):
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
         """Fill a disk of the host until only the given numbers of free bytes and free files are left.
 
-        None for a number means that no bytes, or no files, are used up.
+        If a number is None, no bytes (or no files) are used up.
 
         Returns
         -------

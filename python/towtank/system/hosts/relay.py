@@ -24,8 +24,8 @@ _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
 # Largest number of packets that are read in one direction before the other direction continues. [1]
 _AT_ONCE = 64
-# Largest number of packets in transit in one direction: packets of full size at 10 Gbit/s for about one second.
-# Further packets are dropped, as by a real device. [1]
+# Largest number of packets in transit in one direction. It corresponds to about one second of packets of full size at
+# 10 Gbit/s. Further packets are dropped, as by a real device. [1]
 _QUEUE = 100_000
 
 

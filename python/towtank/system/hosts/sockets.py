@@ -73,8 +73,8 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 def _memory(body: bytes, start: int, wanted: int) -> int:
     """Return the memory of one socket from the kernel's message about the socket. [byte]
 
-    For a TCP socket, copies of packets in flight are part of the send queue, and count once. For a Unix socket, the
-    memory is data that the peer has not read.
+    For a TCP socket, copies of packets in flight are part of the send queue, and are counted only once. For a Unix
+    socket, the memory is data that the peer has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -182,7 +182,7 @@ def _write(folder: Path) -> None:
 
 
 def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> None:
-    """Extract those libraries of a web application into a folder for which `wanted` returns True."""
+    """Extract into a folder the libraries of a web application for which `wanted` returns True."""
     with zipfile.ZipFile(place_of(artefact)) as archive:
         for member in archive.namelist():
             library = member.removeprefix(_LIBRARIES)

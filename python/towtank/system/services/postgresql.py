@@ -108,7 +108,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if `psql` can disable its own commands, by which a script could run programs."""
+        """Return True if `psql` can disable its backslash commands, with which a script could run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
