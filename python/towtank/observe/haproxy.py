@@ -2,7 +2,6 @@
 
 The lines and columns of the responses are described at https://docs.haproxy.org/2.6/management.html, section 9.
 """
-# Series name of each line of `show info`, and factor that converts the line's value to base units.
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from towtank.observe.command_socket import ask_once
 from towtank.observe.scraper import ScrapeError, series_name
 from towtank.results import MEMBER_REQUESTS
 
+# Series name of each line of `show info`, and factor that converts the line's value to base units.
 _INFO = {
     "CurrConns": ("haproxy_connections", 1.0),
     "Maxconn": ("haproxy_connections_limit", 1.0),
