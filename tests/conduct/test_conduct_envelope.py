@@ -184,7 +184,7 @@ def test_an_engine_that_fails_is_reported_with_its_words(tmp_path: Path, monkeyp
     fake.write_text(f"#!{sys.executable} -I\nimport sys\nprint('no memory', file=sys.stderr)\nsys.exit(70)\n")
     fake.chmod(0o755)
     monkeypatch.setenv("TOWTANK_ENGINE", str(fake))
-    with pytest.raises(EngineError, match="status 70 while it was calibrated: no memory"):
+    with pytest.raises(EngineError, match="status 70 during the calibration: no memory"):
         calibration.measure_at("127.0.0.1:1")(Load(duration_s=0.1, threads=1))
     with pytest.raises(EngineError, match="did not start: it ended with status 70"), calibration.null_server(PINNING):
         pass

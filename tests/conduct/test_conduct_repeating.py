@@ -203,7 +203,7 @@ def test_the_end_is_said_with_what_each_open_question_would_take() -> None:
     assert found.lines(Path("res")) == [
         "ended after 3 runs of each combination: another block would exceed the budget",
         "open: It grows; about 6 more runs of each combination would decide it (6 min)",
-        "open: It holds; how many runs would decide it is not known",
+        "open: It holds; the number of runs that would decide it is unknown",
         "to continue: towtank run res --more 6",
     ]
     assert Ended.of({}) is None

@@ -68,5 +68,5 @@ def test_study_does_not_share_the_data_of_a_system_that_is_up(bench: Bench) -> N
     assert bench.towtank("system", "up", "system.yaml").returncode == 0
     ended = bench.run_study()
     assert ended.returncode == 6
-    assert "is in use by another system that is up" in ended.stderr
+    assert "is in use by another running system" in ended.stderr
     assert "towtank system down" in ended.stderr

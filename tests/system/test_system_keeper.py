@@ -90,7 +90,7 @@ def test_second_up_finds_the_first(tmp_path: Path) -> None:
     said: list[str] = []
     second = keeper.bring_up("small", system_file(tmp_path), said.append)
     assert second["keeper"] == first["keeper"]
-    assert said == ["small is up already"]
+    assert said == ["small is already running"]
 
 
 def test_keeper_killed_takes_its_system_along_and_down_cleans_up(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.stop("content")
     (_, ended) = system._processes[1]
     ended.stop = system.down  # simulates another thread that takes the system down at the same time
-    with pytest.raises(TargetError, match="content is not restarted, because the system is going down"):
+    with pytest.raises(TargetError, match="content is not restarted, because the system is being stopped"):
         system.start("content")
     assert system.status() == {}
 
@@ -217,7 +217,7 @@ def test_server_that_dies_is_seen(make: Any, journal: list[str]) -> None:
 
 def test_data_of_one_system_is_not_shared(make: Any, journal: list[str]) -> None:
     make(Small("content", journal)).up()
-    with pytest.raises(TargetError, match="is in use by another system that is up"):
+    with pytest.raises(TargetError, match="is in use by another running system"):
         make(Small("content", journal)).up()
 
 

@@ -1,7 +1,7 @@
-"""Conducts measurements: single runs, studies, and loads on a target without a study.
+"""Conducts single runs, studies, and loads on a target without a study.
 
-`study` executes the design of a study, `run` one run, `drive` loads one target without a study. `stopping` turns
-Ctrl-C into a request that every step checks, `pinning` assigns the CPUs, `display` shows progress.
+The module `study` executes a study, `run` executes one run, and `drive` loads one target without a study. `stopping`
+handles Ctrl-C, `pinning` assigns CPUs to the generator and the system, and `display` shows the progress.
 """
 
 from __future__ import annotations

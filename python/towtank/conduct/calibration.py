@@ -1,8 +1,8 @@
-"""Calibrates this machine as a load generator: one load thread sends requests to the null server.
+"""Calibrates this machine as a load generator, by loading the engine's null server with one load thread.
 
 First, the load thread sends requests as fast as it can, which gives the request rate per core. Then an open Poisson
-load at several fractions of that rate gives the start lag of each request. The null server is part of the engine, so
-the measurement covers the generator, the kernel and the timers, but no system under test.
+load at several fractions of that rate gives the start lag of each request. The null server does no work for a request,
+so the results describe the generator, the kernel and the timers of this machine.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from towtank.version import __version__
 SHARES = (0.25, 0.50, 0.75)
 """Arrival rates at which start lags are measured, as fractions of the request rate per core. [1]"""
 TIMER_RATE = 100.0
-"""Arrival rate of the test of timers. At this low rate, requests start late only because timers are imprecise. [1/s]"""
+"""Arrival rate at which the precision of timers is measured. At this low rate, nothing else delays a request. [1/s]"""
 USERS = 64
-"""Number of users, each with a connection, of the load that measures the request rate per core. Without think time,
-this number keeps the null server busy. [1]
+"""Number of users of the load that measures the request rate per core. Each user has a connection and no think time, so
+that the null server is always busy. [1]
 """
 BUSY = 0.95
 """Utilization of the load thread above which this thread, and not the null server, limits the request rate. [1]"""
@@ -40,12 +40,13 @@ QUIET_LOAD = 0.5
 """Load average over one minute above which other programs count as disturbing a calibration. [1]"""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
+# Time after the planned end of a load at which the engine is stopped because it hangs. [s]
 _LOST_S = 60.0
 
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one load of a calibration; rate, utilization and start lags are those of its steady stage.
+    """Results of one calibration load. Rate, utilization and start lags describe its steady stage, without the ramp.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ def calibrate(
     Returns
     -------
     dict
-        `towtank/envelope/1`, as `docs/reference/run-folder.md` describes.
+        Document with the schema `towtank/envelope/1`, described in `docs/reference/run-folder.md`.
 
     Raises
     ------
@@ -166,7 +167,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs one load against an address, returns its results, and removes its record."""
+    """Return a function that loads an address once, returns the results, and removes the recorded files."""
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
@@ -192,7 +193,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
     if status != 0:
         words = log.read_text("utf-8", errors="replace").strip()
         how = "did not end in time" if status is None else f"ended with status {status}"
-        raise EngineError(f"the engine {how} while it was calibrated" + (f": {words}" if words else ""))
+        raise EngineError(f"the engine {how} during the calibration" + (f": {words}" if words else ""))
 
 
 def read_point(run: RunFolder) -> Point:
@@ -205,7 +206,7 @@ def read_point(run: RunFolder) -> Point:
     chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
     length = measurement.length_of(chosen)
     if not length:
-        raise EngineError("the engine recorded nothing of the steady stage")
+        raise EngineError("the engine recorded nothing in the steady stage")
     requests, lag = measurement.requests, measurement.lag.merged(chosen)
     quantiles = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
     return Point(
@@ -218,14 +219,12 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Measure the envelope (limits) of this machine as a load generator, which takes about 35 s; the result is not
-    stored.
-    """
+    """Measure the limits (envelope) of this machine as a load generator in about 35 s, without storing them."""
     from towtank.observe import host_facts  # noqa: PLC0415
 
     pinning = share_out()
     busy = os.getloadavg()[0]
     if busy > QUIET_LOAD:
-        note(f"other programs are running (load average {busy:.2g}): the envelope will be too small")
+        note(f"other programs are running (load average {busy:.2g}): the measured limits will be too low")
     with null_server(pinning) as address:
         return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)

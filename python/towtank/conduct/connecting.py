@@ -1,6 +1,4 @@
-"""Converts connection options of `towtank drive` to keys of the engine's plan: pooling, source and target addresses,
-TLS.
-"""
+"""Converts the connection options of `towtank drive` to keys of the engine's plan."""
 
 from __future__ import annotations
 
@@ -26,17 +24,17 @@ class ConnectionOptions:
         `per-user` (each user keeps its connections), `new` (each request opens a connection), or a number: the size of
         a connection pool for each target.
     sources : tuple of str
-        Addresses of this host from which the generator connects; it uses them one after the other.
+        Addresses of this host from which the generator connects, in turn.
     connect_to : tuple of str
-        Addresses that replace the host of the URL when the generator connects: `host:port` or `unix:/path`.
+        Addresses `host:port` or `unix:/path` to which the generator connects instead of the host of the URL.
     insecure : bool
-        Whether the server's certificate is not verified.
+        True to accept any certificate of the server without verification.
     cacert, cert, key : str or None
-        PEM files: authorities to trust, the client's certificate, its key.
+        PEM files with the trusted certificate authorities, the client's certificate, and the client's key.
     http2 : bool
-        Whether the generator uses HTTP/2.
+        True to use HTTP/2.
     streams : int or None
-        Largest number of simultaneous requests over each pooled connection, with HTTP/2.
+        Largest number of simultaneous requests over each pooled connection with HTTP/2. [1]
     """
 
     connections: str | None = None
@@ -50,12 +48,12 @@ class ConnectionOptions:
     streams: int | None = None
 
     def check(self, threads: int) -> None:
-        """Refuse connection options that contradict each other.
+        """Refuse invalid connection options, and options that contradict each other.
 
         Raises
         ------
         StudyError
-            If options contradict each other; the error lists every fault.
+            If an option is invalid or contradicts another one; the error lists every fault.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
         if self.streams is not None and not (self.http2 and self._is_pool):
@@ -69,11 +67,13 @@ class ConnectionOptions:
 
     @property
     def has_tls(self) -> bool:
-        """True if any option for TLS is given on the command line."""
+        """True if the command line has an option for TLS."""
         return self.insecure or any((self.cacert, self.cert, self.key))
 
     def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the entry `connections` of the plan; command-line options override the settings of the workload."""
+        """Return the entry `connections` of the plan. Command-line options override `said`, the entry of the
+        workload.
+        """
         part = dict(said or {"mode": "per_user"})
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
@@ -83,7 +83,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """Return the entry `http` of a target in the plan; it is empty if HTTP/2 is not requested."""
+        """Entry `http` of a target in the plan; empty if HTTP/2 is not requested."""
         return {"http": "2"} if self.http2 else {}
 
     @property

@@ -1,4 +1,4 @@
-"""Shows the progress of runs on standard error: a bar on a terminal, otherwise a line every ten seconds."""
+"""Shows the progress of runs on standard error, as a bar on a terminal, otherwise as a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Display(Protocol):
         """
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Show the results of one second of the load, as the engine reports them."""
+        """Show a report of the engine about one second of the load."""
 
     def run_ends(self, text: str) -> None:
         """Show how a run ended."""
@@ -38,7 +38,7 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the planned length of a load; for a search, the range of possible lengths."""
+    """Describe the planned length of a load; for a search for the highest load, describe the range of lengths."""
     if at_least_s is None:
         return f"{duration_s:.0f} s"
     return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"
@@ -87,7 +87,7 @@ class Lines(Silent):
         self._said_s = 0.0
 
     def note(self, text: str) -> None:
-        """Print the message as a line."""
+        """Print the message."""
         self._console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
@@ -96,7 +96,7 @@ class Lines(Silent):
         self._console.print(f"{title}: {describe_length(duration_s, at_least_s)}", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Print the results of one second of the load if ten seconds have passed since the last progress line."""
+        """Print the report of the engine if ten seconds have passed since the last progress line."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
             self._said_s = now
@@ -140,8 +140,8 @@ class Bar(Silent):
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a progress bar. If the length of the load is not known in advance, print the range of possible lengths
-        above the bar.
+        """Begin a progress bar. If the length of the load depends on its results, print the range of lengths above the
+        bar.
         """
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
@@ -149,7 +149,7 @@ class Bar(Silent):
         self._progress.refresh()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Advance the progress bar, and show the results of one second of the load."""
+        """Advance the progress bar, and show the results of the last second beside it."""
         if self._task is not None and frame.get("k") == "live":
             self._progress.update(self._task, completed=frame.get("t_s", 0.0), state=describe_frame(frame))
             self._progress.refresh()
@@ -166,9 +166,7 @@ class Bar(Silent):
 
 
 def display_for(console: Console, *, quiet: bool) -> Display:
-    """Choose how progress is displayed: not at all if `quiet`, as a bar if standard error is a terminal, otherwise as
-    lines.
-    """
+    """Return a display without output if `quiet`, with a bar if standard error is a terminal, otherwise with lines."""
     if quiet:
         return Silent()
     return Bar(console) if console.is_terminal else Lines(console)

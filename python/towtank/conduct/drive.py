@@ -36,15 +36,18 @@ USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S, _CONNECTIONS_EVERY_S = 1.0, 0.5
-"""Intervals between samples of this machine, and between counts of connections. A count shows a single moment, so a
-short load needs more of them. [s]
+"""Interval between samples of this machine, and interval between counts of connections to targets. A count describes a
+single instant, so a short load needs more counts. [s]
 """
 _SHORT_S = 5.0
-"""A load below this length is sampled as often as its connections are counted, so that samples cover its window. [s]"""
+"""Length of a load below which this machine is sampled at the shorter of both intervals, so that enough samples fall
+into the measured window. [s]
+"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest disk space for the record of a load: a constant part [byte], and a part per second and load thread [byte/s].
+"""Least disk space that the record of a load needs: a constant amount [byte], plus an amount per second and load thread
+[byte/s].
 
-The record of a single repeated request needs twice as much per second.
+The record of a load that repeats a single request takes twice this amount per second.
 """
 
 
@@ -59,13 +62,13 @@ class Exchange:
     method : str
         HTTP method.
     headers : tuple of (str, str)
-        Headers, sent unchanged.
+        Headers as pairs of name and value, sent unchanged.
     body : str or None
         Body of the request: a text, or `@FILE` for the content of a file.
     timeout_s : float
         Time limit for the complete response. [s]
     changes : tuple of str
-        Values of the workload's parameters, `parameters.NAME=value`; only allowed if the target is a workload file.
+        Values of the workload's parameters, `parameters.NAME=value`; only allowed with a workload file.
     """
 
     url: str
@@ -78,7 +81,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Load:
-    """Load of `towtank drive`: amount, arrival process and length.
+    """Load of `towtank drive`: number of users or arrival rate, arrival process, and length.
 
     Attributes
     ----------
@@ -87,19 +90,20 @@ class Load:
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
     curve : Curve or None
-        Arrival rate of an open load over time, instead of `rate`; the curve is as long as the window.
+        Arrival rate of an open load over time, instead of `rate`; its length is the length of the measured window.
     users_at_most, backlog_at_most : int
         Largest number of users of an open load, and largest number of arrivals that may wait for a user. [1]
     think_s, duration_s, ramp_s : float
-        Think time, length of the window, and length of the ramp before the window. [s]
+        Think time, length of the measured window, and length of the ramp before the window. [s]
     arrivals : str
         Arrival process, `constant` or `poisson`.
     threads : int or None
-        Number of load threads; by default half of the CPUs, so that the system can use the other half.
+        Number of load threads; by default one for each of `cpus`, or half of the usable CPUs if `cpus` is empty, so
+        that the system can use the other half. [1]
     seed : int
         Seed of the random generator.
     cpus : tuple of int
-        CPUs to which the load threads are pinned; by default they are not pinned.
+        Numbers of the CPUs to which the load threads are pinned; empty if the threads are not pinned.
     """
 
     users: int = 1
@@ -117,7 +121,7 @@ class Load:
 
     @property
     def mean_rate(self) -> float | None:
-        """Arrival rate of an open load; the mean rate if the rate follows a curve. [1/s]"""
+        """Arrival rate of an open load, averaged over the window; None for a closed load. [1/s]"""
         return self.rate if self.curve is None else self.curve.mean_rate
 
     @property
@@ -129,7 +133,7 @@ class Load:
 
 
 def split_url(url: str) -> SplitResult:
-    """Check the URL of a target and split it into its parts.
+    """Check the URL of a target, and split it into its components.
 
     Raises
     ------
@@ -155,17 +159,17 @@ def split_url(url: str) -> SplitResult:
 
 
 def require_reachable(ways: Sequence[str]) -> list[str]:
-    """Open and close a connection to a target, so that a wrong port is reported before the run.
+    """Open and close a connection to a target, so that an unreachable target is reported before the run.
 
     Parameters
     ----------
     ways : sequence of str
-        Numeric addresses of one host name with the same port, in the order of the attempts; or a Unix socket.
+        Numeric addresses of one host name, with the same port, in the order of the attempts; or one Unix socket.
 
     Returns
     -------
     list of str
-        The given addresses, with the address that accepted the connection first.
+        The given addresses; the address that accepted the connection comes first.
 
     Raises
     ------
@@ -191,7 +195,7 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
 
 
 def stages(load: Load) -> list[dict[str, Any]]:
-    """Return the stages of the load: a ramp, whose length may be 0, and the measured window."""
+    """Return the stages of the load: a ramp, whose length may be 0, and the measured window. A curve has no ramp."""
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
     if load.curve is not None:
         rates = [[at, rate] for at, rate in load.curve.knots]
@@ -215,7 +219,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """Return the part of the engine's plan that is the same for a single request and for a workload."""
+    """Return the entries of the engine's plan that a single request and a workload have in common."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,
@@ -314,13 +318,12 @@ def conduct_drive(
     live_sending: LiveSending | None = None,
     watched: Sequence[int] = (),
 ) -> RunOutcome:
-    """Run the engine with a plan, send its results to receivers during the run, and write the records to the run
-    folder.
+    """Run the engine with a plan, send results to receivers during the run, and write the records to the run folder.
 
     Raises
     ------
     StudyError
-        If the users keep more connections open than there are local ports or allowed open files.
+        If the users need more connections than local ports or open files are available.
     EngineError
         If the disk has too little space for the record, or the engine ended abnormally.
     """
@@ -344,7 +347,7 @@ def conduct_drive(
 
 @contextmanager
 def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
-    """Observe this machine if a target runs on it, because target and generator then compete for CPU time.
+    """Observe this machine during the block if a target runs on it, because target and generator then share its CPUs.
 
     Parameters
     ----------
@@ -354,7 +357,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     Yields
     ------
     callable or None
-        Function that adds the generator, given its process id, to the observation; None if no target runs on this
+        Function that adds the generator to the observation, by its process id; None if no target runs on this
         machine.
     """
     if not addresses_here(plan) and not watched:
@@ -372,16 +375,16 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
 
 
 def require_space(folder: Path, plan: dict[str, Any]) -> None:
-    """Refuse a load before it begins if the disk has too little space for its record.
+    """Refuse a load before it begins if its record will not fit on the disk.
 
     Raises
     ------
     EngineError
-        If the disk of the folder has less free space than the record of the planned load will certainly need.
+        If the disk of the folder has less free space than the record of the planned load needs at least.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # File systems without a size limit report zero blocks, which does not mean that the disk is full.
+    # File systems without a size limit, such as some network file systems, report zero blocks.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(
@@ -392,9 +395,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
 
 
 def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, Any]:
-    """Return the manifest of a run, as it is written before the run starts. `limits` has the given limits of the
-    measurement, in SI units.
-    """
+    """Return the manifest of a run before its start. `limits` contains the limits set with `--limit`, in SI units."""
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",

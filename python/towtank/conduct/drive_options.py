@@ -20,7 +20,7 @@ DURATION, RAMP = "10 s", "0 s"
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """Options of `towtank drive`, as attributes with the names of the options; None for an omitted option."""
+    """Options of `towtank drive` as given on the command line; None for an omitted option without a default."""
 
     target: str
     users: int | None = None
@@ -54,12 +54,14 @@ class DriveOptions:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Given limits of the measurement by name, in SI units; the method `checked` has verified them."""
+        """Limits set with `--limit`, by name, in SI units. Invalid values are ignored here; `checked` reports them."""
         return self._limits(OptionCheck())
 
     @property
     def watched(self) -> list[watched_model.Watched]:
-        """Descriptions of the processes to observe; the method `checked` has already verified that they are valid."""
+        """Processes to observe, as described by `--watch`. Raises an error for an invalid value; `checked` reports
+        it.
+        """
         return [watched_model.parse_watched(text) for text in self.watch]
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
@@ -68,7 +70,7 @@ class DriveOptions:
         Raises
         ------
         StudyError
-            With every fault of the options.
+            If an option is invalid; the error lists every fault.
         """
         check = OptionCheck()
         load = self._load(check)
@@ -92,7 +94,7 @@ class DriveOptions:
         return exchange, load, connections
 
     def _limits(self, check: OptionCheck) -> dict[str, float]:
-        """Read the limits as a study file would have them under `limits`."""
+        """Parse the values of `--limit` by the rules of the section `limits` of a study file."""
         texts = check.pairs("--limit", list(self.limit))
         if not texts:
             return {}

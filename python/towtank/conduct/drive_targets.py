@@ -1,4 +1,4 @@
-"""Prepares the targets of `towtank drive`: a URL, or a workload file with the addresses of its targets."""
+"""Prepares the targets of `towtank drive`, given by a URL or by a workload file with addresses."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def prepare_plan(
     Parameters
     ----------
     run : RunFolder
-        Folder in which the engine records.
+        Folder into which the engine writes its record.
     exchange : Exchange
-        Request, whose URL may be the name of a workload file.
+        Request; its URL may be the path of a workload file instead.
     load : Load
         Amount, arrival process and length of the load.
     addresses : list of str
-        Addresses of the targets of a workload: `NAME=host:port`, or `host:port` for its only target;
-        `https://host:port` for TLS.
+        Addresses of the targets of a workload file: `NAME=host:port`, or `host:port` for the default target. For
+        TLS, the address is `https://host:port`.
     allowed : list of str
         Hosts that may be loaded although they are neither local nor private.
     connections : ConnectionOptions, optional
-        Options of the connections.
+        Connection options; by default those of an empty command line.
 
     Raises
     ------
@@ -93,9 +93,9 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return, for each of `addresses`, the addresses to which a connection can be opened.
+    """Return for each address the list of addresses to which a connection can be opened.
 
-    For a Unix socket this is the socket, for a host name the list of all its IP addresses.
+    These are the socket itself for a Unix socket, and all IP addresses of the host for a host name.
     """
     return [_place(each, allowed) for each in addresses]
 
@@ -116,9 +116,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses. The run uses these, and does not resolve the name
-    again.
-    """
+    """Resolve the host name of an address to all its IP addresses, so that the run need not resolve the name again."""
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -158,7 +156,7 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan with the first IP address of each host name that accepts a connection.
+    """Return a target of the plan that connects to the first reachable IP address of each host name.
 
     The other IP addresses of each host name are added as alternatives.
     """
@@ -191,7 +189,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
 def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
     """Return the keys of a target in the plan that depend on its addresses and on the connection options.
 
-    With TLS, these keys include the host name, against which the server's certificate is checked.
+    For TLS, the keys include the host name with which the server's certificate is compared.
     """
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
@@ -204,8 +202,8 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header for an address with a host name. Requests use it at every IP address to which the name
-    resolves.
+    """Return the entry for the Host header if an address has a host name. All requests send this header, whichever IP
+    address of the host they use.
     """
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
@@ -214,7 +212,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password from the addresses of an HTTP target; empty for targets of other drivers."""
+    """Return the user name and password in the addresses of an HTTP target; empty for targets of other protocols."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -225,16 +223,14 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
-    """Refuse a user and password in `--connect-to`, because they belong in the URL."""
+    """Refuse a login in `--connect-to`, because it belongs in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
         message = "must have no login; a login in the URL is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """If a workload file is given, refuse options that describe a single request, because the file defines the
-    requests.
-    """
+    """Refuse options that describe a single request, because the workload file defines the requests."""
     plain = Exchange(exchange.url)
     given = {
         "--method": exchange.method != plain.method,
@@ -250,12 +246,12 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
 
 
 def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
-    """Group the addresses by the name of their target; an address without a name belongs to the default target."""
+    """Group the addresses by the name of their target. Addresses without a name belong to the default target."""
     only = workload.file.defaults.target or "target"
     found: dict[str, list[str]] = {}
     for text in addresses:
         name, equals, address = text.partition("=")
-        # An `=` after `://` belongs to the address: it does not separate the name of a target from its address.
+        # In `http://host/?a=b`, the `=` belongs to the address, and does not follow the name of a target.
         named = bool(equals) and "://" not in name
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:

@@ -1,4 +1,4 @@
-"""Runs `towtank drive` from options to result: creates the run folder, loads the target, analyses the record."""
+"""Executes `towtank drive`: creates the run folder, loads the target, and analyses the record."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def drive_target(
     allowed: Sequence[str] = (),
     live_sending: LiveSending | None = None,
 ) -> DriveOutcome:
-    """Load a target that already runs, and analyse the record.
+    """Load a target that is already running, and analyse the record.
 
     Parameters
     ----------
     options : DriveOptions
         Options of the load and its target.
     display : Display
-        Receiver of messages about the progress.
+        Display of the progress.
     stop : StopRequest
-        Request of the user to stop.
+        Request of the user to stop the load, for example by Ctrl-C.
     addresses : sequence of str
         Addresses of the targets of a workload file.
     out : Path, optional
-        Folder that keeps the record; by default the record is removed at the end.
+        Folder in which the record is kept; by default the record is removed at the end.
     allowed : sequence of str
         Hosts that may be loaded although they are neither local nor private.
     live_sending : LiveSending, optional
@@ -72,7 +72,7 @@ def drive_target(
     Raises
     ------
     StudyError
-        With every fault of the options.
+        If an option is invalid; the error lists every fault.
     TargetError
         If a target accepts no connection.
     EngineError
@@ -97,9 +97,9 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder(out: Path | None, planned: Mapping[str, Any], stop: StopRequest) -> Iterator[RunFolder]:
-    """Create the run folder, and yield it.
+    """Create the run folder for the length of the block.
 
-    At the end of the block, the folder is kept if the user named it and the load began; otherwise it is removed.
+    Afterwards, the folder is kept if the user named it (`--out`) and the load began; otherwise it is removed.
     """
     _refuse_results(out)
     if out is not None:
@@ -112,7 +112,7 @@ def _run_folder(out: Path | None, planned: Mapping[str, Any], stop: StopRequest)
         run = RunFolder.create(path, dict(planned))
         yield run
     except (StudyError, OSError):
-        # If nothing was recorded, the run folder is removed, because the next attempt would refuse an existing folder.
+        # Without a record, the folder is removed, because the next attempt would refuse an existing run folder.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise
@@ -122,7 +122,7 @@ def _run_folder(out: Path | None, planned: Mapping[str, Any], stop: StopRequest)
 
 
 def _refuse_results(out: Path | None) -> None:
-    """Refuse an output folder that contains a run or a study."""
+    """Refuse a path that is a file, and a folder that contains a run or a study."""
     if out is not None and out.exists() and not out.is_dir():
         raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
     if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):

@@ -1,6 +1,4 @@
-"""Stores the envelope of this machine, that is, its limits as a load generator. The name of the file is the machine's
-fingerprint.
-"""
+"""Stores the envelope of this machine (its measured limits as a load generator) in a file named by its fingerprint."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Number of open files that each load thread needs besides its connections, and largest number of load threads. They
-# equal the limits in `crates/load/src/run/files.rs`. [1]
+# Number of open files that each load thread needs besides its connections, and largest number of load threads. Both
+# equal limits of the engine in `crates/load/src/run/files.rs`. [1]
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -33,7 +31,7 @@ def state_folder() -> Path:
     if chosen := os.environ.get("TOWTANK_STATE"):
         return Path(chosen).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification requires that a relative path in `$XDG_STATE_HOME` is ignored.
+    # The XDG specification requires programs to ignore a relative path in `$XDG_STATE_HOME`.
     return (Path(base) if base.startswith("/") else _home() / ".local" / "state") / "towtank"
 
 
@@ -46,14 +44,11 @@ def _home() -> Path:
 
 
 def envelope_path(fingerprint: str) -> Path:
-    """Return the path of the file that stores the envelope (measured limits as a load generator) of a machine."""
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Store the envelope (limits as a load generator) of a machine, and return the path of its file. An older envelope
-    is replaced.
-    """
+    """Store the envelope of a machine in place of an older one, and return the path of the file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -61,7 +56,7 @@ def save_envelope(envelope: dict[str, Any]) -> Path:
 
 
 def load_envelope(fingerprint: str) -> dict[str, Any] | None:
-    """Read the envelope (limits as a load generator) of a machine; None if no readable envelope is stored."""
+    """Read the envelope of a machine; None if no readable envelope is stored."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
     except (OSError, ValueError, StudyError):
@@ -71,27 +66,27 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """Return limits and properties of the load generator's machine.
+    """Return limits and properties of the load generator's machine, for the manifest of a run.
 
-    The manifest of a run records them, so that other machines can check whether the generator limited the run.
+    They allow a later check, on any machine, if the generator limited the load.
 
     Parameters
     ----------
     plan : dict
         The engine's plan.
     place : GeneratorPlace, optional
-        Host and network of the generator; a separate network has separate ports.
+        Host and network namespace of the generator, if it does not run in those of this process.
 
     Returns
     -------
     dict
         `generator_limits` contains `open_files` and `connections_by_ports`; infinite and unknown limits are omitted.
         `open_files` is the limit of one table of open files; `engine.json` records the number of tables.
-        `connections_by_ports` is the largest number of connections to the plan's addresses: each local port can be used
-        only once for each pair of source and target address.
+        `connections_by_ports` is the largest number of connections to the plan's addresses, because each local port
+        can be used only once for each pair of source and target address.
 
-        `generator_host` is included if the generator is on a host of the study, `envelope` if the machine is
-        calibrated.
+        `generator_host` is included if the generator runs on a host of the study, and `envelope` if a measured
+        envelope of this machine is stored.
     """
     from towtank.observe import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 
@@ -106,7 +101,7 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
 
 
 def connections_by_ports(plan: dict[str, Any]) -> int | None:
-    """Return the largest number of connections to the plan's addresses that local ports allow; None if unknown. [1]"""
+    """Return the number of connections to the plan's addresses for which local ports suffice; None if unknown. [1]"""
     addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
     sources = plan.get("connections", {}).get("sources") or [""]
     ports = _ports()
@@ -116,7 +111,7 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse a closed load with more users than local ports, if each user has a separate connection.
+    """Refuse a closed load if each user needs a connection of its own, and local ports do not suffice for all users.
 
     Raises
     ------
@@ -125,8 +120,8 @@ def require_ports(plan: dict[str, Any]) -> None:
 
     Notes
     -----
-    With several targets, the number of connections depends on the workload; the engine checks it before the load
-    begins.
+    With several targets, the number of connections depends on the workload. The engine then checks the number before
+    the load begins.
     """
     users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
     own = plan.get("connections", {}).get("mode", "per_user") == "per_user"
@@ -145,7 +140,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load whose connections exceed the hard limit of open files with any number of load threads.
+    """Refuse a load whose connections need more open files than the hard limit allows, even with many load threads.
 
     Raises
     ------
@@ -160,7 +155,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
     """Return a message if the users of a plan need more open files than the hard limit allows; otherwise None.
 
-    The function reads `load`, `connections`, `targets` and `threads` of the plan.
+    Of the plan, only the entries `load`, `connections`, `targets` and `threads` are read.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
@@ -168,7 +163,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        # Too many threads are not reported here, because the engine refuses them itself and names the option.
+        # The engine refuses this number of threads with a message of its own.
         return None
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:

@@ -1,7 +1,8 @@
-"""Carries out the events of a study during the load.
+"""Carries out the events of a study, such as the failure of a service, during the load.
 
-Each event runs in a separate thread, so that it does not delay the checks of engine and services, and is recorded
-when it happens. An event with a duration is undone at the end of the load at the latest, even if the run ends early.
+Each event runs in a separate thread, so that it does not delay the checks of engine and services. The thread records
+the event when it happens. An event with a duration ends at the end of the load at the latest, even if the run ends
+early.
 """
 
 from __future__ import annotations
@@ -19,34 +20,33 @@ from towtank.study import Event
 from towtank.system import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# Longest time after the load during which Towtank waits for events to end. It is long enough for a service to start.
-# [s]
+# Longest wait for the end of all events after the load; long enough for a service to start. [s]
 _END_WITHIN_S = 90.0
 
 
 class EventTarget(Protocol):
-    """Running system whose services and hosts the events change."""
+    """Running system whose services and hosts are changed by events."""
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the running system, whose networks and disks the events may change."""
+        """Hosts of the running system, on which events may interrupt networks and fill disks."""
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of all processes of a service. If the name is that of a process, return this name."""
+        """Return the names of all processes of a service. The name of a single process is returned as it is."""
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, stop or resume a process of the system by a signal."""
+        """Kill, pause or resume a process of the system by a signal."""
 
     def stop(self, name: str) -> None:
-        """Shut down a process in the regular way, without killing it."""
+        """Shut down a process as its service prescribes."""
 
     def start(self, name: str) -> dict[str, int]:
-        """Restart a process of the system; return the process ids of the new processes by name."""
+        """Start a process of the system again; return the process ids of the new processes by name."""
 
 
 @dataclass
 class Events:
-    """Carries out the events (such as failures of services) that a study defines for its runs.
+    """Events that a study defines for its runs, such as failures of services, with the threads that carry them out.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Events:
     system : EventTarget
         System on which the events act.
     watch : callable
-        Function that is called with name and process id of every process that an event starts.
+        Function that is called with the name and process id of every process that an event starts.
     note : callable
         Function that shows a message to the user.
     """
@@ -77,16 +77,16 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Schedule the events of a stage of the load when this stage begins.
+        """Start the clocks of the events that count from the start of a stage of the load.
 
-        The first stage also schedules the events whose time counts from the start of the load.
+        The first stage also starts the clocks of the events that count from the start of the load.
 
         Parameters
         ----------
         name : str
             Name of the stage.
         start_s : float
-            Start of the stage in run time. [s]
+            Start of the stage, since the start of the load. [s]
         """
         phase = next((stage["phase"] for stage in self.stages if stage["name"] == name), name)
         for title, event in self.events.items():
@@ -98,8 +98,8 @@ class Events:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        # The thread is a daemon, so that Towtank can exit even if an event never ends (for example, because a disk
-        # hangs).
+        # As a daemon, the thread does not prevent Towtank from exiting if an event never ends, for example because a
+        # disk hangs.
         work = threading.Thread(
             target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
         )
@@ -107,7 +107,7 @@ class Events:
         work.start()
 
     def finish(self) -> None:
-        """Undo the events that are still in effect, and wait until every event has ended."""
+        """End the events that are still in effect, and wait until their threads have ended."""
         self._over.set()
         deadline = time.monotonic() + _END_WITHIN_S
         for title, thread in self._threads.items():
@@ -128,12 +128,12 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        # An error in an event ends only the thread of this event, and is recorded as a failure of the event.
+        # The error ends the thread of this event only, and is recorded.
         except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
-        """Return the start of the load on the monotonic clock of this machine, as the load threads record it. [ns]"""
+        """Return the start of the load on the monotonic clock of this machine, from the engine's record. [ns]"""
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()
@@ -169,8 +169,7 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # If the server died during the event, resuming it fails. The error is ignored here, because the checks of
-            # the services report the death.
+            # A server that died during the event cannot be resumed. The checks of the services report its death.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 
@@ -181,7 +180,7 @@ class Events:
             self.watch(name, pid)
 
     def _last(self, title: str, event: Event, begin: Callable[[], Any], end: Callable[[], None]) -> None:
-        """Begin an event with a duration, and undo it when the duration has passed or the load has ended."""
+        """Begin an event with a duration, and end it when the duration has passed or the load has ended."""
         self._tell("event_begins", title, event)
         try:
             begin()

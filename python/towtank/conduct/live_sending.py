@@ -1,4 +1,4 @@
-"""Sends the results of a run to receivers during the run, with the names of study, run and factor levels."""
+"""Sends the results of a run to receivers during the run, labelled with the names of study, run and factor levels."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveSending:
-    """Receivers of a run's results, and the names that are sent with the results. Nothing is sent without receivers.
+    """Receivers to which a run sends its results, and the names by which they identify the run.
 
     Attributes
     ----------
     receivers : tuple of Receiver
+        Receivers; nothing is sent if there are none.
     study, run : str
+        Names of the study and of the run.
     factors : dict
-        Name of the run's level, by factor.
+        Level of each factor in the run, by name of the factor.
     """
 
     receivers: tuple[Receiver, ...] = ()
@@ -33,7 +35,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send results while the block runs; messages for the user are appended to `notes`."""
+        """Send results to all receivers while the block runs. Messages for the user are appended to `notes`."""
         if not self.receivers:
             yield
             return

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Largest number of recorded lengths per log. When it is reached, every second recorded length is dropped, and the
-interval between later records is doubled. [1]
+"""Largest number of recorded lengths per log. When a log exceeds it, every second recorded length of each log is
+dropped, and the interval between later records is doubled. [1]
 """
 _EVERY_S = 1.0
 
@@ -21,7 +21,7 @@ class LogGrowth:
     logs : Path
         Folder of the logs, `NAME.log`.
     clock : callable, optional
-        Function that returns the monotonic time. [ns]
+        Function that returns the monotonic time; tests replace it. [ns]
     """
 
     def __init__(self, logs: Path, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -33,7 +33,7 @@ class LogGrowth:
         self._looks: dict[str, list[tuple[int, int]]] = {}
 
     def sizes(self) -> dict[str, int]:
-        """Read the present length of each log. [byte]"""
+        """Return the current length of each log. [byte]"""
         found = {}
         for path in sorted(self._logs.glob("*.log")):
             try:
@@ -43,17 +43,17 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """If the interval since the last record has passed, record the lengths of the logs that have grown. [byte]"""
+        """Record the lengths of all logs that have grown if the interval since the last record has passed. [byte]"""
         if self._clock() >= self._next_ns:
             self._note()
 
     def at_end(self) -> dict[str, int]:
-        """Record the lengths of all logs for the last time, and return them. [byte]"""
+        """Record the lengths of all logs a last time, and return these lengths. [byte]"""
         self._note()
         return dict(self._last)
 
     def document(self) -> dict[str, list[tuple[int, int]]]:
-        """Return the recorded lengths of each log that has grown: pairs of monotonic time [ns] and length [byte]."""
+        """Return pairs of monotonic time [ns] and length [byte] for each log that has grown."""
         return self._looks
 
     def _note(self) -> None:

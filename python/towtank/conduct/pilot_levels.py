@@ -1,4 +1,8 @@
-"""Estimates the limit from a pilot run: the number of users at which ideal scaling reaches the highest throughput."""
+"""Estimates the load limit from a pilot run, as the number of users at which ideal scaling reaches the throughput
+limit.
+
+Under ideal scaling, the throughput is proportional to the number of users.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from collections.abc import Sequence
 from towtank.analysis import Plateau, PlateauFailure
 
 FELL_SHORT = 0.7
-"""A plateau is clearly beyond the limit if its throughput is below this share of the throughput under ideal scaling. No
-higher level is then measured. [1]
+"""Share of the throughput under ideal scaling, below which a plateau is clearly beyond the limit. The pilot run then
+measures no higher level. [1]
 """
 ON_THE_LINE = 0.9
-"""A plateau counts as ideal scaling if its throughput is at least this share of the throughput under ideal
-scaling. [1]
-"""
+"""Share of the throughput under ideal scaling, from which a plateau counts as ideal scaling. [1]"""
+# Number of plateaus with ideal scaling that the estimate needs. [1]
 _LINE_AT_LEAST = 2
+# Allowance for chance, in standard deviations of a Poisson count. [1]
 _CHANCE = 2.0
 _FAILURES = (PlateauFailure.ERRORS, PlateauFailure.GENERATOR_SATURATED, PlateauFailure.SERVICE_DIED)
 
@@ -24,8 +28,8 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
     """Return the number of users of the next plateau of a pilot run; None if the pilot run is complete. [1]
 
     The number of users is multiplied by `times` until the highest plateau is beyond the limit. If fewer than two
-    plateaus then show ideal scaling, the run started too high. The lowest number of users is divided by `times` until
-    two plateaus show ideal scaling.
+    plateaus then show ideal scaling, the pilot run started too high: the lowest number of users is divided by `times`
+    until two plateaus show ideal scaling.
     """
     levels = [plateau.level for plateau in plateaus]
     if not is_beyond(plateaus):
@@ -36,9 +40,7 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
 
 
 def is_beyond(plateaus: Sequence[Plateau]) -> bool:
-    """Return True if the highest plateau is beyond the limit: it failed, or its throughput is far below the line of
-    ideal scaling.
-    """
+    """Return True if the highest plateau failed, or its throughput is far below that under ideal scaling."""
     ordered = _by_level(plateaus)
     top = ordered[-1]
     if _failed(top) or not top.throughput.value:
@@ -52,9 +54,9 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The result is total throughput divided by total users, over all plateaus that show ideal scaling. Ideal scaling ends
-    at the first plateau with a throughput below `ON_THE_LINE` times the value that the lower plateaus predict. The
-    comparison allows for random counts.
+    The result is total throughput divided by total users, over all plateaus that show ideal scaling. The first plateau
+    with a throughput below `ON_THE_LINE` times the value predicted from lower plateaus ends ideal scaling. The
+    comparison allows for the random variation of counts.
     """
     line = _line(plateaus)
     return _slope(line) if line else None
@@ -65,8 +67,8 @@ def limit_users(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The number is N* = X_max / (X / N), where X_max is the highest throughput and X / N is `users_rate`. At N* the
-    asymptotic bounds cross [1]_.
+    The number is N* = X_max / (X / N), where X_max is the highest throughput, and X / N is the throughput per user
+    under ideal scaling (`users_rate`). At N* the asymptotic bounds cross [1]_.
 
     References
     ----------
@@ -88,14 +90,13 @@ def _slope(line: Sequence[Plateau]) -> float:
 
 
 def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
-    """Return the plateaus (stages of constant load) that show ideal scaling, ordered by load level."""
+    """Return the plateaus (load steps) that show ideal scaling, ordered by number of users."""
     line: list[Plateau] = []
     for plateau in _by_level(plateaus):
         rate = plateau.throughput.value
         if _failed(plateau) or not rate:
             break
-        # Allowance for chance: twice the standard deviation of a Poisson count. With think times, the true deviation is
-        # smaller.
+        # Twice the standard deviation of a Poisson count. With think times, the true deviation is smaller.
         chance = _CHANCE * math.sqrt(rate / plateau.window.length_s)
         if line and rate + chance < ON_THE_LINE * _slope(line) * plateau.level:
             break
@@ -104,8 +105,7 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
 
 
 def _failed(plateau: Plateau) -> bool:
-    """Return True if a plateau failed.
-
-    A missing steady state does not count as a failure, because a pilot run does not need a steady state.
+    """Return True if a plateau failed, for a reason other than a missing steady state, which a pilot run does not
+    need.
     """
     return plateau.failure is not None and plateau.failure["kind"] in _FAILURES

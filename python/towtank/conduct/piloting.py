@@ -1,4 +1,4 @@
-"""Conducts the pilot run of a study. It is needed if load levels are given as fractions of the system's load limit."""
+"""Conducts the pilot run of a study whose load levels are fractions of the system's load limit."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from towtank.secrets import make_private_folder
 from towtank.study import LOAD_FACTORS, FindLimit, Pilot, PilotResult, RunSpec, Stages, StepUp, Study, run_seed
 
 FOLDER = "pilot"
-"""Name of the pilot run's folder in the results folder; the pilot run is not part of the design."""
+"""Name of the pilot run's folder in the results folder."""
 _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Find the load limit of the system by a pilot run, if load levels of the study are given as fractions of that
-    limit.
+    """Return the study with the load limit of the system, which a pilot run measures.
 
-    A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
+    A study without load levels as fractions of this limit is returned unchanged. A resumed study keeps the limit in its
+    results.
 
     Raises
     ------
     TargetError
         If the system did not come up.
     MeasurementError
-        If no plateau (load step) of the pilot run passed its test.
+        If no plateau (load step) of the pilot run passed.
     """
     if not study.needs_pilot:
         return study
@@ -70,8 +70,8 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run. Its load rises beyond the load limit of the system, and stored items are not read
-    back.
+    """Return the task of a run whose load rises beyond the load limit, without events, and without reading back stored
+    items.
     """
 
     def make(plan: dict[str, Any], send: Any) -> Any:
@@ -84,8 +84,11 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:
-    """Return the load of a pilot run: a search for the load limit, but without objectives."""
-    # `model_construct` skips the parser of texts with units, because the times are already valid numbers of seconds.
+    """Return the load of a pilot run: a search for the load limit, but without objectives.
+
+    A plateau fails if more than half of its requests fail.
+    """
+    # `model_construct` skips the validation, which expects texts with units: the times are already in seconds.
     stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
     return FindLimit(
         kind="find-limit",
@@ -99,8 +102,8 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """`model_construct` does not validate: validation expects texts with units, but these times are already numbers of
-    seconds.
+    """Return the specification of the pilot run: the load of `pilot_load`, with the first level of every other
+    factor.
     """
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
@@ -127,7 +130,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     Raises
     ------
     MeasurementError
-        If no plateau (load step) of the pilot run passed its test.
+        If no plateau (load step) of the pilot run passed.
     """
     from towtank.analysis import Measurement, search_of_run  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.conduct.pilot_levels import is_beyond, limit_users  # noqa: PLC0415

@@ -1,5 +1,5 @@
-"""Divides the CPUs of this machine into two groups: one for the system under test, the other for the generator, the
-probe and Towtank.
+"""Divides the CPUs of this machine between the system under test and the generator, which shares its CPUs with the
+probe.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pinning:
-    """CPUs of the system under test and of the generator. Without pinning, both are empty and `note` gives the
-    reason.
+    """CPUs of the system under test and of the generator. If both are empty, nothing is pinned, for the reason
+    `note`.
     """
 
     system: tuple[int, ...] = ()
@@ -33,14 +33,13 @@ class Pinning:
         return bool(self.system and self.generator)
 
     def document(self) -> dict[str, object]:
-        """Return the CPUs of system and generator as JSON for the manifest of a run."""
+        """Return the pinning as JSON for the manifest of a run."""
         plain: dict[str, object] = {"system": list(self.system), "generator": list(self.generator)}
         return {**plain, "note": self.note} if self.note else plain
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Assign the last CPU to the generator and all other CPUs to the system. If there is only one CPU, neither gets a
-    CPU.
+    """Assign the last CPU to the generator and all other CPUs to the system. With a single CPU, nothing is pinned.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the assignment of CPUs to system and load generator that a study requests.
+    """Return the pinning that a study requests.
 
     Raises
     ------
@@ -75,6 +74,6 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
-    """Pin this process to the generator's CPUs inside the block, so that a probe started there inherits the pinning."""
+    """Pin this process to the generator's CPUs during the block. A probe started in the block inherits the pinning."""
     with pinned_to(pinning.generator if pinning.pinned else ()):
         yield

@@ -1,4 +1,4 @@
-"""Records the provenance of a result: files, hashes, versions, properties of the host, and the design of the study."""
+"""Records the origin of a result: the files of the study with their hashes, versions, and properties of the host."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def versions() -> dict[str, str]:
 def open_results(
     study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
 ) -> ResultsFolder:
-    """Create the results folder with manifest and files of the study; for a resumed study, open the existing folder.
+    """Create the results folder with the manifest and files of a study, or open the folder of a study to resume.
 
     Raises
     ------
     StudyError
-        If a new folder already contains results, or if the folder of a resumed study contains no results or results
+        If a new folder already contains results, or if the folder of a study to resume contains no results or results
         of another design.
     """
     design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
@@ -87,7 +87,7 @@ def open_results(
 
 
 def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
-    """Write the secrets of a command line to a private file; return the command line without its secrets."""
+    """Write the secrets of a command line to a private file, and return the command line without secrets."""
     changes = command.get("changes", [])
     shown = [redacted_setting(change, parameters) for change in changes]
     if shown == changes:
@@ -97,7 +97,7 @@ def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: 
 
 
 def require_own(folder: Path) -> None:
-    """Refuse a folder that another user owns or that all users may write to, because results may contain secrets."""
+    """Refuse a folder of another user, or that all users may write to, because results may contain secrets."""
     if not folder.is_dir():
         return
     found = folder.stat()
@@ -110,7 +110,6 @@ def require_own(folder: Path) -> None:
 
 
 def require_no_results(folder: Path) -> None:
-    """Refuse a folder that already contains the results of a study."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
         message = f"must be a folder without results; to continue these results, run `towtank run --resume {folder}`"
@@ -118,9 +117,7 @@ def require_no_results(folder: Path) -> None:
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
-    """Refuse to add runs to results of another design. With `may_grow`, a design that differs only by a larger number
-    of repetitions is accepted.
-    """
+    """Refuse results of another design. With `may_grow`, `design` may contain more repetitions than the results."""
     recorded = results.manifest.get("design")
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
     if recorded != shared:
@@ -130,9 +127,9 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
 
 
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study to its results folder; return their roles, names and hashes.
+    """Copy the files of a study to its results folder; return the role, name, path and hash of each file.
 
-    The copies are exact, because a resumed study needs them. They contain logins, so only their owner can read them.
+    The copies contain secrets, because a resumed study needs them, so only their owner can read them.
     """
     documents = {
         "study": study.path,
@@ -157,9 +154,9 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if its content is the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if its content equals `text`, otherwise the hash of `text`.
 
-    A byte order mark in the file is ignored for the comparison.
+    A byte order mark at the start of the file is ignored when comparing.
     """
     with suppress(OSError, UnicodeError):
         if path.read_bytes().decode("utf-8-sig") == text:
@@ -168,8 +165,8 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hashes of the files and folders to which a study refers, but which are not copied into the results.
-    Each hash has the key of the study that names the file or folder.
+    """Return the hashes of files and folders that a study names but that are not copied into its results, each with the
+    key of the study file that contains the path.
     """
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
@@ -179,7 +176,7 @@ def data_files(study: Study) -> list[dict[str, str]]:
 
 
 def content_hash(path: Path) -> str:
-    """Return the hash of a file, or of the names and contents of all files in a folder; links to files are followed."""
+    """Return the hash of a file, or of the names and contents of all files in a folder, following links to files."""
     if not path.is_dir():
         return sha256(path)
     found = hashlib.sha256()
@@ -189,6 +186,6 @@ def content_hash(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 hash of a file, in hexadecimal."""
+    """Return the SHA-256 hash of a file in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

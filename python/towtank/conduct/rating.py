@@ -1,4 +1,4 @@
-"""Runs the kernels of `towtank rate` on this machine."""
+"""Measures the speed of this machine by small fixed programs (kernels), for `towtank rate`."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ from towtank.errors import EngineError, StudyError
 from towtank.observe import host_facts
 from towtank.sizing import RatedMachine, RatingMeasurement, machine_catalogue, reference_values
 
-# Free disk space that the kernels require: for the file of the disk kernels, the databases, and a reserve. [byte]
+# Free disk space that a rating requires for the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RatingLength:
-    """Length of a rating, that is, of the measurement of this machine's speed by kernels.
+    """Length of a rating, that is, of a measurement of this machine's speed.
 
     Attributes
     ----------
     rounds : int
-        Number of rounds; in each round, every kernel has its turns. [1]
+        Number of rounds; each round executes every kernel once on one CPU and once on all CPUs. [1]
     turn_s : float
-        Length of a turn (one measured execution of a kernel), without the warm-up before the turn. [s]
+        Length of one execution of a kernel, without its warm-up. [s]
     """
 
     rounds: int
     turn_s: float
 
 
-# Short and full length of a rating. A round has 40 turns (measured executions): each of the 20 kernels runs once on one
-# CPU and once on all CPUs.
+# Short and full length of a rating. A round contains 40 executions of the 20 kernels.
 QUICK_RATING = RatingLength(rounds=3, turn_s=0.12)
 FULL_RATING = RatingLength(rounds=6, turn_s=0.6)
 
@@ -54,9 +53,9 @@ def rate_machine(
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> RatedMachine:
-    """Measure the speed of this machine by kernels, and compare it with that of the catalogue's reference machine.
+    """Measure the speed of this machine, and compare it with the reference machine of the hardware catalogue.
 
-    Parameters and errors are those of `measure`.
+    The parameters and errors are those of `measure`.
     """
     reference = reference_values(machine_catalogue())
     facts = rated_facts(folder)
@@ -70,16 +69,16 @@ def measure(
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> RatingMeasurement:
-    """Run the kernels one after the other in several rounds, with their files in a folder, and then remove these files.
+    """Execute the kernels in several rounds, with their files in a temporary folder on the rated disk.
 
     Parameters
     ----------
     folder : Path
         Folder on the disk to rate.
     length : RatingLength
-        Number and length of the turns (measured executions of a kernel).
+        Number and length of the executions.
     progress : callable, optional
-        Function that is called after each turn with the engine's report and the total number of turns.
+        Function that is called after each execution with the engine's report and the total number of executions.
     stop : StopRequest, optional
         Request to stop; the caller can connect it to signals.
 
@@ -117,7 +116,6 @@ def _parsed(text: str) -> Json:
 
 
 def _check(folder: Path) -> None:
-    """Refuse a folder that is not writable or has too little free space for the kernels' files."""
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -139,17 +137,14 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
-    """Run the engine inside the block, and yield its output as a stream of lines; at the end of the block, stop the
-    engine.
-    """
+    """Run the engine during the block, and yield its output as lines. Kill the engine when the block ends."""
     arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
         [str(binary()), "rate", *arguments, "--until-stdin-closes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Ctrl-C in the terminal must not reach the engine directly: this process first ends the engine and then removes
-        # the folder.
+        # Ctrl-C in the terminal must reach only this process, which ends the engine and then removes the folder.
         start_new_session=True,
     )
     assert process.stdout is not None and process.stdin is not None
@@ -167,7 +162,7 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
 
 
 def rated_facts(folder: Path) -> Json:
-    """Return the description of this machine that a rating records, including the file system of the folder."""
+    """Describe this machine and the file system of the folder, for the record of a rating."""
     facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -183,7 +178,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # Of several file systems with the same mount point, only the last in the list is visible.
+            # A later entry of the list hides an earlier one with the same mount point.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None

@@ -1,8 +1,7 @@
-"""After the load, reads back the stored items, and compares them with the originals.
+"""Reads back, after the load, the items that the system confirmed to have stored, and compares them with the originals.
 
-Stored items are those whose storage the system confirmed during the load. Services that an event has ended are
-restarted first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just
-restarted, or a load balancer may not yet have noticed the restart.
+Services that an event has ended are restarted first. A failed read is repeated, because it does not prove a loss of
+data: the server may have just restarted, or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -35,12 +34,13 @@ from towtank.results import (
 from towtank.system import Endpoints, System, describe_status, log_tail
 
 SCHEMA = "towtank/stored/1"
+# Largest number of attempts to read an item, and pause between attempts. [1], [s]
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Time after the last request of the read-back, during which the engine may still wait for pending responses. [s]
+# Time after the deadline of the read-back at which an engine that still runs is killed. [s]
 _MARGIN_S = 60.0
-# Largest number of lost or changed documents that the result lists; the engine's notes contain all of them. [1]
+# Largest number of lost or changed items that the result lists. The engine's notes list all of them. [1]
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
 
@@ -49,15 +49,15 @@ Plan = Callable[[str, Path, Path, Endpoints], dict[str, Any]]
 
 @dataclass(frozen=True)
 class ReadBack:
-    """Settings of the read-back, which checks after the load that stored items still exist.
+    """Settings of the read-back, which checks after the load if stored items still exist.
 
     Attributes
     ----------
     kinds : mapping of str to tuple of int
         For each kind of item, the status codes by which the system reports that an item does not exist.
     plan : callable
-        Function that makes the engine's plan. Its arguments are the kind of item, the file of keys, the folder of the
-        record, and the endpoints of the system.
+        Function that makes the engine's plan from the kind of item, the file of keys, the folder of the record, and
+        the endpoints of the system.
     at_most_s : float
         Time limit of the whole read-back. [s]
     sample : int or None
@@ -76,7 +76,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back the stored items, and write the results, or the reason for a failure, to `stored.json`."""
+    """Read back the stored items, and write the result to `stored.json`, with the reason if the read-back failed."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)
@@ -90,7 +90,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Restart the services that an event has ended. Return the reason if a service does not start, otherwise None."""
+    """Restart the services that an event has ended. Return the reason if a service does not run; otherwise None."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
@@ -103,9 +103,7 @@ def _heal(run: RunFolder, system: System) -> str | None:
 
 
 class _Reader:
-    """Reads back the stored items, one kind after the other; items that were not found are read again in further
-    rounds.
-    """
+    """Reads back the stored items of one kind after the other, and repeats failed reads."""
 
     def __init__(
         self, asked: ReadBack, run: RunFolder, endpoints: Endpoints, stop: StopRequest, display: Display
@@ -118,9 +116,7 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: StoredLedger) -> str | None:
-        """Read back the stored items of all kinds. Return the reason if some items could not be read,
-        otherwise None.
-        """
+        """Read back the stored items of all kinds. Return the reason if some items were not read; otherwise None."""
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -137,7 +133,7 @@ class _Reader:
         )
 
     def _chosen(self, kind: str, things: dict[str, StoredItem]) -> dict[str, StoredItem]:
-        """Return the items of a kind to read back: all of them, or a random sample."""
+        """Return all items of a kind, or a random sample if the settings limit the number of items."""
         if self.asked.sample is None or len(things) <= self.asked.sample:
             chosen = things
         else:
@@ -153,7 +149,7 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # A missing item is read again, because it may reappear while a server recovers, unless its removal was
+            # A missing item may reappear while a server recovers, so it is read again, unless its removal was
             # requested.
             left = [key for key in left if fates[key] not in (stored.ITEM_FOUND, stored.ITEM_DIFFERENT, ITEM_GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
@@ -161,7 +157,7 @@ class _Reader:
             time.sleep(_BETWEEN_ROUNDS_S)
 
     def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
-        """Read the given items once, and return the engine's note about each item, by key."""
+        """Read the given items once; return the engine's note about each item by its key."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
@@ -177,13 +173,16 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine that runs on the generator's host, because other hosts may not reach the system."""
+        """Start the engine on the generator's host, because the system may be unreachable from other hosts."""
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
 
     def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
-        """Wait until the engine has tried to read all keys, or stop it at the deadline; return its exit status."""
+        """Wait until the engine has tried to read all keys, or stop it at the deadline; return its exit status.
+
+        Return None if the engine has no exit status.
+        """
         late = self.deadline + _MARGIN_S
         following = _Following(folder, keys)
         asked = False
@@ -229,9 +228,7 @@ class _Reader:
         }
 
     def _named(self, kind: str, things: dict[str, StoredItem], fates: dict[str, str]) -> list[dict[str, Any]]:
-        """List the items that are lost, changed or unreadable, in the order in which the system confirmed their
-        storage.
-        """
+        """Describe lost, changed and unreadable items, in the order in which the system confirmed their storage."""
         bad = [
             key
             for key, fate in fates.items()
@@ -257,14 +254,22 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys of the items that the engine has not yet read, updated from the notes that the engine writes."""
+    """Keys of the items that the engine has not yet read, according to the notes that it writes.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the engine's notes.
+    left : set of str
+        Keys that remain to be read.
+    """
 
     folder: Path
     left: set[str]
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def is_through(self) -> bool:
-        """Read the engine's new notes; return True if every key has been read."""
+        """Read the engine's new notes, and return True if no key remains to be read."""
         for path in self.folder.glob(stored.STORED_NOTES):
             with path.open("rb") as stream:
                 stream.seek(self._offsets.get(path, 0))

@@ -1,6 +1,4 @@
-"""Translates the faults that the engine found in its plan: each fault is reported with the command-line option that
-caused it.
-"""
+"""Reports faults that the engine found in its plan, each with the command-line option that caused the fault."""
 
 from __future__ import annotations
 
@@ -12,14 +10,13 @@ from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
 _TLS = r"targets\[\d+\]\.tls"
-# Faults in these parts of a plan are faults of the workload file. Files of certificates and keys are options, also with
-# a workload file.
+# Paths in a plan whose values come from a workload file, if one is given. Paths of certificates and keys always come
+# from options.
 _OF_WORKLOAD = re.compile(
     rf"(?!{_TLS}\.(?:ca|client_certificate|client_key)\b)"
     r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b"
 )
-# Patterns of paths in the engine's plan, and the option that sets a value at such a path. The first matching pattern
-# applies.
+# Pattern of a path in the engine's plan, and option that sets the value at this path. The first match applies.
 _OPTIONS = (
     (r"load\..*rate", "--rate"),
     (r"load\.users_at_most", "--users-at-most"),
@@ -51,7 +48,7 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
     log : Path
         Standard error of the engine.
     of_workload : bool
-        Whether a workload file, and not the options, defines the requests.
+        True if a workload file defines the requests, False if options do.
 
     Raises
     ------
@@ -69,7 +66,5 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
 
 
 def option_of(place: str) -> str:
-    """Return the option that sets a value in the engine's plan, or the value's path in the plan if no option
-    sets it.
-    """
+    """Return the option that sets the value at a path in the engine's plan; the path itself if no option sets it."""
     return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

@@ -1,5 +1,6 @@
-"""Repeats the runs of a study in blocks, until its claims and objectives are decided or cannot be decided with the
-allowed runs and time.
+"""Repeats the runs of a study in blocks until the claims and objectives are decided, or the limits are reached.
+
+A block is one run of each combination of factor levels.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 LOOK_FROM = 2
-"""Smallest number of blocks after which claims are tested: the variation between runs needs at least two runs. [1]"""
+"""Number of the first block after which claims are tested. The variation between runs needs at least two runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Smallest number of blocks after which a study may end as undecidable, to save the remaining runs. [1]"""
+"""Number of the first block after which a study may end as undecidable, which saves the remaining runs. [1]"""
 SPEED_MOVED = 0.05
-"""Largest relative difference of the machine's speed between the runs of a block. Above it, the block is
-repeated. [1]
-"""
+"""Largest relative difference of the machine's speed between runs of a block; above it, the block is repeated. [1]"""
 ENDED = "repeat_ended"
 """Key of the study manifest that records how the repetition ended."""
 
@@ -39,10 +38,10 @@ class Undecided:
     text, why : str
         Claim or objective, and the reason why it is undecided.
     needs_runs, more : int or None
-        Number of runs of each combination of levels that would probably decide it: in total, and in addition to the
-        completed runs. None if unknown. [1]
+        Estimated number of runs of each combination of levels that would decide the claim or objective: in total, and
+        in addition to the completed runs. None if unknown. [1]
     more_s : float or None
-        Duration of the additional runs; None if unknown. [s]
+        Estimated duration of the additional runs; None if unknown. [s]
     """
 
     text: str
@@ -52,12 +51,10 @@ class Undecided:
     more_s: float | None
 
     def sentence(self) -> str:
-        """Return a sentence with the undecided claim or objective and the number of runs that would probably
-        decide it.
-        """
+        """Return a sentence with the claim or objective and the estimated number of runs that would decide it."""
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
-            return f"{head}how many runs would decide it is not known"
+            return f"{head}the number of runs that would decide it is unknown"
         lasts = "" if self.more_s is None else f" ({units.format_duration(round(self.more_s) or 1)})"
         return f"{head}about {self.more} more runs of each combination would decide it{lasts}"
 
@@ -69,9 +66,10 @@ class Ended:
     Attributes
     ----------
     blocks : int
-        Number of runs of each combination of levels. [1]
+        Number of completed blocks, that is, of runs of each combination of levels. [1]
     because : str
-        Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`.
+        Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`; the dictionary `_BECAUSE`
+        explains each reason.
     open : tuple of Undecided
         Claims and objectives that are still undecided.
     """
@@ -82,9 +80,7 @@ class Ended:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
-        """Read from a study's manifest how the repetition of runs ended; None if it has not ended, or the study has no
-        rule of repetition.
-        """
+        """Read the end of the repetition from a study's manifest; None if the manifest contains no end."""
         found = manifest.get(ENDED)
         if not found:
             return None
@@ -97,7 +93,7 @@ class Ended:
         )
 
     def lines(self, results: Path) -> list[str]:
-        """Return sentences that describe the end of the repetition, and the command that continues the study."""
+        """Describe the end of the repetition, and give the command that continues the study, one sentence per item."""
         found = [f"ended after {self.blocks} runs of each combination: {_BECAUSE[self.because]}"]
         found += [question.sentence() for question in self.open]
         if self.open:
@@ -108,14 +104,14 @@ class Ended:
 
 @dataclass
 class Repeating:
-    """Rule that decides after each block whether a study ends. A block is one run of each combination of levels.
+    """Decides after each block if a study ends. A block is one run of each combination of levels.
 
     Attributes
     ----------
     block_s : list of float
-        Duration of each block that this process has run, without discarded attempts at the block. [s]
+        Duration of each block that this process has run, without discarded attempts. [s]
     repeated_s : float
-        Total duration of all blocks whose runs were discarded and repeated. [s]
+        Total duration of discarded attempts. [s]
     """
 
     study: Study
@@ -125,7 +121,7 @@ class Repeating:
     block_began_s: float = field(default_factory=time.monotonic)
 
     def repeats(self, block: int, runs: list[str], done: int) -> bool:
-        """Return True if a block must be run again, because the speed of the machine differs between its runs.
+        """Return True if a block must be run again because the speed of the machine changed between its runs.
 
         Parameters
         ----------
@@ -134,16 +130,16 @@ class Repeating:
         runs : list of str
             Names of the runs of the block.
         done : int
-            Number of these runs that this process has done, at least 1.
+            Number of these runs that this process has done, at least 1; the others were done before a resumption.
 
         Notes
         -----
-        In each second of a run, the probe measures the CPU time of a fixed piece of work. The medians of the runs are
-        compared; runs with fewer than ten samples are left out.
+        The probe measures the CPU time of a fixed piece of work in each second of a run. The medians of the runs are
+        compared, without runs that have fewer than ten samples.
 
-        A difference of the machine's speed would distort the difference between configurations. The whole block is
-        therefore repeated; no result is corrected. The block is repeated only if the budget suffices for the
-        repetition and for the blocks that must be run before claims are first tested.
+        A change of the machine's speed would distort the difference between configurations. No result is corrected;
+        the whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
+        remaining blocks before the first test of claims.
         """
         rule = self.study.study.repeat
         if rule is None:
@@ -168,23 +164,22 @@ class Repeating:
         return sum(self.block_s) + self.repeated_s
 
     def _pace_s(self, run: str) -> float | None:
-        """Return the median CPU time that the probe's fixed piece of work took in a run; None if it was not measured.
-        [s]
+        """Return the median CPU time of the fixed calculation that the probe repeats in a run; None if it was not
+        measured. [s]
         """
         path = RunFolder(self.results.run_path(run)).summary
         found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Test after a block whether the study can end. If it can, record the end in the study's manifest and return
-        True.
+        """Return True if the study can end after a block, and record the end in the study's manifest.
 
         Parameters
         ----------
         block : int
             Number of the block, from 1.
         ran : bool
-            Whether this process has done runs of the block.
+            True if this process has done runs of the block.
         """
         now = time.monotonic()
         if ran:
@@ -205,14 +200,12 @@ class Repeating:
         if why is not None:
             self._end(block, why, found)
         elif recorded is not None:
-            # Runs that had failed were done again.
+            # The recorded end is no longer valid, because failed runs have been done again since.
             self.results.update(**{ENDED: None})
         return why is not None
 
     def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
-        """Return the reason to end the study after a block: `decided`, `failed`, `at_most`, `undecidable` or `budget`;
-        None to continue.
-        """
+        """Return the reason to end the study after a block, as a key of `_BECAUSE`; None to continue."""
         if not found:
             return "decided"
         if self._all_failed(block):
@@ -228,7 +221,7 @@ class Repeating:
         return "budget" if budget_s is not None and later_s > budget_s else None
 
     def _all_failed(self, block: int) -> bool:
-        """Return True if every run up to a block failed, such as those of a system that does not start."""
+        """Return True if every run up to a block failed, for example because the system does not start."""
         planned = [each for each in dig(self.results.manifest, "design") if int(dig(each, "repetition")) <= block]
         runs = [RunFolder(self.results.run_path(str(dig(each, "run")))) for each in planned]
         return all((run.path / run.manifest_name).exists() and dig(run.manifest, "status") == "failed" for run in runs)
@@ -240,7 +233,7 @@ class Repeating:
 
     def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
         manifest = self.results.manifest
-        # A study whose runs all failed is probably resumed, when its system works.
+        # After failures only, the design keeps its later runs, because the study will probably be resumed.
         last = self.study.blocks if why == "failed" else block
         kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= last]
         ended = Ended(block, why, tuple(self._undecided(block, question) for question in found))
@@ -257,8 +250,8 @@ class Repeating:
 def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:
     """Return the runs that a resumed study can still conduct.
 
-    If the repetition ended after a recorded number of blocks, later blocks are omitted, unless more blocks are
-    requested.
+    If the repetition has ended, runs of later blocks are left out, unless `at_least` requests more blocks or all runs
+    failed.
     """
     ended = Ended.of(manifest)
     if ended is None or at_least > ended.blocks or ended.because == "failed":

@@ -22,7 +22,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """Study that the user requested, with the options of the command.
+    """Study that the user requests, with the options of the command.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class StudyRequest:
     allowed : tuple of str
         Hosts that may be loaded although they are neither local nor private.
     trusted : bool
-        Whether files outside of the study's folder may be sent, served or run.
+        True to allow files outside of the study's folder to be sent, served or run.
     at_least : int
-        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
+        Number of runs of each combination of levels up to which the study continues; 0 for the number in the study
         file. [1]
     changed : tuple of str
-        Files of the study that have changed since the results were begun; their copies in the results are read instead.
+        Files of the study that have changed since the first run. Their copies in the results folder are used instead.
     """
 
     study: str
@@ -56,16 +56,16 @@ class StudyRequest:
     changed: tuple[str, ...] = ()
 
     def load(self) -> Study:
-        """Read the study with all changes, and check that its system may be loaded.
+        """Read the study with all changes, and check that Towtank may load its system.
 
         Raises
         ------
         StudyError
-            With every fault of the study.
+            If the study or an option is invalid; the error lists every fault.
         TargetError
             If this machine cannot provide the hosts of every run.
         """
-        # The YAML reader loads slowly, so it is imported here and not at the start of every command.
+        # Imported here, because the YAML reader loads slowly and other commands do not need it.
         from towtank.study import has_paths_beside, load_study, refuse_named_outside, study_path  # noqa: PLC0415
 
         study = replace(
@@ -97,7 +97,7 @@ class StudyRequest:
         return changes
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
-        """Check every address that the systems of all runs use; return the IP addresses by host name."""
+        """Check every address in the systems of all runs; return the IP addresses by host name."""
         from towtank.workload import check_targets  # noqa: PLC0415
 
         addresses = [address for spec in study.design() for address in spec.system.addresses]
@@ -114,7 +114,7 @@ class StudyRequest:
             )
 
     def document(self) -> dict[str, Any]:
-        """Return the request as JSON for the manifest of the results: study, preset, seed, changes and folder."""
+        """Return the request as JSON for the manifest of the results, with the current folder."""
         return {
             "study": self.study,
             "preset": self.preset,
@@ -131,8 +131,8 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    Load levels that are fractions of a load limit are not known before the pilot run. The engine checks these levels
-    before their load begins.
+    A study that needs a pilot run is not checked here, because its numbers of users are unknown. The engine checks them
+    before the load begins.
     """
     from towtank.workload import targets_of_workload  # noqa: PLC0415
 
@@ -157,21 +157,21 @@ def _check_open_files(study: Study) -> None:
 def recorded_request(
     folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False, more: int = 0
 ) -> StudyRequest:
-    """Return the request for a study from its results folder, with the study's original files or their copies.
+    """Return the request that began a results folder, in order to resume the study.
 
-    The original files are used if they are unchanged; otherwise the copies in the results folder are used.
+    The request names the original study file if the study's files are unchanged, otherwise its copy in the results.
 
     Parameters
     ----------
     folder : Path
         The results folder.
     named : str or None
-        Study given on the command line; must be None, because the results name their study.
+        Study named on the command line; must be None, because the results folder determines the study.
     allowed : tuple of str
         Hosts that may be loaded. The list in the results is ignored, because another user may have written it.
     trusted : bool
-        Whether files outside of the study's folder may be sent. The value in the results is ignored for the same
-        reason.
+        True to allow files outside of the study's folder to be sent, served or run. The value in the results is ignored
+        for the same reason.
     more : int
         Number of runs of each combination of levels to add to those of the results. [1]
 
@@ -204,9 +204,9 @@ def recorded_request(
 
 
 def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
-    """Return the number of runs of each combination of levels after `more` runs have been added to the results.
+    """Return the number of runs of each combination of levels after `more` runs are added to the results.
 
-    If an earlier request for more runs is incomplete, its missing runs count as part of the new request.
+    If an earlier extension is incomplete, its missing runs count as part of `more`.
     """
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
     planned = max(block_of.values(), default=0)
@@ -217,16 +217,16 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
-    """Return the path of the study file, and the files of the study that have changed since the results were begun.
+    """Return the path of the study file, and the changed files of the study.
 
-    The path is that of the original file if all files of the study are unchanged, otherwise that of its copy in the
+    If no file has changed since the first run, the path is that of the original file, otherwise that of its copy in the
     results.
 
     Raises
     ------
     StudyError
-        If a changed file has no copy, or if the copies cannot be used. They cannot be used if the original files come
-        from several folders or refer to files beside them that were not copied: relative paths would then be wrong.
+        If a changed file has no copy, or if the copies cannot be used. This is the case if the original files come from
+        several folders, or refer by relative paths to files that were not copied.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
     named = {each["path"]: _has_changed(each) for each in data}
@@ -245,8 +245,9 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
-    """Return the error for changed files whose copies cannot replace them: the copies would search for programs and
-    files in the results folder.
+    """Return the error for changed files of a study that uses programs or files beside its study file.
+
+    A copy in the results folder cannot replace such a file, because relative paths would be wrong.
     """
     message = "must be unchanged since the results were begun, because the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
@@ -259,7 +260,7 @@ def _has_changed(file: dict[str, str]) -> bool:
 
 
 def new_results_folder(name: str) -> Path:
-    """Return a new results folder, named after study and time; a number is appended if the folder already exists."""
+    """Return the path of a new results folder with study name and time, and a number if the folder already exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1
     while folder.exists():

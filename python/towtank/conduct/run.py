@@ -1,7 +1,7 @@
 """Conducts one run: starts the system, observes it, applies the load, stops the system, and records everything.
 
-A failure of the system under test or of the engine, and a stop by the user, raise no exception: `run.json` records
-them as `status` and `reason`, and the record is kept.
+A failure of the system under test or of the engine, or a stop by the user, raises no exception. It is recorded in
+`run.json` as `status` and `reason`, and all other records are kept.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ if TYPE_CHECKING:
     from towtank.study import Event
 
 ENGINE_LOG = "engine.log"
-# Exit status EX_IOERR of sysexits(3), with which the engine reports that it could not write its results.
+# Exit status of the engine if it cannot write its results (EX_IOERR of sysexits(3)).
 ENGINE_DISK_FULL = 74
-# Longest wait for the next message of the engine, which sends its results every second. The services are checked after
-# each wait. [s]
+# Longest wait for the next message of the engine. The services are checked after each wait. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for services that a signal has stopped; each check reads a few files per service. A shorter
-# stop cannot be distinguished from a slow response. [s]
+# Interval between checks for services that are stopped by a signal; each check reads a few files per service. A shorter
+# interruption looks like a slow response. [s]
 _HELD_EVERY_S = 1.0
-# Time after the planned end of a run, including the wait for pending responses, after which the engine counts as
-# hanging. [s]
+# Time after the planned end of a run, including the wait for pending responses, at which an engine that still runs is
+# killed. [s]
 _MARGIN_S = 30.0
 # Longest time that the engine waits for pending responses if the run is stopped early. [s]
 STOPPING_S = 5.0
@@ -55,10 +54,10 @@ class Observing(Protocol):
     """Observation of a started system, to which processes can be added during the load."""
 
     def failures(self) -> list[str]:
-        """Return sentences about metrics of the system that could not be observed."""
+        """Return one sentence for each metric or process that could not be observed."""
 
     def add_group(self, name: str, pid: int) -> None:
-        """From now on, also observe this process and its descendants."""
+        """Observe this process and its descendants from this call on."""
 
 
 Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
@@ -66,7 +65,7 @@ Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
 
 @dataclass(frozen=True)
 class RunTask:
-    """Description of one run, with the functions that create the system, the plan and the observation.
+    """Description of one run, with functions that create the system, the plan and the observation.
 
     Attributes
     ----------
@@ -75,22 +74,22 @@ class RunTask:
     title : str
         Name of the run in messages.
     system : callable
-        Function that makes the system from the run's log folder, without starting it.
+        Function that creates the system, without starting it, from the run's log folder.
     plan : callable
-        Function that makes the engine's plan from the endpoints of the system.
+        Function that creates the engine's plan from the endpoints of the system.
     observe : callable
-        Function that makes the observation from the run folder and the endpoints of the system.
+        Function that creates the observation from the run folder and the endpoints of the system.
     pinning : Pinning
         CPUs of system and generator.
     steer : callable, optional
-        Function that returns the steering of the load. Its arguments are the plan and a function that sends a command
-        to the engine. By default the load follows the plan.
+        Function that returns the steering, which changes the load while it runs. Its arguments are the plan and a
+        function that sends a command to the engine. By default the load follows the plan.
     lasts : callable, optional
-        Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
+        Function that returns the shortest and longest duration of a load whose stages depend on its results. [s]
     live_sending : LiveSending
         Receivers to which results are sent during the run.
     events : mapping of str to Event
-        Events of the system during the load, by name.
+        Changes of the system during the load, such as failures of services, by name.
     read_back : ReadBack, optional
         Settings of the read-back after the load; by default nothing is read back.
     """
@@ -110,20 +109,22 @@ class RunTask:
 
 @dataclass
 class RunOutcome:
-    """Result of a run: how the run ended.
+    """Result of a run.
 
     Attributes
     ----------
     status : str
         Status of the run, as in `run.json`.
     reason : str or None
-        Reason for the failure.
+        Reason for the failure; None if the run did not fail.
     came_up : bool
-        Whether all services of the system started.
+        True if all services of the system started.
     disk_full : bool
-        Whether the disk was full, so that further runs would fail as well.
+        True if the disk became full, so that further runs would fail as well.
+    died : dict
+        Description of the death of each service that died during the load, by name of the service.
     notes : list of str
-        Messages for the user about a run that is complete.
+        Messages for the user, to be printed after the run.
     """
 
     status: str = "complete"
@@ -134,7 +135,7 @@ class RunOutcome:
     notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
-        """Mark the run as failed. If it has already failed, the first reason is kept."""
+        """Mark the run as failed; keep the reason of an earlier failure."""
         self.status, self.reason = "failed", self.reason or reason
 
 
@@ -144,7 +145,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
     Raises
     ------
     StudyError
-        If the study's files do not fit the running system.
+        If the study's files do not fit the running system; every other run of the study would fail as well.
     """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
@@ -155,8 +156,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        # This fault of the study is detected only while the system runs. It ends the study, because every other run
-        # would fail as well.
+        # Such a fault of the study is detected only while the system runs.
         except StudyError as error:
             outcome.fail(str(error))
             _close(run, outcome)
@@ -201,8 +201,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             watching_targets(run, plan, endpoints.groups, observation.add_group, endpoints.watched),
         ):
             run.event("observation_started")
-            # The generator's processes are observed as well, so that a CPU limit is detected if it slows the generator
-            # down.
+            # The engine is observed as well, in order to detect a CPU limit that slows it down.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(
                 run,
@@ -228,7 +227,6 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
 def _events(
     task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
 ) -> Events | None:
-    """Return the object that carries out the events of the run; None if the run has no events."""
     if not task.events:
         return None
     stages = list(plan["load"]["stages"])
@@ -264,21 +262,21 @@ def drive_engine(
     ended : callable
         Function that returns the service processes that ended unexpectedly.
     outcome : RunOutcome
-        Outcome of the run, which the function updates.
+        Outcome of the run, which is updated.
     stop, display
-        Request of the user to stop, and receiver of progress.
+        Request of the user to stop, and display of the progress.
     held : callable, optional
-        Function that returns the service processes that a signal stopped unexpectedly.
+        Function that returns the names of service processes that were stopped unexpectedly by a signal.
     started : callable, optional
         Function that is called with the process id of the engine.
     steer : callable, optional
-        Function that makes the steering of the load; by default the load follows the plan.
+        Function that returns the steering, which changes the load while it runs; by default the load follows the plan.
     lasts : callable, optional
-        Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
+        Function that returns the shortest and longest duration of a load whose stages depend on its results. [s]
     events : Events, optional
-        Object that carries out the events of the run; by default the run has no events.
+        Changes of the system during the load; by default the system is not changed.
     place : GeneratorPlace, optional
-        Host and network in which the engine runs; by default this machine, outside all hosts.
+        Host and network namespace in which the engine runs; by default those of this process.
     """
     entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
@@ -312,7 +310,7 @@ def drive_engine(
 
 
 def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRequest) -> None:
-    """Set status and reason of the run, based on the engine's exit status and the services that died."""
+    """Set status and reason of the run from the engine's exit status and the services that died."""
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
@@ -324,7 +322,7 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
 
 
 def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
-    """Return the error that reports too little disk space for the record."""
+    """Return the error for a disk that is full."""
     return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
 
@@ -339,13 +337,13 @@ def planned_s(plan: dict[str, Any]) -> float:
 
 
 def drain_s(plan: dict[str, Any]) -> float:
-    """Return how long the engine waits for pending responses at the end of the load. [s]"""
+    """Return the longest time that the engine waits for pending responses at the end of the load. [s]"""
     return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))
 
 
 @dataclass
 class _Watch:
-    """Watches the engine, the services and the user's request to stop until the engine ends."""
+    """Loop that processes the engine's messages and checks the services until the engine ends."""
 
     run: RunFolder
     engine: EngineProcess
@@ -388,14 +386,14 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # The death of a service explains the end of the engine better, and is reported below instead.
+                # If a service died, its death is reported as the reason instead.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
     def _allow(self, planned: float) -> None:
-        """Set the engine's deadline, from the planned length of its stages, the drain and a margin."""
+        """Set the time at which the engine is killed, from the planned length of its stages."""
         self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
@@ -434,10 +432,7 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Request the engine to stop early, because a service died or the user requested it.
-
-        Further load would produce no useful measurement.
-        """
+        """Ask the engine to stop early, because a service died or the user requested a stop."""
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"
         if self.stop.requested:

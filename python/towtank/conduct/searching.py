@@ -1,4 +1,6 @@
-"""Searches for the load limit while the engine runs: tests each plateau when it ends, then appends the next plateau."""
+"""Searches for the load limit while the engine runs: evaluates each plateau at its end, and appends the next
+plateau.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ from towtank.study import DECIDE_STAGE, RELIEVE_SHARE, RELIEVE_STAGE, FindLimit,
 
 
 class SearchSteering(StageSteering):
-    """Steering that ends each settle stage as soon as it has enough measured values, and that searches for the load
-    limit.
+    """Steering that searches for the load limit, and ends each settle stage as soon as it has enough measured
+    values.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class SearchSteering(StageSteering):
         self._told: set[int] = set()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Process the engine's messages about the current stage, and the engine's replies to appended stages."""
+        """Process a message of the engine: the start of a stage, or the reply to a request to append stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked
             self._asked = None
@@ -68,8 +70,8 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Test the plateau that has just ended. During a relief stage (low load), end the stage if the backlog of
-        requests has drained.
+        """Evaluate the plateau that has just ended. End a relief stage (low load after a failed plateau) if the backlog
+        of requests has drained.
         """
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
@@ -81,7 +83,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are still needed: the start of the plateau that is tested next.
+        """Return the start of the oldest interval that is still needed, which is that of the next plateau to evaluate.
         [s]
         """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
@@ -106,7 +108,7 @@ class SearchSteering(StageSteering):
         self._go_on(plateau, decision, under_way.index)
 
     def _decide(self) -> SearchDecision:
-        """Return the next load level, or the end of the search if no level follows."""
+        """Return the decision on the next level, or on the end of the search."""
         return decide_search(self.plan, [plateau.outcome for plateau in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: SearchDecision, stage: int) -> None:
@@ -125,18 +127,18 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if a backlog of requests may be left at the start of the next plateau.
+        """Return True if a backlog of requests may delay the next plateau.
 
-        This is the case if the last plateau failed at the same or a higher rate. A closed load leaves no backlog: when
-        a user leaves, its pending request is cancelled.
+        This is the case if the last plateau failed, and the next one has no higher arrival rate. A closed load leaves
+        no backlog, because the pending request of a user is cancelled when the user leaves.
         """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
         """End the relief stage (low load after a failed plateau) if the backlog has drained.
 
-        The backlog has drained when no arrival waits, and no more requests are in flight than is usual at the highest
-        level that passed.
+        The backlog has drained when no arrival waits, and the number of requests in flight is not significantly larger
+        than at the highest level that passed.
         """
         last = {
             interval.worker: interval
@@ -153,7 +155,7 @@ class SearchSteering(StageSteering):
             self._next(stage.index)
 
     def _end(self, decision: SearchDecision) -> str:
-        """Return the result of the search for the load limit as text."""
+        """Describe the result of the search."""
         found = conclude_search(self.load.of, self.plan, self.plateaus).document()
         return f"{decision.ended}: limit {limit_text(found)}"
 

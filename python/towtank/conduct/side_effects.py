@@ -1,4 +1,4 @@
-"""Lists the effects of a study outside its folder. They are shown before a run unless the study comes with Towtank."""
+"""Lists the effects of a study outside its folder, which are shown before the first run of a user's study."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from towtank.study import Study
     from towtank.system import SystemFile
 
-# Largest number of names of each kind (such as hosts) that are listed, because a system may have hundreds of hosts.
+# Largest number of names, for example of hosts, that are listed in one line. [1]
 _NAMES_AT_MOST = 8
 
 
 def describe_side_effects(study: Study) -> list[str]:
-    """Describe all effects of a study outside its folder: programs, hosts, loaded addresses, mounts and files.
+    """Describe the programs, hosts, addresses, mounts and files outside its folder that a study uses.
 
     Parameters
     ----------
     study : Study
-        Study that contains the resolved IP addresses of the host names in its systems.
+        Study with the IP addresses of the host names in its systems.
 
     Returns
     -------
     list of str
-        Lines of text for the user; none for a study that comes with Towtank.
+        Lines of text for the user; empty for a study that comes with Towtank.
     """
     if study.is_shipped:
         return []
@@ -56,7 +56,7 @@ def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _commands(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the commands of the study's own programs, as the study file contains them."""
+    """Describe the commands by which the study runs programs of its own."""
     for system in systems:
         for service in system.services.values():
             yield from (f"runs `{shlex.join(redacted(command))}`" for command in service.commands)
@@ -82,7 +82,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _addresses(study: Study, systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the addresses, with their IP addresses, of servers that already run and that the study loads."""
+    """Describe the addresses, with the IP addresses of host names, to which the study sends requests."""
     places = dict.fromkeys(_place(study, address) for system in systems for address in system.addresses)
     if places:
         yield f"sends to {_names(places)}"
@@ -97,7 +97,7 @@ def _place(study: Study, address: str) -> str:
 
 
 def _files(study: Study) -> Iterator[str]:
-    """Describe the files outside the study's folder that the study reads."""
+    """Describe the files that the study reads outside its folder."""
     folder = study.path.parent.resolve()
     own: list[Path | None] = [study.system_document.path, study.workload.document.path]
     own += [study.trace_path, study.sizing_path]
@@ -108,7 +108,7 @@ def _files(study: Study) -> Iterator[str]:
 
 
 def _packages(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the packages that the servers of the study need; a run installs no packages."""
+    """Describe the installed packages that the servers of the study use."""
     from towtank.system import packages_of  # noqa: PLC0415 - only for a study that does not ship
 
     names = dict.fromkeys(

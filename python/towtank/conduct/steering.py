@@ -1,6 +1,6 @@
 """Steers a load while it runs, by commands to the engine that end a stage or append stages.
 
-The module reads the record while the load threads write it, and uses the decision functions of the analysis. Each
+The module reads the record while the engine writes it, and decides by functions of the package `analysis`. Each
 decision is recorded as an event of the run.
 """
 
@@ -16,7 +16,7 @@ from towtank.analysis import Precision, Settling, SteadySeconds
 from towtank.results import Follower, RecordedInterval, RunFolder
 from towtank.study import SteadyUntil
 
-# Smallest part of a second that must lie in a stage for the second to be counted, as in the analysis. [s]
+# Shortest part of a second in a stage that counts as a whole second, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -24,25 +24,25 @@ Note = Callable[[str], None]
 
 
 class Steering(Protocol):
-    """Rule that controls a load by commands to the engine; it is called repeatedly while the engine runs."""
+    """Controls a load by commands to the engine; called repeatedly while the engine runs."""
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Process a message that the engine sends during the load."""
 
     def look(self) -> None:
-        """Read the new part of the record. If the current stage can end, send the next command to the engine."""
+        """Read the new records of the engine, and send a command to the engine if the current stage can end."""
 
 
 @dataclass
 class StageSeconds:
-    """Measured values of one stage for each second, summed over the load threads while they record them."""
+    """Measured values of one stage for each second, summed over the load threads."""
 
     stage: int
     users: float | None
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
     def add(self, interval: RecordedInterval) -> None:
-        """Add the measured values of an interval of one load thread if the interval belongs to this stage."""
+        """Add the values that one load thread measured in an interval, if the interval belongs to this stage."""
         if interval.stage != self.stage:
             return
         sums = self._sums.setdefault(float(int((interval.start_s + interval.end_s) / 2)), [0.0] * 7)
@@ -56,8 +56,9 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> SteadySeconds:
-        """Return the values of the seconds that all load threads have recorded, without parts shorter than
-        `_WHOLE_SECOND`.
+        """Return the values of the seconds that all load threads have recorded.
+
+        A second of which less than `_WHOLE_SECOND` lies in the stage is left out.
         """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
@@ -69,7 +70,7 @@ class StageSeconds:
 
 @dataclass
 class StageUnderWay:
-    """Stage of the load that currently runs, as the engine reports it."""
+    """Stage of the load that currently runs, with its planned start and end in seconds since the start of the load."""
 
     index: int
     name: str
@@ -79,7 +80,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Steering of a load that ends each settle or steady stage as soon as the stage has enough measured values."""
+    """Steering that ends each settle or steady stage as soon as the stage has enough measured values."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class StageSteering:
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Keep track of the stages that the engine reports."""
+        """Process a message of the engine. Only messages about a new stage or a refused command have an effect."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
         if frame.get("k") != "stage" or not isinstance(frame.get("index"), int):
@@ -119,7 +120,7 @@ class StageSteering:
             self._settling = (deciding, seconds, 0)
 
     def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
-        """Return the statistical test that decides when a stage ends; None if the stage ends at its planned time."""
+        """Return the statistical test that ends a stage; None if the stage ends at its planned time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
         if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
@@ -127,11 +128,11 @@ class StageSteering:
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
-        """Return True if a stage is a settle stage that a statistical test ends."""
+        """Return True if a stage lasts until the test of settling passes."""
         return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
-        """Apply the test of the current stage to each new second of the record, and end the stage if the test
+        """Apply the test of the current stage to the new seconds of the record, and end the stage if the test
         passes.
         """
         new = self.follower.read()
@@ -147,7 +148,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the start of the oldest interval that later tests of stages need. [s]"""
+        """Return the start of the oldest interval that is still needed. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: SteadySeconds) -> None:
@@ -163,7 +164,7 @@ class StageSteering:
         self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """Record and report that a stage reached its longest allowed time before its test passed."""
+        """Record that a stage reached its longest duration before its test passed."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]

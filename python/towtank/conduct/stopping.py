@@ -1,5 +1,6 @@
-"""Handles the user's requests to stop: the first ends the work cleanly and keeps the results, the second exits
-immediately.
+"""Handles the user's requests to stop: the first one ends the work in order, the second one exits immediately.
+
+The results of completed work are kept in both cases.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class StopRequest:
-    """Request to stop, made by `ask`, or inside the `with` block by Ctrl-C, SIGTERM or a closed terminal.
+    """Request of the user to stop, made by the method `ask`, by Ctrl-C, by SIGTERM, or by closing the terminal.
 
-    Signal handlers are installed at the start of the block, and the previous handlers are restored at its end.
+    Signals are handled only during the `with` block, which restores the previous signal handlers at its end.
 
     Attributes
     ----------
     on_second : callable or None
-        Function that is called at the second request, before the process exits; it must be quick and must not raise.
+        Function that is called at the second request, before the process exits. It must be fast and must not raise.
     waits_for : str
-        Work that remains after the first request to stop, for messages.
+        Description of the work that remains after the first request, for the message to the user.
     kept : str or None
-        Folder with the records of the run; None if they are discarded.
+        Folder with the records of the run; None if the records are discarded.
     leaving : callable or None
-        Function that is called last before the process exits immediately, to remove discarded records.
+        Function that removes discarded records. It is called last, before the process exits immediately.
     """
 
     def __init__(self) -> None:
@@ -56,11 +57,10 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """True if the user has requested a stop."""
         return self.count > 0
 
     def ask(self) -> None:
-        """Request a stop; a second request also ends the wait for pending responses."""
+        """Request a stop. A second call also ends the wait for pending responses."""
         self.count += 1
         if self.count > 1 and self.on_second is not None:
             self.on_second()
@@ -75,8 +75,8 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second Ctrl-C or signal exits immediately")
             return
-        # The process can exit without clean-up, because guards, engine and probe end when it closes their standard
-        # input.
+        # The process can exit without clean-up, because its guards, the engine and the probe end when their standard
+        # input is closed.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:
@@ -87,7 +87,7 @@ class StopRequest:
 
 
 def _say(text: str) -> None:
-    """Print a text without buffers and locks, because this function runs in a signal handler."""
+    """Print a text without buffers and locks, as a signal handler must."""
     cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
     with suppress(OSError):
         os.write(2, f"{cursor}\n{text}\n".encode())

@@ -1,4 +1,4 @@
-"""Conducts one study: all runs of the design in order, then summaries and the report."""
+"""Conducts a study: all runs of its design in order, then summaries and the report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StudyOutcome:
     results : Path
         Results folder of the study.
     exit_status : ExitStatus
-        Exit status of the command.
+        Exit status of the command `towtank run`.
     summary : dict
         Study summary; empty if it could not be made.
     report : Path or None
@@ -51,7 +51,7 @@ class StudyOutcome:
     messages : list of str
         Messages for the user about failures.
     parts : Parts
-        Parts of the summary and the report, including failed ones.
+        Parts of the summary and of the report that were made, and those that failed.
     """
 
     results: Path
@@ -64,13 +64,12 @@ class StudyOutcome:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Lock the results folder inside the block. Without the lock, two processes that write to the folder would destroy
-    each other's results.
+    """Lock the results folder during the block, so that no other Towtank process writes to it.
 
     Raises
     ------
     StudyError
-        If another process has locked the folder.
+        If another process has locked the folder, or the lock file is a symbolic link.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -111,24 +110,24 @@ def run_study(
     folder : Path
         Results folder; it is created unless the study is resumed.
     display : Display
-        Receiver of messages about the progress.
+        Display of the progress.
     resume : bool, default False
-        Whether to continue in an existing folder.
+        True to continue in an existing folder.
     stop : StopRequest
         Request of the user to stop.
     command : dict, optional
-        Request for the study, by which the study can be resumed.
+        Arguments of `towtank run`, which are stored so that the study can be resumed.
     report : bool, default True
-        Whether to write the report.
+        True to write the report.
     receivers : tuple of Receiver, optional
         Receivers to which results are sent during each run.
     first_words : sequence of str, optional
-        Lines that the user sees before the first step.
+        Lines that are shown before the first run.
 
     Raises
     ------
     StudyError
-        If the results of this study cannot be written to the folder.
+        If the folder contains other results, belongs to another user, or is in use by another process.
     """
     with _disk_full_is_said(folder), ExitStack() as holding:
         if resume:
@@ -212,7 +211,7 @@ class _Runs:
         return ended
 
     def _block(self, planned: list[tuple[RunSpec, str]]) -> list[RunOutcome]:
-        """Conduct those runs of a block that are not complete; stop early if the user requests it."""
+        """Conduct the runs of a block that are not complete; return early if the user requests a stop."""
         done = []
         for spec, head in planned:
             if self.stop.requested:
@@ -222,7 +221,8 @@ class _Runs:
         return done
 
     def _do(self, spec: RunSpec, head: str) -> RunOutcome:
-        """Conduct one run. If it is the first run that a declared prediction covers, write the prediction first.
+        """Conduct one run. Before the first run of the predicted configuration, write the prediction that the study
+        declares.
 
         Raises
         ------
@@ -237,8 +237,8 @@ class _Runs:
         return outcome
 
     def _predict(self) -> None:
-        """Write the prediction that the study declares. It is written as soon as all runs to which its model is fitted
-        are done.
+        """Write the prediction that the study declares, unless it exists. Its model is fitted to the runs done so
+        far.
         """
         if self.study.study.predict is None:
             return
@@ -265,7 +265,7 @@ class _Runs:
 
 
 def run_manifest(spec: RunSpec) -> dict[str, Any]:
-    """Return the manifest of a run, as it is written before the run starts."""
+    """Return the manifest of a run before its start."""
     return {
         **{key: value for key, value in spec.document().items() if value is not None},
         "status": "planned",
@@ -274,13 +274,13 @@ def run_manifest(spec: RunSpec) -> dict[str, Any]:
 
 
 def is_done(results: ResultsFolder, run_id: str) -> bool:
-    """Return True if a run is complete, according to its manifest."""
+    """Return True if the manifest of a run says that the run is complete."""
     run = RunFolder(results.run_path(run_id))
     return (run.path / run.manifest_name).exists() and run.manifest.get("status") == "complete"
 
 
 def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
-    """Rename the folder of an interrupted run to `RUN.interrupted-N`; the folder is kept but not analysed."""
+    """Rename the folder of a run that is to be repeated to `RUN.interrupted-N`. The renamed folder is not analysed."""
     path = results.run_path(run_id)
     if not path.exists():
         return None
@@ -293,14 +293,14 @@ def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
 
 
 def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> None:
-    """Summarise one run. An error in the summary is recorded, and the next run is conducted nevertheless."""
+    """Summarise one run. An error is recorded, and does not prevent the next run."""
     from towtank.analysis import summarize_run  # noqa: PLC0415
 
     try:
         summarize_run(run)
     except OSError:
         raise
-    # All exceptions are caught, because the record is kept and the run can be summarised later.
+    # After any error, the run can be summarised later from its record.
     except Exception as error:
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
@@ -318,7 +318,9 @@ def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -
 
 
 def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
-    """Return the exit status of a study, which is that of the first condition that applies."""
+    """Return the exit status of a study, and add messages about it to the outcome. The first applicable status
+    counts.
+    """
     if stopped:
         return ExitStatus.STOPPED
     if ended and not any(each.came_up for each in ended):
@@ -334,7 +336,7 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
 
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
-    """Return the exit status of a study whose summary and report were made, and add messages to its outcome."""
+    """Return the exit status that follows from the summary, and add messages about it to the outcome."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         if outcome.summary and not outcome.messages:
@@ -352,9 +354,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Return text with the numbers of violated objectives and refuted required claims; empty if both numbers
-    are zero.
-    """
+    """Describe the numbers of missed objectives and refuted required claims; empty if there are none."""
     required = summary.get("required_claims", {})
     missed = sum(objective.get("met") is False for objective in objectives)
     counts = (
@@ -365,18 +365,12 @@ def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
-    """Return text with the numbers of runs, objectives and required claims without a result.
-
-    Returns
-    -------
-    str
-        Empty if all numbers are zero.
-    """
+    """Describe the numbers of runs, objectives and required claims without a result; empty if there are none."""
     open_claims = sum(count for answer, count in (required or {}).items() if answer not in ANSWERED)
     counts = (
         (verdict.get("invalid_runs", 0), "runs invalid"),
         (verdict.get("missing_runs", 0), "runs missing"),
-        (sum(objective.get("met") is None for objective in objectives), "objectives not judged"),
+        (sum(objective.get("met") is None for objective in objectives), "objectives not evaluated"),
         (open_claims, "required claims not decided"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)

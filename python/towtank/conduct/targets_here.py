@@ -1,4 +1,4 @@
-"""Observes servers on this machine that Towtank did not start, as tiers of the system."""
+"""Observes servers on this machine that Towtank did not start."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from towtank.system import (
 from towtank.workload import host_and_port
 
 UNNAMED = "target"
-"""Name of the target in a plan that is made from a URL and thus has only this target."""
+"""Name of the only target in a plan that is made from a URL."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Times to wait before each search for the servers to which a target is connected. Many targets connect to these
-servers only at the first request. [s]
+"""Pauses before each search for the servers to which a target is connected. A target may connect to them only at its
+first request. [s]
 """
 
 
@@ -41,7 +41,8 @@ def watching_targets(
     *,
     interval_s: float = 1.0,
 ) -> Iterator[None]:
-    """Find the servers of a plan on this machine, and observe them as tiers inside the `with` block.
+    """Find the servers of a plan on this machine, and observe them as tiers (named parts of the system) during the
+    block.
 
     The servers to which a target connects, such as a database, become tiers as well, even if the target connects to
     them only during the load.
@@ -49,18 +50,18 @@ def watching_targets(
     Parameters
     ----------
     run : RunFolder
-        Folder of the record. The function adds two entries to its manifest. `targets_here` contains the process of each
-        target on this machine, by address, with null for a process that was not found. The tiers receive a tier of kind
-        `process` for each server.
+        Folder of the record. Its manifest receives a tier of kind `process` for each server, and the entry
+        `targets_here` with the process id of each target on this machine by address; null if the process was not
+        found.
     plan : dict
         The plan, with addresses as IP address and port.
     own : dict
-        Root process ids of the tiers that are already observed, by name.
+        Root process ids of the tiers that Towtank observes already, by name.
     add_group : callable
         Function that makes the probe observe a process tree under a name.
     named : mapping of str to sequence of int
-        Processes that the user named, by the name of their tier. Several processes of one tier are numbered. An empty
-        name stands for the name of the program.
+        Ids of the processes that the user named, by name of the tier. An empty name is replaced by the name of the
+        program. The names of several processes of a tier are numbered.
     interval_s : float, default 1.0
         Interval at which connections between servers are counted. [s]
     """
@@ -73,7 +74,7 @@ def watching_targets(
     watch.start()
     scrapers = [watch.connections()] if watch.servers() else []
     for scraper in scrapers:
-        # The scraper has to see the connections before the load, to know how an idle connection looks.
+        # The scraper must see the connections before the load, in order to recognise idle ones.
         with suppress(ScrapeError):
             scraper.scrape()
     counting = ScrapingThread(scrapers, run.observe, interval_s)
@@ -87,7 +88,7 @@ def watching_targets(
 
 
 def addresses_here(plan: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of a plan's targets that belong to this machine, each address once."""
+    """Return the addresses of a plan's targets that belong to this machine, without duplicates."""
     return list(_names_here(plan))
 
 
@@ -103,7 +104,7 @@ def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Watch:
-    """Searches for the processes of targets, and for the servers that the targets connect to."""
+    """Searches for the processes of targets, and for the servers to which the targets are connected."""
 
     def __init__(self, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]) -> None:
         self.places: dict[str, int | None] = {}
@@ -116,11 +117,11 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def servers(self) -> Mapping[str, int]:
-        """Return the root process of each server that is observed at this time, by name."""
+        """Return the root process id of each currently observed server by name."""
         return {name: pid for name, pid in (self._own | self._roots).items() if name != GENERATOR_GROUP}
 
     def connections(self) -> ConnectionScraper:
-        """Return the scraper that counts the connections between the observed servers."""
+        """Return a scraper that counts the connections between the observed servers."""
         return ConnectionScraper(self.servers, {host_and_port(address)[1] for address in self._names})
 
     def take_named(self, named: Mapping[str, Sequence[int]]) -> None:
@@ -130,16 +131,18 @@ class _Watch:
                 self._take(pid, name, None)
 
     def find_targets(self) -> None:
-        """Find the processes of the targets, and the servers to which these processes are connected at this time."""
+        """Find the processes of the targets, and the servers to which these processes are connected at the time of the
+        call.
+        """
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
             if pid is not None and is_descendant(self._here, [pid]):
-                pid = None  # Not observed: the tree of this process contains Towtank and thus the generator.
+                pid = None  # This process tree contains Towtank itself, and thus the generator.
             if pid is None and self._roots:
                 pid = self._named_for(name)
-            # Processes that Towtank started are already observed. A listening process that is not visible to this user
-            # is probably such a process, so no message is needed.
+            # Towtank observes the processes that it started already. If a listening process is not visible to this
+            # user, it is probably one of these.
             if is_descendant(pid, started) if pid is not None else bool(self._own):
                 continue
             self.places[address] = pid
@@ -148,8 +151,8 @@ class _Watch:
         self.find_behind()
 
     def _named_for(self, target: str) -> int:
-        """Return the process that the user named for a target. It is used if the target's listening socket is not
-        visible, for example behind a relay.
+        """Return the process that the user named for a target whose listening socket is not visible, for example behind
+        a relay.
         """
         return self._roots.get(target, next(iter(self._roots.values())))
 
@@ -160,7 +163,7 @@ class _Watch:
                 self._take(pid, "", None)
 
     def _take(self, pid: int, name: str, address: str | None) -> None:
-        """Observe a process tree, unless it is already observed or overlaps an observed tree."""
+        """Observe a process tree, unless it overlaps a tree that is already observed."""
         watched = [*self._own.values(), *self._roots.values(), self._here]
         if is_descendant(pid, watched) or any(is_descendant(root, [pid]) for root in self._roots.values()):
             return
@@ -175,18 +178,18 @@ class _Watch:
         return name if name not in taken else next(each for each in numbered if each not in taken)
 
     def record(self, run: RunFolder) -> None:
-        """Add the servers that the searches found to the manifest of the run, as tiers."""
+        """Add the servers that were found to the manifest of the run, as tiers."""
         if self._tiers:
             run.update(tiers=run.manifest["tiers"] | self._tiers)
 
     def start(self) -> None:
-        """Start a thread that repeats the search for servers during the run."""
+        """Start a thread that repeats the search for servers a few times during the run."""
         if self._roots:
             self._thread = threading.Thread(target=self._look_again, name="targets-here", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End the repeated searches for servers, and wait for the current search to end."""
+        """End the thread, and wait for its current search to end."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -195,6 +198,6 @@ class _Watch:
         for pause_s in _LOOKS_AFTER_S:
             if self._ended.wait(pause_s):
                 return
-            # A search fails if a process ends while its files are read; the next search finds the other processes.
+            # A search fails if a process ends while its files are read. The next search then finds the other processes.
             with suppress(OSError, RuntimeError):
                 self.find_behind()

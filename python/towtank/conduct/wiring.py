@@ -1,4 +1,4 @@
-"""Creates the parts of one run: the system with its settings, the engine's plan, the observation."""
+"""Creates the system, the engine's plan, and the observation of one run from the specification of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Create the task of one run, with the functions that create the system, the plan and the observation."""
+    """Return the description of one run for `conduct_run`."""
     pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,
@@ -57,8 +57,9 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering of the load (commands that change it while it runs). Return None if no
-    steering is needed: the load is not a search, and no test ends a stage.
+    """Return a function that creates the steering of a load, or None if the load follows its plan.
+
+    A steering is needed for a search, and for stages that end when a test passes.
     """
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)

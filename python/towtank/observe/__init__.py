@@ -1,7 +1,7 @@
-"""Samples and scrapes a system under load, with time stamps on the clock of the load.
+"""Samples a system under load, and scrapes its services; all time stamps are on the clock of the load generator.
 
-`Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that scrapes the
-services. A scraper is one file of this package and one entry of this door.
+`Observation` starts the engine's probe, which samples the host and groups of processes, and one thread that scrapes
+the services. To add a scraper, add one module to this package and one entry to the table of names below.
 
     with Observation(run, {"content": pid}, [PrometheusScraper("content", "content_server", url)]) as observation:
         ...

@@ -1,4 +1,4 @@
-"""Lists the series about connections between servers of this machine."""
+"""Describes the metric series of connections between servers of this machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ CONNECTIONS_HERE = Table(
             ConnectionSeries.ACCEPT_QUEUE_IN_USE,
             "1",
             _SOCKETS,
-            "1 if at least one connection waits to be accepted, else 0: the mean is the share of samples",
+            "1 if at least one connection waits to be accepted, else 0; the mean is the share of samples with such "
+            "a connection",
         ),
     ),
 )

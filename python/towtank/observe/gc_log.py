@@ -1,4 +1,4 @@
-"""Reads metrics from the garbage collector's log of a JVM: pauses, heap after a collection, allocation.
+"""Reads pauses, heap sizes and allocated bytes from the garbage collector's log of a JVM.
 
 The log has the format of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, which is
 the same for all collectors. The scraper only reads new lines, and sends no requests to the JVM.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from towtank.observe.scraper import ScrapeError, series_name
 
-# Each line of the log begins with decorations in brackets, in a fixed order: time, level, and tags padded with blanks.
+# Each line of the log begins with three bracketed fields in a fixed order: time, level, and tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
@@ -44,7 +44,7 @@ class GcCounts:
     longest_s : float
         Longest pause since the last call of `take_longest`. [s]
     concurrent_s : float
-        Time for which the collector worked while the program continued to run. [s]
+        Total time of garbage collection during which the program continued to run. [s]
     stalls, stall_s : int, float
         Number of times that a thread waited for memory (Z collector only), and the total of these waits. [1], [s]
     used : int or None
@@ -104,7 +104,7 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of the Z collector's heap table, which contains either the capacity or the memory allocated during
+        """Add a line of the Z collector's heap table: either the heap's size and limit, or the memory allocated during
         a collection.
         """
         if found := _WHILE_COLLECTING.match(text):
@@ -138,7 +138,7 @@ class GcLogScraper:
         self._allocated = 0
 
     def scrape(self) -> dict[str, float]:
-        """Read the new lines of the log; values that the log does not contain yet are left out."""
+        """Read the new lines of the log. Values that the log does not contain yet are left out."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)

@@ -1,4 +1,4 @@
-"""Reads metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
+"""Reads counts of calls and the use of caches of a GlusterFS mount from the files below its folder `.meta`.
 
 Reading a file of a mount blocks until the mount responds, and cannot be interrupted. The files are therefore read by a
 separate process, whose output this process awaits only for the time limit of a scrape.
@@ -78,9 +78,7 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Return name, number and total time [s] of each kind of call that occurred; in the parsed text, times are in
-    nanoseconds.
-    """
+    """Return name, number and total time [s] of each kind of call that occurred. The text contains nanoseconds."""
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
@@ -112,7 +110,8 @@ class GlusterfsScraper:
     mount : Path
         Mount point, as this process sees it.
     clients : list of str
-        Names `SERVER-PART` of the translators that count the calls to servers.
+        Names of the GlusterFS translators that count the calls to servers; each begins with the name of the server
+        and `-`.
     """
 
     source = "glusterfs"
@@ -155,7 +154,7 @@ class GlusterfsScraper:
                 raise ScrapeError(f"no answer within {_TIMEOUT_S:g} s")
             part = os.read(reader.stdout.fileno(), 65536)
             if not part:
-                raise ScrapeError("the reader ended")
+                raise ScrapeError("the process that reads the mount ended")
             said += part
         return self._split(os.fsdecode(said.removesuffix(_END)))
 
@@ -178,7 +177,7 @@ class GlusterfsScraper:
         return self._reader
 
     def close(self) -> None:
-        """End the reader process, without waiting for a read that the mount blocks."""
+        """Kill the reader process, and wait at most 0.2 s for its end, because the mount may block it."""
         reader, self._reader = self._reader, None
         if reader is None:
             return

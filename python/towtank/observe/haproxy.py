@@ -1,6 +1,6 @@
-"""Reads metrics of HAProxy through its command socket: `show info`, and `show stat` as CSV.
+"""Reads metrics of HAProxy by sending `show info` and `show stat` to its command socket.
 
-The columns: https://docs.haproxy.org/2.6/management.html, section 9.1.
+The lines and columns of the responses are described at https://docs.haproxy.org/2.6/management.html, section 9.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from towtank.observe.command_socket import ask_once
 from towtank.observe.scraper import ScrapeError, series_name
 from towtank.results import MEMBER_REQUESTS
 
+# Series name of each line of `show info`, and factor that converts the line's value to base units.
 _INFO = {
     "CurrConns": ("haproxy_connections", 1.0),
     "Maxconn": ("haproxy_connections_limit", 1.0),
@@ -21,6 +22,7 @@ _INFO = {
     "Run_queue": ("haproxy_run_queue", 1.0),
     "PoolUsed_bytes": ("haproxy_pool_used_bytes", 1.0),
 }
+# Series name of each column of `show stat`, for rows of a frontend, of a server (member) and of a backend.
 _FRONTEND = {"scur": "haproxy_frontend_sessions", "ereq": "haproxy_frontend_bad_requests_total"}
 _MEMBER = {
     "stot": MEMBER_REQUESTS,
@@ -54,7 +56,7 @@ def parse_info(text: str) -> dict[str, float]:
 
 
 def parse_stat(text: str) -> dict[str, float]:
-    """Parse the response to `show stat`: CSV whose first line begins with `#` and names the columns.
+    """Parse the response to `show stat`, a CSV table whose first line begins with `#` and names the columns.
 
     Raises
     ------
@@ -86,7 +88,7 @@ def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | N
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the number of HTTP responses by class of their status code, such as 2xx."""
+    """Return the number of HTTP responses by class of the status code, such as 2xx."""
     answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
     return {
         series_name("haproxy_answers_total", status=each): _number(each, value)
@@ -124,4 +126,4 @@ class HaproxyScraper:
         return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
 
     def close(self) -> None:
-        """Do nothing, because every command uses a new connection, which is closed after the response."""
+        """Do nothing, because each command opens and closes a connection of its own."""

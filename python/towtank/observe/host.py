@@ -1,4 +1,4 @@
-"""Collects properties of a host. They are stored with every result, because results depend on the host."""
+"""Collects properties of a host, such as CPU model and memory size, to be stored with every result."""
 
 from __future__ import annotations
 
@@ -100,13 +100,14 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits of this process by its control group and all ancestors.
+    """Return the version of control groups, and the limits that its control group and all ancestors set for this
+    process.
 
     Returns
     -------
     dict
-        `cgroup_version` (`1`, `2`; 1 if both are mounted and version 1 has the CPU controller), `cpu_limit` in CPUs,
-        and `memory_limit_bytes`; a missing key means no limit.
+        `cgroup_version` (1 or 2; 1 if both versions are mounted and version 1 has the CPU controller), `cpu_limit` in
+        CPUs, and `memory_limit_bytes`. A missing key means that no limit exists.
     """
     mounts = [_mount(line) for line in (_text(root / "proc/self/mountinfo") or "").splitlines()]
     membership = [line.split(":", 2) for line in (_text(root / "proc/self/cgroup") or "").splitlines()]
@@ -128,7 +129,7 @@ def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def virtualisation(root: Path = Path("/")) -> str | None:
-    """Return the name of the virtual machine or container in which this host runs; None on bare metal."""
+    """Describe the virtual machine or container in which this host runs; None on bare metal."""
     hints = []
     if "hypervisor" in (_text(root / "proc/cpuinfo") or "").split():
         product = _line(root / "sys/class/dmi/id/product_name")
@@ -148,7 +149,7 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of the control group of this process and of its mounted ancestors."""
+    """Return the folder of this process's control group, followed by the folders of its mounted ancestors."""
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
             continue
@@ -177,9 +178,9 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 
 
 def _memory_limit(path: Path) -> int | None:
-    """Return the memory limit of a control group; None without a limit. [byte]
+    """Return the memory limit of a control group, or None if it has no limit. [byte]
 
-    Without a limit, the file contains a number near 2^63 in version 1, and the word `max` in version 2.
+    Without a limit, the file contains a number near 2^63 (version 1) or the word `max` (version 2).
     """
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None

@@ -1,7 +1,7 @@
-"""Reads metrics of Apache httpd from its status page: workers by state, requests, balancer members.
+"""Reads metrics of Apache httpd and its load balancers from the server's status page.
 
-The page: https://httpd.apache.org/docs/2.4/mod/mod_status.html, machine-readable with `?auto`; lines about balancers
-require `ProxyStatus On`.
+The page is described at https://httpd.apache.org/docs/2.4/mod/mod_status.html. It is requested with `?auto`, which
+makes it machine-readable. It contains lines about load balancers only with `ProxyStatus On`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LINES = {
     "ConnsAsyncClosing": ("httpd_connections_closing", 1.0),
 }
 _MEMBER = re.compile(r"ProxyBalancer\[(\d+)\]Worker\[(\d+)\](\w+)")
-# Metrics of a balancer member whose values the page abbreviates with a suffix, such as `12K`, `1.5M` or `3.1G`.
+# Metrics of a balancer member for which the page prints abbreviated numbers, such as `12K`, `1.5M` or `3.1G`.
 _BYTES = {"Sent": "httpd_member_sent_bytes_total", "Rcvd": "httpd_member_received_bytes_total"}
 _SUFFIXES = {"": 1.0, "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")
@@ -42,7 +42,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
     page : str
         Text of the status page, requested with `?auto`.
     members : mapping of str to str
-        Name of each member by its address `host:port`.
+        Name of each member of a load balancer, by its address `host:port`.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
         elif name == "Scoreboard":
             values["httpd_workers_limit"] = float(len(text.strip()))
     if "httpd_workers_busy" not in values:
-        raise ScrapeError("must be a status page of httpd with BusyWorkers, got none")
+        raise ScrapeError("the status page of httpd must report BusyWorkers, got no such line")
     for row in found.values():
         values.update(_member(row, members))
     return values
@@ -106,7 +106,7 @@ class HttpdScraper:
     url : str
         Address of the status page, with `?auto`.
     members : mapping of str to str
-        Name of each member by its address.
+        Name of each member of a load balancer, by its address `host:port`.
     """
 
     source = "httpd"

@@ -1,4 +1,4 @@
-"""Reads metrics from Jetty's statistics servlet: requests, connections and the heap.
+"""Reads metrics of requests, connections and the heap from Jetty's statistics servlet.
 
 The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and `ConnectionStatistics` of Jetty 9.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series_name
 
-# Series name of each line of the statistics page, and factor that converts the line's value to base units; the page
+# Series name of each line of the statistics page, and factor that converts the line's value to base units. The page
 # reports times in whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # Lines without a value are headings of sections and are skipped.
+    # Lines without a value are headings of sections.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")

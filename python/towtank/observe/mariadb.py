@@ -1,7 +1,7 @@
 """Reads metrics of MariaDB and MySQL from their status variables.
 
-https://mariadb.com/kb/en/server-status-variables/, https://mariadb.com/kb/en/innodb-status-variables/. Variables that
-a version lacks are left out.
+The variables are described at https://mariadb.com/kb/en/server-status-variables/ and
+https://mariadb.com/kb/en/innodb-status-variables/. Variables that a version of the server lacks are left out.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _VARIABLES = {
     "Innodb_row_lock_current_waits": "mariadb_lock_waiting",
     "Innodb_deadlocks": "mariadb_deadlocks_total",
 }
+# The server does not count hits of the buffer pool. They are calculated as all read requests minus the reads from disk.
 _LOOKED_FOR = "Innodb_buffer_pool_read_requests"
 _MISSED = "Innodb_buffer_pool_reads"
 _HITS = "mariadb_blocks_hit_total"

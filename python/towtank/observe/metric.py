@@ -1,4 +1,4 @@
-"""Describes metric series (the values of a metric over time), and tables of such series."""
+"""Describes metric series (a series holds the values of a metric over time), and tables of such series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Metric:
     unit : str
         `s`, `bytes`, or `1` for a count.
     kind : str
-        `counter`, `gauge`, or `fact` for a value that does not change.
+        `counter`, `gauge`, or `fact` for a value that does not change during a run.
     source : str
         File, view or command from which the value is read.
     meaning : str
@@ -35,7 +35,19 @@ class Metric:
 
 @dataclass(frozen=True)
 class Table:
-    """Metric series that are read together, with the cost of reading these series."""
+    """Metric series that are read together, for one section of the reference page.
+
+    Attributes
+    ----------
+    title : str
+        Heading of the section.
+    place : str
+        Key of the recorded samples that contains the values, as a Markdown phrase.
+    cost : str
+        Files, time or queries needed to read the values once.
+    metrics : tuple of Metric
+        The series.
+    """
 
     title: str
     place: str
@@ -49,5 +61,5 @@ def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a counter: a metric whose value only grows, with a name that ends in `_total`."""
+    """Describe a counter: a metric whose value never decreases. `_total` is appended to its name."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

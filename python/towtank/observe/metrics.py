@@ -564,7 +564,7 @@ VIRTUAL_HOST = Table(
             "`*.pressure` of version 2",
             "Time in which some or all threads waited; labels `resource` and `extent` (`some` or `full`)",
         ),
-        _gauge("host_processes", "1", "`cgroup.procs`", "Processes, including guards"),
+        _gauge("host_processes", "1", "`cgroup.procs`", "Processes, including the guard processes of Towtank"),
         _counter("host_network_receive_bytes", "bytes", _NET_DEV, "Bytes received by the host's network device"),
         _counter("host_network_receive_packets", "1", _NET_DEV, "Packets received"),
         _counter("host_network_receive_drops", "1", _NET_DEV, "Received packets that were dropped"),

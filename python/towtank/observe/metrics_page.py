@@ -1,4 +1,4 @@
-"""Generates the reference page of all metrics from the tables of metrics: `python -m towtank.observe.metrics_page`."""
+"""Generates the Markdown reference page of all metrics: `python -m towtank.observe.metrics_page`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads metrics of nginx from its status page, and the number of requests by upstream server (member) from a log.
+"""Reads metrics of nginx from its status page, and counts the requests of each upstream server (member) in a log.
 
-The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
+The status page is described at https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class NginxScraper:
     url : str
         Address of the status page.
     log : Path or None
-        Log with the member of each request; None for a server of files, which has no members.
+        Log with the member of each request; None for a server of files, which has no upstream servers.
     members : sequence of str
         Name of each member, in the order of their numbers in the log.
     """

@@ -1,6 +1,4 @@
-"""Observes one run: starts the probe, scrapes the services in a thread, and writes all samples to streams
-immediately.
-"""
+"""Observes one run: starts the probe, scrapes the services, and writes each sample to disk at once."""
 
 from __future__ import annotations
 
@@ -37,28 +35,28 @@ class RemoteProbe(Protocol):
     host: str
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:
-        """Start the probe. Its samples are appended to `stream` as they arrive, with times of the other machine's
-        clock.
+        """Start the probe, and append its samples to `stream` as they arrive. Their times are on the other
+        machine's clock.
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the offset of the other machine's CLOCK_MONOTONIC from this machine's as `offset_ns`, and its error
-        bound as `uncertainty_ns`.
+        """Return the other machine's CLOCK_MONOTONIC minus that of this machine, as `offset_ns`, and the largest
+        possible error of this difference, as `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:
-        """End the probe on the other machine; return its failures, one sentence each."""
+        """End the probe on the other machine. Return one sentence for each failure of the probe."""
 
 
 class Observation:
-    """Observation of a run: samples host and process groups, and scrapes services, inside the `with` block.
+    """Samples the host and groups of processes, and scrapes services, while its `with` block runs.
 
-    Failures of the observed system raise no exception; `failures` returns what could not be observed.
+    Failures of the observed system raise no exception. The method `failures` returns descriptions of missing data.
 
     Parameters
     ----------
     run : RunFolder
-        Folder of the run, which receives `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
+        Folder of the run. Receives `observe/probe.ndjson`, `observe/SERVICE.ndjson` and `logs/probe.log`.
     groups : mapping of str to int
         Root process of each group, by name.
     scrapers : sequence of Scraper
@@ -66,8 +64,8 @@ class Observation:
     interval_s : float, default 1.0
         Interval between samples. [s]
     probes : sequence of RemoteProbe
-        Probes, one for each other machine, which write `observe/HOST.probe.ndjson`; the offsets of their clocks are
-        written to `run.json`.
+        Probes, one for each other machine. Their samples are written to `observe/HOST.probe.ndjson`, and the offsets
+        of their clocks to `run.json`.
 
     Raises
     ------
@@ -115,14 +113,14 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Compare the clocks of the other machines with the clock of this machine, and write the offsets to the
-        manifest of the run.
+        """Measure the offset of each other machine's clock from the clock of this machine, and write all offsets to
+        `run.json`.
         """
         for probe in self._remote:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
             except TargetError as error:
-                self._failures.append(f"host {probe.host}: its clock: {error}")
+                self._failures.append(f"host {probe.host}: its clock cannot be read: {error}")
         if self._clocks:
             self._run.update(clocks=self._clocks)
 
@@ -153,7 +151,7 @@ class Observation:
         self._tell(f"drop {name}")
 
     def failures(self) -> list[str]:
-        """Return sentences about what could not be observed, one per failure; empty if nothing is missing."""
+        """Return one sentence for each failure of the probes and scrapers; empty if no data is missing."""
         probe = self._probe
         early = probe is not None and not self._stopped and probe.poll() is not None
         ended = self._judge(probe.returncode) if probe is not None and early else []
@@ -166,7 +164,8 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # In a separate session, the probe does not receive Ctrl-C on the terminal before the run is finished.
+            # The separate session protects the probe from Ctrl-C on the terminal, so that it samples until the run is
+            # finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -201,7 +200,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Describe how the probe ended, based on its exit status and the last lines of its log."""
+        """Return one sentence with the exit status of the probe and the last lines of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

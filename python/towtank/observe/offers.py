@@ -1,6 +1,4 @@
-"""Examines for `towtank doctor` which programs and limits this machine has, and returns the commands that install
-missing programs.
-"""
+"""Examines programs and limits of this machine for `towtank doctor`, and names install commands of missing programs."""
 
 from __future__ import annotations
 
@@ -21,36 +19,36 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Limit of open files that suffices for the bundled studies: two for each simulated user. [1]"""
+"""Sufficient limit of open files for the bundled studies: two files for each simulated user. [1]"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
-"""Free disk space that is enough for the default population, its database, and the results of some studies. [byte]"""
+"""Sufficient free disk space for the default population, its database, and the results of some studies. [byte]"""
 ENOUGH_BACKLOG = 1024
-"""Backlog of a listening socket that suffices for the bundled studies. With a shorter backlog, connections are refused
-if many users start simultaneously. [1]
+"""Sufficient backlog of a listening socket for the bundled studies. With a shorter backlog, the kernel refuses
+connections if many users start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
-# Folders in which Debian installs the server programs of PostgreSQL and slapd; they are not on the search path.
+# Folders of server programs that may be missing from PATH.
 _EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Entry of the report of `towtank doctor` about one program or one limit of this machine.
+    """Entry in the report of `towtank doctor`: one program or one limit of this machine.
 
     Attributes
     ----------
     name : str
-        Key in the JSON document.
+        Key of the entry in the JSON report.
     status : str
-        `ok`; `note` if an optional part is missing or a limit restricts the load; `missing` if a part that Towtank
-        needs is missing.
+        `ok`; `note` if an optional program is missing or a limit restricts the load; `missing` if Towtank cannot work
+        without the program.
     value : str, int, float or None
-        Value that was found.
+        Path or version of the program, or value of the limit; None if the program was not found.
     note : str
-        Consequence of the value.
+        Consequence of the value for measurements.
     install : str or None
-        Command that installs the missing part.
+        Command that installs the missing program.
     """
 
     name: str
@@ -60,7 +58,7 @@ class Offer:
     install: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the entry as an object of the JSON document."""
+        """Return the entry as an object of the JSON report."""
         return asdict(self)
 
 
@@ -152,13 +150,17 @@ def _pressure() -> Offer:
 
 def _cgroups(facts: dict[str, Any]) -> Offer:
     version = facts.get("cgroup_version")
-    return Offer("cgroup_version", "ok" if version else "note", version, "" if version else "none mounted")
+    return Offer(
+        "cgroup_version", "ok" if version else "note", version, "" if version else "no control groups are mounted"
+    )
 
 
 def _clock(facts: dict[str, Any]) -> Offer:
     source = facts.get("clock_source")
     if source in ("hpet", "acpi_pm"):
-        return Offer("clock_source", "note", source, "slow clock: reading the time takes the generator longer")
+        return Offer(
+            "clock_source", "note", source, "slow clock: each reading of the time takes the generator more CPU time"
+        )
     return Offer("clock_source", "ok", source)
 
 

@@ -1,4 +1,7 @@
-"""Reads metrics of slapd from its monitor database: https://www.openldap.org/doc/admin25/monitoringslapd.html."""
+"""Reads metrics of slapd (OpenLDAP) from its database `cn=Monitor`.
+
+The database is described at https://www.openldap.org/doc/admin25/monitoringslapd.html.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Search filter that leaves out the entries that describe single connections.
+# Search filter that excludes one entry for each open connection.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
@@ -43,7 +46,7 @@ Entry = tuple[str, Mapping[str, Sequence[Any]]]
 
 
 def read(entries: Sequence[Entry]) -> dict[str, float]:
-    """Convert entries of slapd's monitor database to numbers, by the name of the metric series.
+    """Convert entries of slapd's monitor database to numbers by series name.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """Return the first value of an attribute, with the series name as key; empty if this value is not a number."""
+    """Return a dictionary with the first value of an attribute; empty if this value is not a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}
@@ -131,6 +134,6 @@ class OpenldapScraper:
     def close(self) -> None:
         """Close the connection to the server; the next scrape opens it again."""
         if self._connection is not None:
-            with suppress(Exception):  # If the server has ended, closing the connection fails, which is no error here.
+            with suppress(Exception):  # If the server has ended, `unbind` fails.
                 self._connection.unbind()
         self._connection = None

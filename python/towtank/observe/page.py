@@ -15,13 +15,13 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""Time limit of an exchange (request and complete response); a longer exchange would delay the next scrapes. [s]"""
+"""Time limit for a request and its complete response. A longer wait would delay the scrapes of other services. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
-"""Size of the largest page that is read; reading a larger page every second would load the system. [byte]"""
+"""Size of the largest page that is accepted. Reading a larger page every second would load the system. [byte]"""
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
-    """HTTP response whose header, like its body, must arrive before a deadline."""
+    """HTTP response whose header and body must arrive before a deadline."""
 
     def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
         super().__init__(connection, *arguments, **more)
@@ -35,7 +35,7 @@ class Page:
     Parameters
     ----------
     url : str
-        Address of the page; a login in it is sent as Basic authorization.
+        Address of the page. A user name and password in the address are sent as Basic authorization.
     accept : str, default "text/plain"
         Media type that is requested.
     """
@@ -77,8 +77,8 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close an idle connection at any time, so a request that failed on a reused connection is
-            # repeated.
+            # A server may close an idle connection at any time. The request is repeated if it failed on such a
+            # connection.
             if not kept:
                 raise
             self.close()

@@ -1,6 +1,6 @@
-"""Reads metrics of PostgreSQL from its statistics views, for versions 13 and later.
+"""Reads metrics of PostgreSQL, version 13 or later, from its statistics views.
 
-Views: https://www.postgresql.org/docs/current/monitoring-stats.html; statements:
+The views are described at https://www.postgresql.org/docs/current/monitoring-stats.html and
 https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a version lacks are left out.
 """
 
@@ -42,8 +42,8 @@ _DATABASE = {
     "blk_write_time": "pg_stat_database_block_write_seconds_total",
     "active_time": "pg_stat_database_active_seconds_total",
 }
-# Series name of each column of pg_stat_bgwriter. Since PostgreSQL 17, pg_stat_checkpointer and pg_stat_io have some of
-# these columns instead.
+# Series name of each column of pg_stat_bgwriter. Since PostgreSQL 17, the views pg_stat_checkpointer and
+# pg_stat_io contain some of these columns instead.
 _WRITER = {
     "buffers_clean": "pg_stat_bgwriter_buffers_written_total",
     "maxwritten_clean": "pg_stat_bgwriter_stopped_total",
@@ -76,6 +76,7 @@ _STATEMENT = {
     "shared_blks_read": "pg_stat_statements_blocks_read_total",
 }
 
+# Queries that return a single row, with the first server version that has the view, and the columns to read.
 _ONE_ROW = {
     "SELECT * FROM pg_stat_database WHERE datname = current_database()": (0, _DATABASE),
     "SELECT * FROM pg_stat_bgwriter": (0, _WRITER),
@@ -103,7 +104,8 @@ class PostgresqlScraper:
     service : str
         Name of the service.
     dsn : str
-        Address of the database in the form of libpq; a role in `pg_monitor` can read the statements of other roles.
+        Connection string of the database, as for libpq. Only a role in `pg_monitor` can read the statements of other
+        roles.
     kind : str, default "postgresql"
         Kind of the service.
     """
@@ -163,8 +165,8 @@ class PostgresqlScraper:
                 row_factory=dict_row,
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="towtank-observe",
-                # The encoding is set, because psycopg otherwise returns bytes from a database with the encoding
-                # SQL_ASCII. Databases created in the locale C have this encoding.
+                # Without this setting, psycopg returns bytes instead of text from a database with the encoding
+                # SQL_ASCII, which is the encoding of databases created in the locale C.
                 client_encoding="utf8",
                 options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
             )
@@ -182,7 +184,8 @@ class PostgresqlScraper:
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
         """Return the number of connections by state and wait event.
 
-        Combinations of state and wait event that occurred in earlier scrapes, but not in this one, are reported as 0.
+        A combination of state and wait event that occurred in an earlier scrape, but no longer occurs, is reported as
+        0.
         """
         now = {
             series_name("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
@@ -193,7 +196,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Return True if the view `pg_stat_statements` can be read, which requires its extension and its library."""
+    """Return True if the extension `pg_stat_statements` is installed in the database and loaded by the server."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -207,7 +210,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
 
 
 def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-    """Return metrics of the SQL statements that took the most time since the start of the statistics."""
+    """Return metrics of the SQL statements with the largest total time since the server reset its statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]
@@ -218,7 +221,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
 
 
 def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
-    """Return the values of all columns that this version of PostgreSQL has, by series name, with times in seconds."""
+    """Return the columns that this version of PostgreSQL has, by series name; times are converted to seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)
         for column, name in columns.items()

@@ -1,11 +1,11 @@
-"""Examines the SQL statements that take the most time: their plans, and advice on indexes.
+"""Examines the plans of the SQL statements that took the most time, and recommends indexes.
 
-`pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans,
-as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). They are read by `EXPLAIN`
-without `ANALYZE`, which does not execute the statement.
+`pg_stat_statements` stores statements without the values of their parameters. `EXPLAIN` therefore returns generic
+plans, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). Without `ANALYZE`,
+`EXPLAIN` does not execute the statement.
 
 A generic plan cannot use a partial index whose condition depends on a parameter, although the executed plan may use it.
-Therefore advice is given only if full scans of the table were about as frequent as calls of the statement.
+An index is therefore recommended only if full scans of the table were about as frequent as calls of the statement.
 """
 
 from __future__ import annotations
@@ -24,37 +24,41 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest table for which an index is recommended. A full scan of a smaller table is as fast as an index. [rows]"""
+"""Fewest rows of a table for which an index is recommended. A full scan of a smaller table is as fast. [1]"""
 FEW_ROWS_SHARE = 0.1
-"""Largest fraction of a table's rows that a condition may select. If it selects more, no index is recommended. [1]"""
+"""Largest fraction of a table's rows that a condition may select for an index to be recommended. [1]"""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
 _EXPLAINED = re.compile(r"(?is)\s*(?:/\*.*?\*/\s*)*(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 _CATALOGUE = re.compile(r"\bpg_(?:stat|catalog|class|extension|database|prepared)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\$(\d+)")
+# Totals of each statement of the database.
 _CALLS = """
     SELECT s.queryid, s.query, s.calls, s.total_exec_time / 1000 AS seconds, s.rows
     FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid
     WHERE d.datname = current_database() AND s.toplevel AND s.queryid IS NOT NULL"""
+# Columns of a table.
 _COLUMNS = """
     SELECT a.attname AS name FROM pg_attribute AS a
     WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
+# First columns of the indexes of a table that cover all its rows.
 _LEADING = """
     SELECT DISTINCT a.attname AS name FROM pg_index AS i
     JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
     WHERE i.indrelid = %s::regclass AND i.indisvalid AND i.indpred IS NULL"""
+# Object id and number of rows of a table.
 _TABLE = """
     SELECT c.oid::bigint AS number,
         CASE WHEN c.reltuples >= 0 THEN c.reltuples ELSE coalesce(s.n_live_tup, 0) END::float AS rows
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Number of full table scans per call of a statement. From this number on, PostgreSQL is assumed to execute the generic
-plan. [1]
+"""Smallest number of full table scans per call of a statement at which an index is recommended. With fewer scans,
+PostgreSQL probably executed another plan than the generic one. [1]
 
-The value is below 1, because statistics arrive up to a second late, and because the first calls may precede the first
-reading. Scans by other statements are counted as well.
+The value is below 1, because statistics arrive up to a second late, and because some calls may precede the first
+reading of the statistics. Scans by other statements are counted as well.
 """
 
 
@@ -68,7 +72,15 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """Statistics of the database at the first reading: statements by id, and full table scans by table."""
+    """Statistics of the database at the first scrape.
+
+    Attributes
+    ----------
+    statements : mapping of int to Calls
+        Totals of each statement by its id.
+    scans : mapping of int to Scans
+        Full scans of each table by its object id.
+    """
 
     statements: Mapping[int, Calls]
     scans: Mapping[int, Scans]
@@ -76,7 +88,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Calls:
-    """Totals of a statement since the start of the statistics: calls, time and rows."""
+    """Calls, execution time [s] and rows of a statement, in total since the server reset its statistics."""
 
     query: str
     calls: int
@@ -85,7 +97,7 @@ class Calls:
 
 
 def look(connection: Connection) -> Before:
-    """Return the current statistics of statements and full table scans."""
+    """Read the current statistics of statements and full table scans."""
     return Before(calls(connection), _scans_by_table(connection))
 
 
@@ -103,7 +115,7 @@ def calls(connection: Connection) -> dict[int, Calls]:
 
 
 def examine(connection: Connection, before: Before) -> dict[str, Any]:
-    """Examine the SQL statements that took the most time since the reading `before`.
+    """Examine the SQL statements that took the most time since `before` was read.
 
     Parameters
     ----------
@@ -115,7 +127,8 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     Returns
     -------
     dict
-        `statements` with their plans, the most expensive first; `advice`; `seconds`, the time of all statements. [s]
+        `statements` with their plans, in descending order of time; `advice`, the recommended indexes; `seconds`, the
+        total time of all statements. [s]
     """
     deadline = time.monotonic() + _WITHIN_S
     since = _since(calls(connection), before.statements)
@@ -149,12 +162,12 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
 
 
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
-    """Return the increase of each statement's totals since an earlier reading.
+    """Return the increase of each statement's totals since an earlier reading of the statistics.
 
-    Statements about the system catalogue are left out, because Towtank's scrapers send them.
+    Statements on the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    # If most totals have decreased, the database was killed and lost its statistics. All totals then count from zero.
+    # If most totals have decreased, the database was killed and lost its statistics, so all totals count from zero.
     if 2 * len(fewer) > len(before):
         before = {}
     found = {}
@@ -172,8 +185,8 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement, and an empty text. If there is no plan, return None, and the reason as
-    text.
+    """Return the generic plan of a statement and an empty text, or None and the reason why the statement has no
+    plan.
     """
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
@@ -192,11 +205,11 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
     finally:
         connection.execute("DEALLOCATE towtank_examined")
     document = next(iter(row.values())) if row else []
-    return (document[0]["Plan"], "") if document else (None, "an empty plan")
+    return (document[0]["Plan"], "") if document else (None, "PostgreSQL returned an empty plan")
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """Yield an execution plan as lines of text: one line for each node, indented below the line of its parent."""
+    """Yield an execution plan as text: one line for each node, indented more than the line of its parent node."""
     where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
@@ -208,7 +221,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield each full table scan with a condition, and the number of rows that it selects in all processes."""
+    """Yield each full table scan with a filter condition, and the estimated number of rows that it returns."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -219,7 +232,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes to replace full table scans of a plan, with the measured values that justify it."""
+    """Yield each recommended index that would replace a full table scan of the plan, with the reasons as numbers."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
@@ -233,7 +246,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # An index that begins with one of these columns exists already, and the planner preferred the full table scan.
+        # If an index begins with one of these columns, the planner has rejected this index.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -248,26 +261,26 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the number of full scans of a table since an earlier reading, and the number of rows they read."""
+    """Return the number of full scans of a table between two readings, and the number of rows that they read."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
 
 
 def _name(name: str) -> str:
-    """Return a name of a table or column as written in SQL, with quotes if necessary."""
+    """Return the SQL identifier of a table or column, in quotes if necessary."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of an index for an SQL condition.
+    """Return the columns of an index that would serve an SQL condition.
 
-    Columns that are compared for equality come first. At most one column with a range comparison follows.
+    Columns that are compared for equality come first, followed by at most one column with a range comparison.
 
     Parameters
     ----------
     condition : str
-        Condition of a plan.
+        Filter condition, as printed by `EXPLAIN`.
     known : list of str
         Columns of the table.
 
@@ -279,7 +292,7 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    # For a condition with OR, no columns are returned, because a single index cannot serve both operands.
+    # A single index cannot serve both operands of OR.
     if re.search(r"\bOR\b", condition):
         return []
     equal, ranged = [], []

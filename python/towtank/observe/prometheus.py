@@ -1,6 +1,6 @@
-"""Scrapes pages of metrics in the Prometheus text format.
+"""Scrapes pages in the Prometheus text format.
 
-The format: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
+The format (version 0.0.4) is described at https://prometheus.io/docs/instrumenting/exposition_formats/.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError
 
-# The quantifiers are possessive, which prevents backtracking. A malformed line is thus rejected in time proportional to
-# its length.
+# Possessive quantifiers prevent backtracking, so that a malformed line is rejected in time proportional to its length.
 _LABELS = r'\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}'
 _SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+({_LABELS})?[ \t]*+(\S++)(?:[ \t]++-?\d++)?[ \t]*+$")
 _CREATED = "_created"
@@ -29,8 +28,8 @@ def parse(page: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Numbers in the order of the page. Values that are not finite are left out. Series `_created` are left out as
-        well, because they only contain the times at which other series began.
+        Numbers in the order of the page. Values that are not finite are left out, and so are series whose names end
+        in `_created`, because they only contain the times at which other series began.
 
     Raises
     ------

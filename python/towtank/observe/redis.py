@@ -1,4 +1,4 @@
-"""Reads metrics of Redis from the command `INFO`: https://redis.io/docs/latest/commands/info/."""
+"""Reads metrics of Redis through the command `INFO`, described at https://redis.io/docs/latest/commands/info/."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from towtank.observe.scraper import ScrapeError, series_name
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# Largest sizes of a line and of a whole response that are read. `INFO all` returns only about 10 kB, and an error is a
-# single line. [byte]
+# Largest accepted sizes of a line and of a whole response. `INFO all` returns about 10 kB. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
@@ -75,9 +74,9 @@ def _number(name: str, text: str) -> float:
 
 
 class RedisConnection:
-    """Connection to a Redis server, with the protocol RESP 2.
+    """Connection to a Redis server that uses the protocol RESP 2.
 
-    https://redis.io/docs/latest/develop/reference/protocol-spec/
+    The protocol is described at https://redis.io/docs/latest/develop/reference/protocol-spec/.
     """
 
     def __init__(self, address: str, password: str | None = None) -> None:
@@ -98,7 +97,8 @@ class RedisConnection:
         Raises
         ------
         ScrapeError
-            If the response is an error, is too long, or is neither text, a number nor null.
+            If the server responds with an error, or the response is too long or has another type than text, integer
+            or null.
         OSError
             If the response does not arrive in time.
         """
@@ -120,18 +120,17 @@ class RedisConnection:
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Close the connection to the Redis server."""
         self._stream.close()
         self._socket.close()
 
 
 def ask_redis(address: str, *words: str, password: str | None = None) -> str | None:
-    """Open a new connection to a Redis server, log in if a password is given, send a command, and return the response.
+    """Send one command to a Redis server over a new connection, and return the response; None for a null response.
 
     Raises
     ------
     ScrapeError
-        If the response is an error, or does not arrive.
+        If the server cannot be reached, responds with an error, or does not respond in time.
     """
     try:
         connection = RedisConnection(address, password)

@@ -32,13 +32,13 @@ class Scraper(Protocol):
     source: str
 
     def scrape(self) -> dict[str, float]:
-        """Read all metrics of the service once; connect first if necessary.
+        """Read all metrics of the service once; connect to the service first if necessary.
 
         Returns
         -------
         dict of str to float
-            Finite numbers by name, Prometheus style: `name{label="value"}`; counters end in `_total`, `_count`,
-            `_sum` or `_bucket`. Numbers that the service does not report are left out.
+            Finite numbers by series name in the style of Prometheus, `name{label="value"}`. Names of counters end
+            in `_total`, `_count`, `_sum` or `_bucket`. Metrics that the service does not report are left out.
 
         Raises
         ------
@@ -53,11 +53,10 @@ class Scraper(Protocol):
 
 @runtime_checkable
 class Concluding(Protocol):
-    """Scraper that also returns results about the whole run, which are read once after the load."""
+    """Scraper that can also report results about the whole run after the load."""
 
     def conclude(self) -> dict[str, Any]:
-        """Return the results about the whole run as they are stored in the stream; this takes at most about five
-        seconds.
+        """Return the results about the whole run as a JSON object. This takes about five seconds at most.
 
         Raises
         ------

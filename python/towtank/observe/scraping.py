@@ -15,12 +15,13 @@ from towtank.results import stream_forms
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
-"""Time within which the scraping thread must end; a scrape of a service takes one or two seconds at most. [s]"""
+"""Time within which the scraping thread must end. Scraping one service takes two seconds at most. [s]"""
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC. The probe uses the same rule, so
-    scrapes and samples have the same times. [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC. [ns]
+
+    The probe uses the same rule, so that scrapes and samples have the same times.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """Scraper of one service, with the stream to which the metrics are written, and the number of failed scrapes."""
+    """Service to be scraped: its scraper, the stream that receives the metrics, and counts of scrapes and failures."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -69,13 +70,13 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Record the names of values that exceed the largest value of a stream, and return all other values."""
+        """Drop values above the largest value that a stream may contain, and remember the names of these metrics."""
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
         return {name: value for name, value in values.items() if name not in large} if large else values
 
     def conclude(self) -> None:
-        """Record the scraper's results about the whole run, if any."""
+        """Record the results about the whole run if the scraper provides any."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -95,7 +96,7 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return a sentence about failed scrapes and omitted values; None if no scrape failed and no value was
+        """Describe failed scrapes and omitted values in one sentence; None if no scrape failed and no value was
         omitted.
         """
         if self.broken:
@@ -104,7 +105,7 @@ class _Target:
         if self.failed:
             parts.append(f"{self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}")
         elif self.concluded_not:
-            parts.append(f"no conclusion: {self.concluded_not}")
+            parts.append(f"results about the whole run are missing: {self.concluded_not}")
         if self.too_large:
             what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
             parts.append(f"{what}, were left out because they exceed {stream_forms.LARGEST_METRIC:.0e}")
@@ -119,9 +120,9 @@ class _Target:
 
 
 class ScrapingThread:
-    """Thread that scrapes all services one after the other, at regular times.
+    """Thread that scrapes all services one after the other at regular times.
 
-    A scrape time is skipped if earlier scrapes are still running.
+    If scraping all services takes longer than the interval, the thread skips the scrape times that have passed.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ class ScrapingThread:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop the scraping thread after a last scrape, and write all streams to disk."""
+        """Scrape all services once more, close their streams, and end the thread; wait at most `STOP_WITHIN_S`."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
@@ -161,10 +162,10 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # A last scrape is made, so that the samples enclose the whole measurement.
+            # This last scrape makes the samples enclose the whole measurement.
             for target in self._targets:
                 target.scrape()
-            # The connections are closed here, because they must be closed in the thread that opened them.
+            # Connections must be closed in the thread that opened them.
             for target in self._targets:
                 target.conclude()
                 target.close()

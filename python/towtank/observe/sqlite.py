@@ -1,8 +1,8 @@
-"""Reads metrics of an SQLite database: the sizes of its files, its pages, its free pages.
+"""Reads the file sizes and the numbers of pages of an SQLite database.
 
-SQLite keeps no statistics that another process could read, so there are only few metrics. They come from `stat` and
-from three pragmas over a read-only connection. The connection has no open transaction, so it neither delays writers
-nor prevents a checkpoint from finishing.
+SQLite keeps no statistics that another process could read. The few metrics come from `stat` and from three pragmas over
+a read-only connection. The connection has no open transaction, so it neither delays writers nor prevents a checkpoint
+from finishing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SqliteScraper:
         self._identity: tuple[int, int] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read the sizes of the database's files and its pragmas, and return the numbers by series name."""
+        """Read the sizes of the database's files and the values of three pragmas; return the numbers by series name."""
         try:
             status = self.path.stat()
             values = {"sqlite_database_bytes": float(status.st_size)}

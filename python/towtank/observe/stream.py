@@ -1,4 +1,4 @@
-"""Writes streams: files to which checksummed lines are appended, each by a single write."""
+"""Writes files to which checksummed lines are appended, each by a single system call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.results import lines
 
 
 class LineStream:
-    """Stream that appends checksummed lines to a file.
+    """File to which checksummed lines are appended.
 
     Parameters
     ----------
@@ -22,13 +22,13 @@ class LineStream:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, document: dict[str, Any]) -> None:
-        """Append a document to the file. After this call, the document is kept even if this process is killed."""
+        """Append a document as one line. The line survives if this process is killed after this call."""
         line = memoryview(lines.encode(document))
         while line:
             line = line[os.write(self._descriptor, line) :]
 
     def close(self) -> None:
-        """Write all data of the stream to disk, and close the file."""
+        """Flush the file to disk, and close it."""
         try:
             os.fsync(self._descriptor)
         finally:

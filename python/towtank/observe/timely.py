@@ -1,6 +1,4 @@
-"""Reads from a connection until a deadline. The timeout of a socket does not suffice, because it applies to each read
-separately.
-"""
+"""Reads from a socket until a deadline; the timeout of the socket itself applies to each read separately."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ class TimelyStream(io.RawIOBase):
     connection : socket
         Socket; the caller closes it.
     deadline : float
-        Deadline on the monotonic clock; it may be changed. [s]
+        Deadline on the monotonic clock; callers may change it between reads. [s]
     """
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
@@ -26,11 +24,11 @@ class TimelyStream(io.RawIOBase):
         self.deadline = deadline
 
     def readable(self) -> bool:
-        """Return True, because this stream can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read the bytes that are available on the socket, or wait until bytes are available.
+        """Read the bytes that are available on the socket; if there are none, wait until some arrive.
 
         Raises
         ------

@@ -1,7 +1,8 @@
 """Starts the services of a system under test, observes them, and stops them.
 
-`service` defines a service, `build` registers the kinds of services, `services/` holds one file per kind. `system`
-starts and stops a whole system, `process` runs one process under a guard, `keeper` keeps a system up without a study.
+The module `service` defines a service, `build` registers the kinds of services, and `services/` contains one module
+for each kind. `system` starts and stops a whole system, `process` runs one process under a guard, and `keeper` runs a
+system without a study.
 """
 
 from __future__ import annotations

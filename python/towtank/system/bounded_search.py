@@ -1,7 +1,7 @@
 """Searches texts for a regular expression within a limited time.
 
-With some expressions, such as `(a+)+$`, the time of Python's search grows exponentially with the text. A search cannot
-be interrupted within its process. It therefore runs in a child process, which is ended after the time limit.
+With some expressions, such as `(a+)+$`, the duration of Python's search grows exponentially with the length of the
+text. Python cannot interrupt a search. The search therefore runs in a child process, which is killed at the time limit.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def matching(pattern: str, texts: Mapping[int, str], within_s: float = _WITHIN_S
     Parameters
     ----------
     pattern : str
-        A regular expression of Python without faults.
+        Valid regular expression of Python.
     texts : dict of int to str
-        The texts, by key.
+        Texts by key.
     within_s : float
         Longest time of the search in all texts. [s]
 
     Raises
     ------
     TimeoutError
-        If the search takes longer.
+        If the search takes longer than `within_s`.
 
     Examples
     --------

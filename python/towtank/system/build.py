@@ -1,7 +1,7 @@
-"""Builds a system from its file, and registers the kinds of services.
+"""Builds a system from a system file, and registers the kinds of services.
 
-To add a kind, define its settings as a class in `system/model.py`, add a file under `system/services/` with a class
-that implements `Service`, and add an entry to `KINDS`.
+To add a kind, define a model of its entry in the system file (see `system/model.py`), add a module under
+`system/services/` with a class that implements `Service`, and add an entry to `KINDS`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
-# Class for each kind of service, as `module:class`; a module is imported only when a system needs it. The arguments of
-# the class are the service's name, its part of the system file, and the folder of the system file.
+# Class for each kind of service, as `module:class`. A module is imported only when a system needs it. The arguments of
+# the class are the service's name, its entry in the system file, and the folder of the system file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
     "command": "towtank.system.services.command:CommandService",
@@ -42,7 +42,7 @@ KINDS: dict[str, str] = {
 
 
 def make_service(name: str, part: Part, base: Path) -> Service:
-    """Create the service that an entry of a system file describes; the kind of the entry selects the class.
+    """Create the service for an entry of a system file.
 
     Raises
     ------
@@ -63,20 +63,20 @@ def build_system(
     check: Check = no_check,
     note: Note = no_note,
 ) -> System:
-    """Build the system that a system file describes, without starting its services.
+    """Create the system of a system file, without starting its services.
 
     Parameters
     ----------
     file : SystemFile
-        The system file, with the factor levels of the run applied.
+        System file to which the factor levels of the run have been applied.
     base : Path
-        Folder that relative paths in the system file start from.
+        Folder to which relative paths in the system file refer.
     logs : Path
         Folder for the logs of the services.
     cpus : list of int, optional
-        CPUs that the system may use; all by default.
+        CPUs that the system may use; by default all.
     check, note : callable
-        `check` is called while waiting, `note` for each step of the work; see `Place`.
+        Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)
@@ -95,9 +95,9 @@ def build_system(
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:
-    """Return the settings that determine which data the services contain before the first run.
+    """Return the settings that determine the data of the services before the first run.
 
-    Two systems for which these settings are equal share one data folder.
+    Systems with equal settings share one data folder.
     """
     return {
         name: [part.kind, held.model_dump(mode="json")]

@@ -1,4 +1,4 @@
-"""Checks services of kind `command`: their templates, and the references in their texts and templates."""
+"""Checks the references `${...}` in the texts and templates of services of kind `command`."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Keys of a service, such as `arguments`, whose texts every user of the machine can read while the program runs.
+# Keys of a service whose texts other users of the machine may see while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
-# References (placeholders) whose values are known before the service's host exists.
+# References `${...}` whose values are known before the service's host exists.
 _EARLY = ("settings", "scratch", "data")
+# Largest size of a template. [byte]
 TEMPLATE_BYTES = 2**20
 # Largest number of settings that an error message lists. [1]
 _LISTED = 20
 
 
 def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report every wrong reference (placeholder) of a program, and every template that cannot be read.
+    """Report wrong references `${...}` in services of kind `command`, and templates that cannot be read.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     system : SystemFile
-        The system as written, in which copies of hosts are not yet separate.
+        System as written in the file, where a host with copies is a single entry.
     known : list of str
-        Names of all services of the file, including those with faults.
+        Names of all services in the file, including those with faults.
     """
     faults: list[Fault] = []
     uses = {name: _used(tree, service) for name, service in system.services.items()}
@@ -52,7 +53,7 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
 
 
 def services_used(service: Command, templates: Iterator[str]) -> list[str]:
-    """Return the names of the services that must be running before a program starts."""
+    """Return the names of the services that must run before a program starts."""
     texts = [*(text for _, text in service.texts()), *templates]
     named = [place.service for text in texts for place in references(text) if place.service]
     return list(dict.fromkeys([*service.after, *named]))
@@ -65,7 +66,7 @@ def _used(tree: yamlfile.Node, service: Service) -> list[str]:
 
 
 def _reached(uses: Mapping[str, list[str]], start: str) -> set[str]:
-    """Return the services on which a service depends, directly or through other services."""
+    """Return the services that a service uses, directly or through other services."""
     reached: set[str] = set()
     waiting = list(uses[start])
     while waiting:
@@ -109,7 +110,7 @@ def _of_templates(
 
 
 def _templates(tree: yamlfile.Node, service: Command) -> Iterator[tuple[str, Path, str | OSError | StudyError]]:
-    """Yield key, path and text of each template; the error instead of the text if the template could not be read."""
+    """Yield key, path and text of each template, or the error in place of the text if the template cannot be read."""
     for key, template in service.files.items():
         path = Path(tree.file).parent / template
         try:
@@ -124,7 +125,7 @@ def read_template(path: Path) -> str:
     Raises
     ------
     OSError
-        If the file cannot be read, or exceeds the largest size of a template.
+        If the file cannot be read, or is larger than `TEMPLATE_BYTES`.
     StudyError
         If the text is not UTF-8.
     """
@@ -144,7 +145,7 @@ def _of_order(
 
 
 def _wrong(system: SystemFile, name: str, service: Command, place: Reference, known: list[str]) -> str | None:
-    """Return the reason why a reference (placeholder) of a program cannot be replaced by a value; None if it can."""
+    """Return the reason why a reference has no value; None if it has a value."""
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:
@@ -176,13 +177,13 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return a message if a reference names a property that the referenced service lacks; otherwise None.
+    """Return a message if a reference names a property that a service does not have; otherwise None.
 
-    Only the system file is examined, as the service does not run yet.
+    Only the system file is examined, because the service does not run yet.
     """
     found = system.services.get(place.service)
     kind, _, key = place.part.partition(".")
-    if found is None:  # no message here: the service has other faults, which are reported elsewhere
+    if found is None:  # The faults of this service are reported elsewhere.
         return None
     if kind == "settings":
         given = list(found.configuration)
@@ -199,14 +200,14 @@ def _wrong_part(system: SystemFile, place: Reference) -> str | None:
 
 
 def _has(service: Service, part: str) -> bool:
-    """Return True if the address of a service contains a user, a password or a database."""
+    """Return True if the address of a service contains a user, a password or a database, as named by `part`."""
     if service.spoken == "sql":
         return True
     return (service.has_login and part != "database") or (service.kind == "redis" and part == "password")
 
 
 def _shown_secret(system: SystemFile, place: Reference) -> str | None:
-    """Return the reason why a reference must not occur in a text that other users of the machine can read."""
+    """Return a message if a reference would show a secret to other users of the machine; otherwise None."""
     found = system.services.get(place.service)
     if found is None or place.part not in ("url", "password"):
         return None

@@ -1,4 +1,4 @@
-"""Finds the files that the commands of a program name, and computes the digest of a population."""
+"""Finds the files that the commands of a program name, and calculates a hash of the inputs of a population."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from towtank.system.service_model import Service
 
 _LATE = "\0"
 _REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
-# File name endings of files (such as logs) that a program writes rather than reads.
+# Extensions of files, such as logs, that a program writes rather than reads.
 _WRITTEN = (".log", ".pid")
-# Longest word of a command that is searched for names of files. Longer words are assumed to be complete scripts.
+# Longest word of a command in which file names are searched. A longer word is assumed to be a whole script.
 # [characters]
 _TEXT_LENGTH = 2**16
-# Number of files after which no further subfolders are read for the digest of a folder. [1]
+# Number of files after which the state of a folder includes no further subfolders. [1]
 _ENTRIES = 100_000
 
 
 class NamedWord(NamedTuple):
-    """File that a word of a command names, and the path of the key that contains the word."""
+    """File that a word of a command names, and path of the key in the system file that contains the word."""
 
     key: tuple[str, ...]
     path: Path
 
 
 def early_text(part: Command, text: str) -> str:
-    """Return a text with known placeholders replaced by their values.
+    """Return a text in which references are replaced by their values.
 
-    A NUL replaces each placeholder that depends on the run.
+    A reference whose value depends on the run is replaced by a NUL character.
     """
 
     def value(place: Reference) -> str:
@@ -57,12 +57,13 @@ def working_folder(part: Command, base: Path) -> Path | None:
 
 
 def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
-    """Yield the existing files that a service names as its program and in its commands.
+    """Yield the existing files that the program and the commands of a service name.
 
     Parameters
     ----------
     part : Service
-        A service; only one of kind `command` has arguments, population and readiness commands.
+        Entry of a service in the system file. Only services of kind `command` have further commands besides their
+        program.
     base : Path
         Folder of the system file.
     """
@@ -86,20 +87,20 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
 
 
 def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:
-    """Yield number and path of each word of a command that names an existing file or folder.
+    """Yield each existing file or folder that a command names, with the number of the word that contains its name.
 
-    The path of a program is relative to the system file, all other words are relative to the working folder. A word may
+    The path of a program is relative to the system file; all other words are relative to the working folder. A word may
     be a file, an option with a file (`--config=app.ini`), or a shell command that contains file names. Log files, pid
-    files and files that a shell writes to are left out.
+    files, and files to which a shell redirects output are left out.
 
     Parameters
     ----------
     command : list of str
-        The words. A NUL stands for a part that is not known yet, because no file name contains a NUL.
+        Words of the command. A NUL stands for text that depends on the run, because no file name contains a NUL.
     base : Path
         Folder of the system file.
     folder : Path or None
-        Working folder; None if it is not known yet.
+        Working folder; None if it depends on the run.
     """
     program, *words = command
     if "/" in program and _exists(base / program):
@@ -114,7 +115,7 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each possible file name in a word, with a folder to which the name may be relative.
 
-    The folder is the working folder, or a folder to which a shell command in the word changes by `cd`.
+    This folder is the working folder, or a folder to which a shell command in the word changes by `cd`.
     """
     yield word, folder
     folders, before = [folder], ""
@@ -134,7 +135,7 @@ def _tokens(word: str) -> list[str]:
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         return list(lexer)
-    except ValueError:  # A word with an unclosed quote cannot be parsed as a shell command, so it is split at blanks.
+    except ValueError:  # A word with an unclosed quote is no shell command, and is split at blanks.
         return word.split()
 
 
@@ -145,22 +146,21 @@ def _exists(path: Path) -> bool:
 
 
 def population_digest(part: Command, base: Path, environment: dict[str, str], program: str | None) -> str:
-    """Return a digest of all inputs of a population command.
+    """Return a hash of everything on which the data of a population depend.
 
-    The digest covers the command, the working folder, the environment, the settings, and the content of the files that
-    the command names. For each folder that the command names, it covers names, sizes and modification times of all
-    files.
+    It covers the command, the working folder, the environment, the settings, and the content of files that the command
+    names. For a folder that the command names, it covers the names, sizes and modification times of the files in it.
 
     Parameters
     ----------
     part : Command
-        A program with a population.
+        Entry of a program with a population.
     base : Path
         Folder of the system file.
     environment : dict of str to str
-        Environment variables of the command with their values. The digest does not reveal them.
+        Environment variables of the command. The hash does not reveal their values.
     program : str or None
-        Path at which the command's program was found, if it is searched in `PATH`.
+        Path of the command's program if it was found in `PATH`, otherwise None.
     """
     assert part.population is not None
     folder = working_folder(part, base)
@@ -175,12 +175,12 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
         sorted(part.settings.items()),
         [[str(path), _state_of(path, base)] for path in named],
     ]
-    # `json.dumps` can also encode file names that are not valid UTF-8, by escapes.
+    # `json.dumps` uses escapes, and can thus also encode file names that are not valid UTF-8.
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 def _state_of(path: Path, base: Path) -> object:
-    """Return a digest of a file's content; for a folder, the names, sizes and modification times of all its files.
+    """Return a hash of a file's content, or the names, sizes and modification times of all files in a folder.
 
     The result is None for a folder that contains the system file, and for a path that cannot be read.
     """

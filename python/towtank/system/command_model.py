@@ -1,4 +1,4 @@
-"""Models of a service of kind `command`: a service that starts any given program."""
+"""Models of a service of kind `command`, which runs any program."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.units import shown
 
-# Names that a shell can set as environment variables; variables with other names do not reach every program.
+# Names that a shell accepts for environment variables. A shell may drop variables with other names.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = re.compile(r"TOWTANK_(?:RUN|HOSTS|TEST)")
-# References (placeholders) whose values are the same in each run with the same settings.
+# Sections of references `${...}` whose values are the same in all runs with the same settings.
 _LASTING = frozenset({"data", "settings", "values"})
 
 
@@ -204,17 +204,17 @@ class Command(Service):
 
     @property
     def spoken(self) -> str | None:
-        """Protocol that the program uses at its port; None for a program without a port."""
         return None if self.port is None else self.speaks
 
     @property
     def configuration(self) -> dict[str, Value]:
-        """Return the settings that the system file gives to the program, by name."""
+        """Settings in the system file, by name."""
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield each text of the system file in which `${...}` is replaced by a value, with the path of its key. The
-        contents of template files are not included.
+        """Yield each text of the system file in which references `${...}` are replaced, with the path of its key.
+
+        The contents of templates are left out.
         """
         yield ("program",), self.program
         yield from ((("arguments", number), text) for number, text in enumerate(self.arguments))
@@ -229,14 +229,13 @@ class Command(Service):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Commands of the service: the program, the population command and the readiness command."""
         own = [self.program, *self.arguments]
         population = [] if self.population is None else [self.population.command]
         return [own, *population] + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
 
     @property
     def keeps_population(self) -> bool:
-        """True if the data of the population is the same in each run, so that it is created only once."""
+        """True if the data of the population are the same in all runs, so that they are created only once."""
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

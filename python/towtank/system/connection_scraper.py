@@ -1,8 +1,8 @@
 """Counts the connections between servers of this machine, and how many of them wait for a response.
 
-A pool of connections that shows no metrics is at its limit if its connections are always busy while requests wait. The
-processes of PostgreSQL have the state of their connection in their title. For other servers, the kernel reports when
-the socket of a client last sent and last received data.
+The counts show if a pool of connections without metrics is at its limit: all its connections are then busy while
+requests wait. PostgreSQL shows the state of a connection in the title of a process. For other servers, the kernel
+reports when the socket of a client last sent and last received data.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from towtank.system.sock_diag import ClientSocket, accept_queues, clients_of
 _PROC = Path("/proc")
 _IDLE, _WAITS = "idle", " waiting"
 _ONE_WAY_MS, _ONE_WAY_READINGS = 10_000, 2
-"""A connection is used in one direction only, and counts as idle, if no data was received for `_ONE_WAY_MS`, while the
-client sent data in at least `_ONE_WAY_READINGS` intervals between readings. A request is sent in one interval, and its
-response may take longer. [ms], [1]
+"""Rule for connections on which clients only send. Such a connection counts as idle.
+
+The rule applies if no data was received for `_ONE_WAY_MS` [ms], and the client sent data in at least
+`_ONE_WAY_READINGS` intervals between readings [1]. A request, whose response may take long, is sent in one interval.
 """
 Answer = TypeVar("Answer")
 
 
 @dataclass
 class _Server:
-    """Server with its TCP ports, and its connections if it is PostgreSQL.
+    """Server, with its TCP ports, and a reader of its connections if it is PostgreSQL.
 
-    A server without ports is looked at again after `pause` readings, which doubles each time. `left` counts the
-    readings.
+    If a server has no ports, it is examined again after `pause` readings, which doubles each time. `left` is the number
+    of readings that remain.
     """
 
     root: int
@@ -45,18 +46,28 @@ class _Server:
     left: int = 1
 
     def is_due(self) -> bool:
-        """Return True if the server had neither ports nor titles, and its pause has ended."""
+        """Count one reading; return True if a server without ports and titles must be examined again."""
         self.left -= 1
         return not self.ports and self.titles is None and self.left <= 0
 
 
 @dataclass
 class _Exchanges:
-    """Requests and responses of one connection, counted by segments with data.
+    """Requests and responses of one connection, counted by TCP segments with data.
 
-    If each request and each response is one segment, the number of segments sent less the number received is one higher
-    while the client waits. `idle` is this difference for an idle connection, as far as it is known. `unanswered` is the
-    number of intervals between readings in which the client sent data, since data was last received.
+    Assume that each request and each response is one segment. The number of segments sent minus the number received is
+    then larger by one while the client waits for a response.
+
+    Attributes
+    ----------
+    idle : int
+        Estimate of this difference for an idle connection. [1]
+    raised : int
+        Number of times that `idle` was increased because the difference was too large. [1]
+    unanswered : int
+        Number of intervals between readings in which the client sent data, since it last received data. [1]
+    sent, received : int or None
+        Numbers of segments at the last reading; None before the first reading. [1]
     """
 
     idle: int
@@ -67,12 +78,12 @@ class _Exchanges:
 
     @classmethod
     def since(cls, client: ClientSocket) -> _Exchanges:
-        """Return the state of a connection that is read for the first time."""
+        """Return the state of a connection at its first reading."""
         return cls(client.segments_sent - client.segments_received)
 
     def waits(self, client: ClientSocket) -> bool:
-        """Return True if the client waits for a response. The order of its segments decides; their number decides if
-        the order is unknown.
+        """Return True if the client waits for a response, that is, if it last sent data rather than received data. If
+        this is unknown, the numbers of segments are compared.
         """
         by_number = self._waits_by_number(client)
         if self._is_one_way(client):
@@ -80,8 +91,10 @@ class _Exchanges:
         return by_number if client.waits is None else client.waits
 
     def _waits_by_number(self, client: ClientSocket) -> bool:
-        """Return True if the number of segments shows that the client waits. Responses of several segments let a client
-        count as idle, and requests of several segments make the connection unusable.
+        """Return True if the client waits for a response, judging by the numbers of segments.
+
+        After a response of several segments, the result is False even if the client waits. After several requests of
+        several segments each, the result is always False.
         """
         difference = client.segments_sent - client.segments_received
         if difference > self.idle + 1:
@@ -99,15 +112,17 @@ class _Exchanges:
 
 
 class _Segments:
-    """Segments with data that clients sent to a server."""
+    """Number of segments with data that clients sent to a server."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] | None = None
         self._total: int | None = 0
 
     def sent(self, clients: list[ClientSocket]) -> int | None:
-        """Return the number of segments since the first call; None after connections were replaced by others, because
-        further connections may have been opened and closed between two calls. [1]
+        """Return the number of segments since the first call. [1]
+
+        The number is None once connections were replaced by new ones, because other connections may then have been
+        opened and closed between two calls.
         """
         now = {client.inode: client.segments_sent for client in clients}
         before = now if self._known is None else self._known
@@ -120,7 +135,7 @@ class _Segments:
 
 
 _RAISED_AT_MOST = 2
-"""Largest number of corrections after which `_Exchanges` still counts as reliable. [1]"""
+"""Largest number of corrections of `_Exchanges.idle` with which segments are still compared. [1]"""
 
 
 class ConnectionScraper:
@@ -129,12 +144,13 @@ class ConnectionScraper:
     Parameters
     ----------
     servers : callable
-        Function that returns the root process of each observed server by name. Servers may be added during the run.
+        Function that returns the root process id of each observed server, by name. Servers may be added during the
+        run.
     targets : collection of int
-        Ports of the targets. A server that listens on one of them is a target: the generator has connections to it, and
-        only its accept queue is read.
+        Ports of the targets of the load. Of a server that listens on one of them, only the accept queue is read,
+        because its clients include the generator.
     proc : Path
-        Folder of the kernel's process files.
+        Folder `/proc`; tests pass another folder.
     """
 
     service, kind, source = ConnectionSeries.STREAM, "connections", "sock_diag"
@@ -148,7 +164,7 @@ class ConnectionScraper:
         self._segments: dict[str, _Segments] = {}
 
     def scrape(self) -> dict[str, float]:
-        """Return the series of all servers at this time; see `ConnectionSeries`."""
+        """Return the current values of the series in `ConnectionSeries`, for all servers."""
         found: dict[str, float] = {}
         by_sockets: dict[str, _Server] = {}
         for name, root in self._servers().items():
@@ -162,10 +178,10 @@ class ConnectionScraper:
         return found | self._of_sockets(by_sockets)
 
     def close(self) -> None:
-        """Do nothing, because nothing stays open between two readings."""
+        """Do nothing, because nothing stays open between scrapes."""
 
     def _server(self, name: str, root: int) -> _Server:
-        """Return a server. It is looked at if its root process is new, or if it had no ports and its pause ended."""
+        """Return a server; examine it first if its root process is new, or if `is_due` returns True."""
         known = self._known.get(name)
         if known is None or known.root != root:
             self._known[name] = self._look(root, 1)
@@ -191,7 +207,7 @@ class ConnectionScraper:
         }
 
     def _of_sockets(self, servers: Mapping[str, _Server]) -> dict[str, float]:
-        """Return the series of servers whose connections are known only as sockets of their clients."""
+        """Return the series of servers whose connections are known only from the sockets of their clients."""
         by_port = _reported(clients_of({port for server in servers.values() for port in server.ports}))
         clients = {client.inode: client for found in by_port.values() for client in found}
         self._forget_others(clients)
@@ -207,7 +223,7 @@ class ConnectionScraper:
         return found
 
     def _forget_others(self, clients: Mapping[str, ClientSocket]) -> None:
-        """Keep only the connections that still exist, because the kernel uses their inodes again, and add new ones."""
+        """Forget connections that no longer exist, because the kernel reuses inodes, and add new connections."""
         own = self._own.inodes() if clients.keys() - self._is_own.keys() else set()
         self._is_own = {inode: self._is_own.get(inode, inode in own) for inode in clients}
         self._exchanges = {
@@ -216,7 +232,7 @@ class ConnectionScraper:
 
 
 def _of_states(name: str, states: Collection[str]) -> dict[str, float]:
-    """Return the series of a PostgreSQL server, from the states of its connections."""
+    """Return the series of a PostgreSQL server from the states of its connections."""
     busy = sum(state != _IDLE for state in states)
     waiting = sum(state.endswith(_WAITS) for state in states)
     locks = {series_name(ConnectionSeries.WAITING_FOR_LOCK, to=name): float(waiting)}

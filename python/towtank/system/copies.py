@@ -1,4 +1,4 @@
-"""Makes copies of hosts: one entry of a system file may define several hosts, each with a number after the name."""
+"""Replaces a host with the key `copies`, and the services on it, by numbered hosts and services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def copied_names(name: str, copies: int | None) -> list[str]:
-    """Return the names of the copies of a host, or of a service on that host; the plain name if there are no copies.
+    """Return the names of the copies of a host or service; only the name itself if `copies` is None.
 
     Examples
     --------
@@ -29,17 +29,17 @@ def copied_names(name: str, copies: int | None) -> list[str]:
 
 
 def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | None:
-    """Return all names that hosts or services of a system file can have, including names of copies; None if the section
-    is missing.
+    """Return all names that hosts or services of a system file can have; None if the section is missing.
 
-    A factor may change the number of copies, so names up to the largest allowed number of copies are included.
+    The names include those of copies, up to the largest allowed number of copies, because a factor may change this
+    number.
 
     Parameters
     ----------
     root : Node
-        The system file as written, with or without faults.
+        System file as written, with or without faults.
     section : str
-        `hosts` or `services`.
+        Section of the file, `hosts` or `services`.
     """
     parts = {
         key: node.plain() if node is not None else None for key in ("hosts", section) for node in [root.child(key)]
@@ -57,12 +57,12 @@ def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | Non
 
 
 def host_copies(root: yamlfile.Node) -> dict[str, int]:
-    """Return the number of copies of each host of a valid system file; hosts without copies are left out.
+    """Return the number of copies of each host with copies, by name of the host.
 
     Parameters
     ----------
     root : Node
-        The system file as written, or with overrides applied.
+        Valid system file, as written or with overrides applied.
     """
     node = root.child("hosts")
     written = node.plain() if node is not None else None
@@ -71,21 +71,19 @@ def host_copies(root: yamlfile.Node) -> dict[str, int]:
 
 
 def copies_of(system: SystemFile, host: str | None) -> int | None:
-    """Return the number of copies of a host; None if the host has no copies, or if its provider does not support
-    copies.
-    """
+    """Return the number of copies of a host; None if its entry does not request copies."""
     return getattr(system.hosts.get(str(host)), "copies", None)
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Report names of copies that other entries already have, and references that do not select one of several copies.
+    """Report names that copies share with other entries, and references to several copies where one is needed.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     system : SystemFile
-        The system as written, without copies.
+        System as written in the file, where a host with copies is a single entry.
     """
     faults = []
     for name in system.hosts:
@@ -103,7 +101,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references to a host or service with copies at places where a single host or service is required."""
+    """Report references of a service to a host or service with copies, if only one host or service is allowed."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -123,18 +121,19 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with each copy as a separate host or service. A load target on a service with copies then
-    consists of all copies of the service.
+    """Return the system in which each copy is a separate host or service.
+
+    A target of the load that is a service with copies then consists of all these copies.
 
     Parameters
     ----------
     system : SystemFile
-        The system as written.
+        System as written in the file.
 
     Returns
     -------
     SystemFile
-        System with all copies; the given system if no host has copies.
+        System with separate copies; the given system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system
@@ -154,7 +153,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and service of each copy of a service. If its storage is a mount, each copy uses the mount on its own
+    """Yield name and entry of each copy of a service. If its storage is a mount, each copy uses the mount on its own
     host.
     """
     service = system.services[name]

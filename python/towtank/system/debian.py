@@ -14,12 +14,11 @@ from towtank.errors import TargetError
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
-# Policy script that forbids the start of services: exit status 101 means "action forbidden by policy"
-# (invoke-rc.d(8)).
+# Policy script that forbids to start services: exit status 101 means "action forbidden by policy" (invoke-rc.d(8)).
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# Script that removes the policy file at the end of the installation. Its standard input is a pipe that closes when the
-# last process of the installation ends, even if that process is killed. If a process is killed while it writes the
-# policy, the file is left empty; the script removes an empty file as well.
+# Shell script that removes the policy file when its standard input closes. This happens when the last process of the
+# installation ends, even if it is killed. An empty file is removed as well, because an installation that was killed
+# while writing the policy leaves such a file.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -30,7 +29,7 @@ Run = Callable[[list[str]], int]
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Return the packages that dpkg does not report as installed; all packages if dpkg does not exist."""
+    """Return the packages that are not installed according to dpkg; all packages if dpkg does not exist."""
     packages = list(dict.fromkeys(names))
     if shutil.which("dpkg-query") is None:
         return packages
@@ -41,19 +40,19 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 def install(names: list[str], run: Run) -> None:
-    """Install packages with apt-get; their services are not started now and not enabled at boot.
+    """Install packages with apt-get, without starting their services or enabling them at boot.
 
     Parameters
     ----------
     names : list of str
-        Names of the packages to install.
+        Names of packages.
     run : callable
         Function that runs a command and returns its exit status.
 
     Raises
     ------
     TargetError
-        If apt-get is missing, if this user is not root, or if the installation fails.
+        If apt-get does not exist, the current user is not root, or the installation fails.
     """
     if shutil.which("apt-get") is None:
         raise TargetError(f"apt-get is not available; install the equivalents of Debian's {', '.join(names)}")
@@ -68,13 +67,13 @@ def install(names: list[str], run: Run) -> None:
 
 
 def run_quietly(command: list[str]) -> int:
-    """Run a command without prompts, with its output on standard error; return the exit status.
+    """Run a command without prompts and with its output on standard error; return its exit status.
 
     Raises
     ------
     TargetError
-        If the command takes too long. It is then asked to terminate, and not killed, because a killed dpkg leaves
-        packages half installed.
+        If the command takes longer than half an hour. The command is then terminated, but not killed, because a
+        killed dpkg leaves packages half installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(
@@ -82,7 +81,7 @@ def run_quietly(command: list[str]) -> int:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         env=environment,
-        # apt-get inherits the pipe of `_nothing_started`, so the pipe stays open until the installation ends
+        # apt-get inherits the pipe that `_nothing_started` creates, and keeps it open until the installation ends.
         close_fds=False,
     )
     try:
@@ -96,17 +95,17 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation, by a temporary policy file.
+    """Prevent packages from starting their services during the block, by a temporary policy file.
 
-    A policy file that Towtank did not write is left unchanged.
+    Nothing is done if another program has written a policy file.
     """
     if _POLICY.exists() and not _is_ours():
         yield
         return
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    # This process removes the policy when the pipe closes, that is, when apt-get ends. Its separate session keeps it
-    # alive if the installation is killed.
+    # The watcher removes the policy when the pipe closes, that is, when apt-get ends. Because of its separate session,
+    # it survives if the installation is killed.
     command = ["sh", "-c", _WATCH, "watch-policy", str(_POLICY), _MARK]
     watcher = subprocess.Popen(command, stdin=read_end, start_new_session=True)
     os.close(read_end)
@@ -124,17 +123,14 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Return True if the policy file was written, or begun, by an installation of Towtank.
-
-    The file is compared as bytes, because its encoding is unknown.
-    """
+    """Return True if an installation by Towtank wrote the policy file or left it empty."""
     written = _POLICY.read_bytes()
     return not written or _MARK.encode() in written.splitlines()
 
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that packages enabled during the installation; services that were enabled before stay
+    """Disable the services that are enabled at boot during the block; services that were enabled before stay
     enabled.
     """
     before = _enabled()
@@ -149,5 +145,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Return the links that start services at boot: links of systemd, and of init at its usual run level."""
+    """Return the links that start services at boot, for systemd and for init at its usual run level."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

@@ -1,4 +1,4 @@
-"""Checks servers that take their users from an LDAP directory of the same system file."""
+"""Checks that servers which take their users from an LDAP directory name a directory service of the system file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.spelling import misnamed
 
 
 def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[Fault]:
-    """Report servers whose setting `ldap` names a service that is not a directory."""
+    """Report each server whose setting `ldap` names neither an address nor a directory service of the file."""
     faults = []
     known = [name for name, service in services.items() if service.kind == "openldap"]
     for name, service in services.items():

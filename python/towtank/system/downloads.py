@@ -1,8 +1,8 @@
-"""Downloads files of server programs that no Debian package contains, and verifies their checksums.
+"""Downloads files of server programs that are not in Debian, and verifies their checksums.
 
-Each file is identified by its coordinates in a Maven repository and by its SHA-256. A file with another digest is
-refused, whichever server sends it. Files are stored in the cache folder of the user; an interrupted download continues
-where it stopped.
+Each file is identified by its coordinates in a Maven repository and by its SHA-256. A file with another checksum is
+refused, whichever server sends it. Files are stored in the user's cache folder. An interrupted download continues where
+it stopped.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Paths of the jar file of Maven that contains the super POM, in Debian and other distributions. The super POM names the
-# default repository.
+# Jar files of Maven, in Debian and other distributions, with the super POM, which names Maven's default repository.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
-# Names that stand for the default repository in the element `mirrorOf` of Maven's settings.
+# Values of the element `mirrorOf` in Maven's settings for a mirror of the default repository.
 _MIRRORED = {"*", "central", "external:*"}
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
@@ -45,7 +44,7 @@ class Artefact:
     group, name, version, extension : str
         Coordinates of the file in the repository.
     sha256 : str
-        SHA-256 digest that the content must have, as 64 hexadecimal digits.
+        SHA-256 checksum of the content, as 64 hexadecimal digits.
     size : int
         Size of the file. [byte]
     """
@@ -59,33 +58,33 @@ class Artefact:
 
     @property
     def file_name(self) -> str:
-        """Name of the file, in the repository and in the cache."""
+        """Name of the file in the repository and in the cache."""
         return f"{self.name}-{self.version}.{self.extension}"
 
     @property
     def path(self) -> str:
-        """Path of the file relative to the address of a repository."""
+        """Path of the file below the address of a repository."""
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     @property
     def title(self) -> str:
-        """Name of the file, as shown in the report's table of the configuration."""
+        """Name of the file in the report's table of settings."""
         return f"{self.group}:{self.name}"
 
     @property
     def facts(self) -> str:
-        """Version and digest of the file, as shown in the report's table of the configuration."""
+        """Version and checksum of the file in the report's table of settings."""
         return f"{self.version}, SHA-256 {self.sha256}"
 
 
 def cache_folder() -> Path:
     """Return the cache folder: `towtank` below `$XDG_CACHE_HOME`, or below `~/.cache` (XDG base directories).
 
-    Towtank runs programs from this folder, so a folder of another user is not used. Under `sudo`, for example, the home
-    directory may be that of the caller; the home directory in the user database is then used instead.
+    Because Towtank runs programs from this folder, it must not belong to another user. Under `sudo`, for example, `~`
+    may be the home of the caller; the home of this user in the user database is then used instead.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification requires that a relative path in `$XDG_CACHE_HOME` is ignored.
+    # The XDG specification requires programs to ignore a relative path in `$XDG_CACHE_HOME`.
     base = Path(named) if named.startswith("/") else Path.home() / ".cache"
     if _is_of_another_user(base):
         with suppress(KeyError):
@@ -94,7 +93,7 @@ def cache_folder() -> Path:
 
 
 def _is_of_another_user(folder: Path) -> bool:
-    """Return True if a folder, or its nearest existing parent, belongs neither to root nor to this user."""
+    """Return True if a folder, or its nearest existing parent, belongs neither to root nor to the current user."""
     try:
         return folder.stat().st_uid not in (0, os.geteuid())
     except OSError:
@@ -102,14 +101,14 @@ def _is_of_another_user(folder: Path) -> bool:
 
 
 def place_of(artefact: Artefact) -> Path:
-    """Return the path of a file in the cache. The path contains the file's digest, so a new digest gives a new path."""
+    """Return the path of a file in the cache, which contains the beginning of the file's checksum."""
     return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
 
 
 def is_here(artefact: Artefact) -> bool:
-    """Return True if a file of a Maven repository is in the cache.
+    """Return True if a file is in the cache.
 
-    Only the size is compared, because `fetch` verified the digest before it stored the file.
+    Only the size is compared, because `fetch` verified the checksum when it stored the file.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
@@ -117,14 +116,15 @@ def is_here(artefact: Artefact) -> bool:
 
 
 def repository_address() -> str:
-    """Return the address of the Maven repository from which files are downloaded.
+    """Return the address of the Maven repository for downloads.
 
-    The address is `$TOWTANK_MAVEN_REPOSITORY`, or else the mirror in Maven's settings, or else Maven's default.
+    The address is that in `$TOWTANK_MAVEN_REPOSITORY`, or else that of a mirror in Maven's settings, or else Maven's
+    default.
 
     Raises
     ------
     TargetError
-        If no repository is known, or its address is not http or https.
+        If no address is known, or it is neither http nor https.
     """
     settings = Path.home() / ".m2" / "settings.xml"
     address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(settings) or default_of_maven()
@@ -137,7 +137,6 @@ def repository_address() -> str:
 
 
 def is_known() -> bool:
-    """Return True if the address of a Maven repository is known."""
     try:
         return bool(repository_address())
     except TargetError:
@@ -145,12 +144,12 @@ def is_known() -> bool:
 
 
 def mirror_of_settings(settings: Path) -> str | None:
-    """Return the mirror of the default repository in Maven's settings; None if the settings name no mirror.
+    """Return the address of a mirror of the default repository in Maven's settings; None if they name none.
 
     Parameters
     ----------
     settings : Path
-        `settings.xml`; a file that does not exist, or is not XML, names no mirror.
+        Path of `settings.xml`; the result is None if the file does not exist or is not XML.
     """
     try:
         root = ElementTree.parse(settings).getroot()
@@ -165,7 +164,7 @@ def mirror_of_settings(settings: Path) -> str | None:
 
 
 def default_of_maven() -> str | None:
-    """Return the default repository of an installed Maven, from its super POM; None without Maven."""
+    """Return the address of the default repository in Maven's super POM; None if Maven is not installed."""
     for jar in _MAVEN_JARS:
         with suppress(OSError, BadZipFile, KeyError, ElementTree.ParseError), ZipFile(jar) as archive:
             root = ElementTree.fromstring(archive.read(_SUPER_POM))
@@ -175,12 +174,12 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Download the given files that are not in the cache.
+    """Download the files that are not in the cache yet.
 
     Raises
     ------
     TargetError
-        If a file cannot be downloaded, or has another digest.
+        If a file cannot be downloaded, or has another checksum.
     """
     for artefact in artefacts:
         if not is_here(artefact):
@@ -215,14 +214,14 @@ def _why(error: OSError | HTTPException) -> str:
 
 
 def _receive(url: str, part: Path, size: int) -> None:
-    """Download the missing part of a file; download the whole file if the server does not support ranges."""
+    """Download the rest of a file; download the whole file if the server does not support ranges."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == _NOTHING_MORE:  # The file is already complete; the caller verifies its digest.
+            if error.code == _NOTHING_MORE:  # The file is complete; the caller verifies its checksum.
                 return
         raise
     with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
@@ -230,13 +229,13 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the response to a file, up to `room` bytes. The excess of a longer response would only fill the disk."""
+    """Write the response to a file, up to `room` bytes; a longer response would fill the disk."""
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 digest of a file, as hexadecimal digits."""
+    """Return the SHA-256 checksum of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Checks the hosts of services: hosts that do not exist, or that lack something the service needs."""
+"""Checks that the hosts of services exist and support these services."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> list[Fault]:
-    """Report every host and every disk that a service names incorrectly.
+    """Report each host and disk that a service names although it does not exist or does not support the service.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     system : SystemFile
-        The valid part of the system file.
+        Valid entries of the system file.
     hosts : list of str
-        Names of all hosts of the file, those with faults included.
+        Names of all hosts in the file, including those with faults.
     """
     faults = []
     for name, service in system.services.items():
@@ -39,13 +39,13 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
 
 
 def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    """Return a fault for a name that the system file does not define; the fault lists the names that it defines."""
+    """Return the fault that a name is not defined in the system file; its message lists the defined names."""
     allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
     return yamlfile.fault_at(root, path, misnamed(allowed, got, known))
 
 
 def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """Yield a fault if the host of a service cannot run the service."""
+    """Yield the faults that the host of a service cannot run the service or lacks its disk."""
     service = system.services[name]
     host = system.hosts[str(service.host)]
     at = ("services", name, "host")
@@ -68,8 +68,8 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield faults in the key `hosts` of a service with several nodes, and in the key `disk` if a node cannot
-    access the disk.
+    """Yield the faults in the further hosts of a service with several nodes, and in its disk if a node cannot access
+    it.
     """
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
@@ -97,7 +97,7 @@ def _needs_namespaces(service: Service, host: str) -> str:
 
 
 def _names_taken(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
-    """Yield a fault for each service that has the name of another service's process."""
+    """Yield a fault for each service whose name is also the name of a process of this service."""
     for process in system.services[name].processes(name):
         if process != name and process in system.services:
             message = f"must not be the name of a process of service {name!r}, got {process!r}"

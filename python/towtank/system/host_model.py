@@ -1,4 +1,4 @@
-"""Defines the hosts in a system file: providers, limits, and the network between hosts."""
+"""Models of the hosts and the virtual network in a system file."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from towtank.fields import (
 )
 from towtank.treecheck import unknown_choice
 
-# Limits that the kernel sets for CPU control. A quota has a period of 1 ms to 1 s and at least 1 ms of CPU time per
-# period (sched-bwc.rst). A scheduling slice is 0.1 to 100 ms long (sched_setattr(2)).
+# Limits of the kernel. A CPU limit has a period of 1 ms to 1 s, with at least 1 ms of CPU time per period
+# (sched-bwc.rst). A time slice is 0.1 to 100 ms long (sched_setattr(2)). [s]
 LEAST_CPU_TIME_S = 0.001
 MOST_PERIOD_S = 1.0
 LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
-# Limits of the packet size (MTU). Every IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a
-# veth device, without its Ethernet header, has 65,521 bytes. [byte]
+# Limits of the packet size (MTU). Every IPv4 host must accept packets of 576 bytes (RFC 791). A veth device supports
+# packets of at most 65,521 bytes, without the Ethernet header. [byte]
 LEAST_MTU, MOST_MTU = 576, 65_521
-# Smallest size of a disk. The file systems xfs and btrfs need more: mkfs.xfs requires 300 MiB. [byte]
+# Smallest size of a disk [byte]. `mkfs.xfs` and `mkfs.btrfs` need more, namely the sizes below.
 LEAST_DISK_BYTES = 8 * 2**20
+# Smallest memory limit of a host. [byte]
 LEAST_MEMORY_BYTES = 4 * 2**20
 _XFS_BYTES = 300 * 2**20
 _BTRFS_BYTES = 109 * 2**20
 
 
 COPIES_AT_MOST = 240
-"""Largest number of copies of a host, equal to the number of hosts that a system may have. [1]"""
+"""Largest number of copies of a host, which is also the largest number of hosts of a system. [1]"""
 Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
 _COPIES = "Number of identical hosts to create, each with all services of the host; names end in `-1`, `-2` and so on."
 
@@ -119,7 +120,7 @@ class Link(FileModel):
 
     @property
     def impaired(self) -> bool:
-        """True if the link is configured to delay or lose packets."""
+        """True if the link delays or loses packets."""
         return self.delay > 0 or self.loss > 0
 
 
@@ -181,9 +182,9 @@ class NamespacesHost(FileModel):
     page_cache: Literal["keep", "drop"] = Field(
         "keep",
         description=(
-            "Whether the load begins with the page cache as population and start left it (`keep`), or without the "
-            "pages of the host, of the files on its disks and in its temporary folder, and of the data of its services "
-            "(`drop`). Pages that a program has mapped may stay."
+            "Page cache at the start of the load: `keep` leaves it unchanged, `drop` evicts the pages of the host, of "
+            "the files on its disks and in its temporary folder, and of the data of its services. Pages that a program "
+            "has mapped may stay."
         ),
     )
     disks: dict[Name, Disk] = Field(
@@ -210,9 +211,9 @@ _VARIABLE_SCHEMA = {"type": "string", "pattern": f"^{_VARIABLE.pattern}$"}
 
 
 def _variable(value: str) -> str:
-    """Check the name of an environment variable that a system file reads.
+    """Check the name of an environment variable that a system file names.
 
-    The value of the variable is sent to a machine that the file names, so the name must begin with TOWTANK_.
+    The name must begin with TOWTANK_, because the value of the variable is sent to a machine in the same file.
     """
     if not _VARIABLE.fullmatch(value):
         raise ValueError(f"must be the name of a variable that begins with TOWTANK_, got {value!r} instead")
@@ -223,7 +224,7 @@ Variable = Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SC
 
 
 class SshHost(FileModel):
-    """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
+    """Machine to which Towtank copies files, and on which it starts processes, over SSH."""
 
     provider: Literal["ssh"] = Field(description="Provider `ssh`: another machine that Towtank reaches over SSH.")
     address: str = Field(
@@ -255,7 +256,7 @@ class SshHost(FileModel):
 
 
 class ExistingHost(FileModel):
-    """Machine whose services already run: Towtank sends requests to them, but does not start them."""
+    """Machine whose services already run. Towtank sends requests to them, but does not start them."""
 
     provider: Literal["existing"] = Field(
         description="Provider `existing`: a machine that Towtank only loads and observes."
@@ -270,13 +271,13 @@ class ExistingHost(FileModel):
 
 
 class Network(FileModel):
-    """Virtual network between the hosts: its kind, and properties of the load generator's link to it."""
+    """Virtual network between the hosts, and link of the load generator to this network."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
         "bridge",
         description=(
-            "Connection of the hosts: cables to a `bridge`, one cable (`veth`), devices on one card "
-            "(`macvlan`), or a relay in user space (`tun`)."
+            "Kind of connection between the hosts: a `bridge`, one cable between two hosts (`veth`), devices on a "
+            "shared network card (`macvlan`), or a relay in user space (`tun`)."
         ),
     )
     mtu: int = Field(
@@ -296,7 +297,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Host whose network the load generator uses to send its requests."""
+    """Host whose network the load generator uses."""
 
     host: Name | None = Field(
         None,
@@ -315,7 +316,7 @@ HOST_PROVIDERS: dict[str, type[FileModel]] = {
 
 
 def _known_provider(value: Any) -> Any:
-    """Report the known providers if a host names an unknown provider."""
+    """Report an unknown provider of a host, together with the known providers."""
     if not isinstance(value, dict):
         return value
     provider = value.get("provider")
@@ -326,9 +327,7 @@ def _known_provider(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str:
-    """Return the tag that selects the model of a host. The tag contains `<`, so that it cannot equal a key of
-    a file.
-    """
+    """Return the tag that selects the model of a host. Because of its `<`, it cannot equal a key in a file."""
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
     return f"<{provider if isinstance(provider, str) and provider in HOST_PROVIDERS else 'local'}>"
 

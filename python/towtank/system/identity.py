@@ -1,8 +1,7 @@
 """Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes. The file that identifies the owner of a folder
-therefore also contains the namespace of process ids. A process cannot check whether a process of another namespace
-still runs.
+Containers may share a temporary folder although each has its own process ids. The identity of a process in a file
+therefore also contains its namespace of process ids. Towtank cannot check if a process in another namespace still runs.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-# Positions of process state and start time in /proc/PID/stat, counted after the closing bracket of the command (fields
-# 3 and 22 of proc(5)).
+# Indexes of the start time and the process state in /proc/PID/stat, counted after the bracket that ends the command
+# (fields 22 and 3 of proc(5)).
 _START_TIME = 19
 _STATE = 0
 
@@ -29,7 +28,7 @@ def identity(pid: int) -> tuple[int, int] | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Return True if a signal has stopped a process."""
+    """Return True if a process is stopped by a signal."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[_STATE] == "T"
     except OSError:
@@ -37,7 +36,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the ids of the children of a process; any thread of the process may have started them."""
+    """Return the ids of the children of a process, from all its threads."""
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -45,34 +44,34 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Pattern of the text that identifies a process: process id, start time and namespace. Older versions of Towtank wrote
-# no namespace.
+# Text with the identity of a process: process id, start time and namespace. Older versions of Towtank wrote no
+# namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Largest length of the text that identifies a process. [byte]
+# Largest length of the text with the identity of a process. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
 Owner = tuple[int, int, int]
-"""Type of a process identity: id, start time [clock ticks since boot], and namespace of process ids."""
+"""Identity of a process: process id, start time [clock ticks since boot], and namespace of process ids."""
 
 
 def own_identity() -> Owner:
-    """Return the identity of this process, which a folder stores as its owner."""
+    """Return the identity of this process."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
 def _namespace() -> int:
-    """Return the number of the namespace of process ids that this process is in."""
+    """Return the number of this process's namespace of process ids."""
     return _NAMESPACE.stat().st_ino
 
 
 def has_ended(owner: Owner) -> bool:
-    """Return True if the owner of a folder has ended; False if this cannot be checked."""
+    """Return True if a process has ended; False if it runs, or runs in another namespace, where this is unknown."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return True if a path is a folder of this user, and not a link; Towtank reads no files of other users."""
+    """Return True if a path is a folder of the current user, and not a symbolic link."""
     try:
         state = path.lstat()
     except OSError:
@@ -81,14 +80,14 @@ def is_own_folder(path: Path) -> bool:
 
 
 def note_identity() -> str:
-    """Return the identity of this process as text, in the form that `noted_identity` reads."""
+    """Return the identity of this process as text for `noted_identity`."""
     return " ".join(map(str, own_identity()))
 
 
 def noted_identity(path: Path) -> Owner | None:
-    """Return the process identity that a file of this user contains; None without such a file.
+    """Read the identity of a process from a file; None if the file is not a valid file of the current user.
 
-    The function follows no link, and waits for no pipe or device.
+    The function neither follows a symbolic link nor waits for a pipe or device.
     """
     with suppress(OSError):
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

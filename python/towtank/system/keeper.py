@@ -1,7 +1,7 @@
 """Runs a process (keeper) that keeps a system running after `towtank system up` has ended.
 
-The keeper holds the pipes to the guards' standard input. If it ends for any reason, the guards end the system. The
-state file records the identities of the keeper and of the running processes.
+The keeper holds open the standard input of the guard processes. If it ends for any reason, the guards therefore end the
+system. A state file contains the identities of the keeper and of the processes of the system.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from towtank.system.state import SystemState, lives, remember, state_root, syste
 from towtank.system.system import System
 
 _POLL_S = 0.1
-# Longest time that a keeper may need to stop its system. [s]
+# Longest time in which a keeper stops its system. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
-# Time within which a guard must end, in addition to the grace time of its process tree. The guard itself waits up to
-# 30 s for the kernel. [s]
+# Time in which a guard must end, after the grace time of its process tree. A guard waits up to 30 s for the kernel. [s]
 _GUARD_WITHIN_S = 60.0
 
 
 def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """Start a system under a separate keeper process, and wait until all its services are ready.
+    """Start a system under a new keeper process, and wait until all its services are ready.
 
     Parameters
     ----------
@@ -43,21 +42,21 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
     path : Path
         Path of the system file.
     note : callable
-        Function that shows a step of the work to the user.
+        Function that is called with a description of each step.
 
     Returns
     -------
     dict
-        State of the system, as in the state file.
+        State of the system, as in its state file.
 
     Raises
     ------
     TargetError
-        If the system could not be brought up.
+        If the system could not be started.
     """
     state = SystemState(up_folder() / f"{name}.json")
     if lives(state.read().get("keeper")):
-        note(f"{state.name} is up already")
+        note(f"{state.name} is already running")
         return state.read()
     state.remove()
     logs = state_root() / "logs" / state.name
@@ -73,7 +72,7 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
 
 
 def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
-    """Start a keeper process that outlives this process, in a new session; return its identity."""
+    """Start a keeper process in a new session, so that it outlives this process; return its identity."""
     command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     pid = os.posix_spawn(
@@ -104,7 +103,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
 
 
 def describe_system(state: SystemState) -> dict[str, Any]:
-    """Return the recorded state of a system, completed by the present state of its keeper and processes."""
+    """Return the recorded state of a system, with the current state of its keeper and processes."""
     seen = state.read()
     processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
     running = all(process["running"] for process in processes.values())
@@ -117,14 +116,14 @@ def describe_system(state: SystemState) -> dict[str, Any]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Stop systems, and return their names. Also clean up after systems whose keeper died.
+    """Stop systems, and return their names. Also remove what systems left behind whose keeper was killed.
 
     Parameters
     ----------
     root : Path, optional
-        State folder; the folder of the user by default.
+        Folder of the state files; by default that of the current user.
     only : str, optional
-        Name of the only system to stop; all by default.
+        Name of the system to stop; by default all systems are stopped.
     """
     names = []
     for state in system_states(root):
@@ -134,8 +133,8 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # A guard ends its process tree when the keeper has ended. TERM requests this once more, and a guard that
-            # hangs is ended by KILL.
+            # A guard ends its process tree when the keeper has ended. TERM asks it again, and KILL ends a guard that
+            # hangs.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
@@ -155,7 +154,7 @@ def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float
 
 
 class _Keeper:
-    """Keeper process, which keeps one system running until it receives a signal to end."""
+    """Process that keeps one system running until it receives SIGTERM or SIGINT."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -220,7 +219,7 @@ class _Keeper:
             time.sleep(_POLL_S)
 
     def _url(self, service: str, address: str) -> str:
-        """Return an address as a URL with a scheme if the service speaks HTTP, otherwise unchanged."""
+        """Return an address as a URL if the service uses HTTP; otherwise return it unchanged."""
         part = self._file.services.get(service) if self._file is not None else None
         if "://" in address or part is None or part.spoken != "http":
             return address

@@ -1,4 +1,4 @@
-"""Reads the kernel limits of a service process: open files, processes of its user, local ports."""
+"""Reads the kernel's resource limits that apply to the process of a service."""
 
 from __future__ import annotations
 
@@ -10,34 +10,32 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 Read = Callable[[str], str | None]
-"""Type of a function that reads a small file of a process's machine; it returns None if the file is not readable."""
+"""Function that reads a small file on the machine of a process; returns None if the file cannot be read."""
 
 ReadPorts = Callable[[int], str | None]
-"""Type of a function that reads the range of local ports in the network namespace of a process; it returns None if the
-range is not readable.
-"""
+"""Function that reads the range of local ports in the network namespace of a process; returns None if this fails."""
 PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
 
 
 def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) -> dict[str, int | None]:
-    """Return the soft limits of the kernel that apply to the command that a guard runs.
+    """Return the soft resource limits of the command that a guard runs.
 
     Parameters
     ----------
     guard : int
-        Process id of the guard on the machine that runs it.
+        Process id of the guard on its machine.
     read : callable
-        Function that reads files of that machine.
+        Function that reads files of this machine.
     read_ports : callable, optional
-        Function that reads the range of local ports in the network namespace of a process; by default, the process
-        uses the network of its machine.
+        Function that reads the range of local ports in the network namespace of a process. By default, the range of
+        the machine is read.
 
     Returns
     -------
     dict
-        `open_files` of a process, `processes` of its user (including threads), and `ports` available for connections
-        to one destination. None means no limit; a limit that cannot be read is left out.
+        `open_files` of the process, `processes` (with threads) of its user, and `ports` for connections to one
+        destination. None means no limit; limits that cannot be read are left out. [1]
     """
     children = (read(f"/proc/{guard}/task/{guard}/children") or "").split()
     if not children:
@@ -47,7 +45,7 @@ def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) ->
 
 
 def parse_limits(text: str) -> dict[str, int | None]:
-    """Read the soft limits from the text of `/proc/PID/limits`.
+    """Parse the soft limits in the text of `/proc/PID/limits`.
 
     Examples
     --------
@@ -63,7 +61,7 @@ def parse_limits(text: str) -> dict[str, int | None]:
 
 
 def parse_ports(text: str) -> int | None:
-    """Return the number of ports in a range as written in `net.ipv4.ip_local_port_range`; None if unreadable.
+    """Return the number of ports in a range from `net.ipv4.ip_local_port_range`; None if the text is no range.
 
     Examples
     --------
@@ -75,7 +73,7 @@ def parse_ports(text: str) -> int | None:
 
 
 def ports_here(pid: int) -> str | None:
-    """Read the range of local ports in the network namespace of a process on this machine; None if not readable."""
+    """Read the range of local ports in the network namespace of a process on this machine; None if this fails."""
     from towtank.system.hosts.namespaces import within_network  # noqa: PLC0415 - hosts are made of processes
 
     try:

@@ -1,4 +1,4 @@
-"""Checks the links of hosts, and the host of the load generator, in a system file."""
+"""Checks the links of hosts and the host of the load generator in a system file."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# Properties that links of kind `veth` and `macvlan` do not support. A delay needs a bridge or a relay, which both kinds
-# lack. On a macvlan device, the kernel keeps segmentation offload (TSO) on (macvlan.c), and the underlying card
-# computes the checksums, so offloads cannot be turned off.
+# Properties that links of kind `veth` and `macvlan` do not support. Rate, delay and loss need a bridge or a relay. The
+# kernel does not turn off segmentation offload (TSO) on a macvlan device (macvlan.c), and the shared network card
+# calculates the checksums.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Limits that the generator's host must not have. They would slow down the load generator, and a run would then measure
-# the generator instead of the system.
+# Limits that the host of the load generator must not have, because they would slow down the generator. A run would then
+# measure the generator instead of the system.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
 def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report faults of the keys `network.link` and `generator` of a system file.
+    """Report faults in `network`, in `generator`, and in the links of hosts.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     system : SystemFile
-        The valid part of the system file.
+        Valid entries of the system file.
     known : list of str
-        Names of all hosts in the file, including hosts with faults.
+        Names of all hosts in the file, including those with faults.
     """
     found = [*_generator(system, known), *_link(system), *_sizes(system)]
     return [yamlfile.fault_at(tree, at, message) for at, message in found]
@@ -53,7 +53,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         yield at, misnamed(f"a host of this file{allowed}", name, known)
         return
     host = system.hosts.get(name)
-    if host is None:  # No message, because the host has other faults, which are reported elsewhere.
+    if host is None:  # The faults of this host are reported elsewhere.
         return
     if not isinstance(host, NamespacesHost | LocalHost):
         yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
@@ -79,7 +79,7 @@ def _link(system: SystemFile) -> _Found:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
         yield at, f"must be veth only with exactly two hosts of provider namespaces in use, got {got} instead"
     elif system.generator.host not in names:
-        message = "must be bridge, macvlan or tun if the load generator is on none of its hosts"
+        message = "must be bridge, macvlan or tun if the load generator runs on neither host"
         yield at, f"{message} (generator.host), got veth instead"
 
 
@@ -94,12 +94,12 @@ def _sizes(system: SystemFile) -> _Found:
     for at, part in parts.items():
         for key in unfit:
             value = getattr(part, key, None)
-            # Offloads and checksums are on by default, and all other properties are unset. Any other value was set in
-            # the file.
+            # Offloads and checksums are on by default, and all other properties are unset. Other values were written
+            # in the file.
             if value is False or (value is not True and value):
                 yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
 
 
 def _plain(value: object) -> str:
-    """Return a value in base units, as it is written in a system file."""
+    """Return a value as text in base units, as in a system file."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Finds the processes of this machine that listen on an address, from the kernel's tables of sockets."""
+"""Finds the processes of this machine that listen on an address, and the servers to which they are connected."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ _PROC = Path("/proc")
 _SOCKET = "socket:["
 _INIT = 1
 _STAT_BYTES = 1024
-# Programs that relay connections to servers in containers. Such a program does not count as a server; the server is a
-# process in the container.
+# Programs that forward connections to servers in containers. The server is a process in the container instead.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
 @dataclass(frozen=True)
 class SeenServer:
-    """Server that holds a listening socket, and the path `/proc/PID/fd/NUMBER` by which it holds the socket.
+    """Result of a search for the server that holds a listening socket.
 
-    The path is None if no server was found.
+    Attributes
+    ----------
+    pid : int or None
+        Process id of the server; None if no server was found.
+    path : str or None
+        Path `/proc/PID/fd/NUMBER` of the socket in this process; None if no server was found.
     """
 
     pid: int | None
@@ -37,7 +41,7 @@ class SeenServer:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return True if an IP address belongs to this machine, that is, to the network in which this process runs."""
+    """Return True if an IP address belongs to this machine, in the network namespace of this process."""
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -57,21 +61,21 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     port : int
         Port. [1]
     proc : Path
-        Folder of the kernel's process files; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     int or None
-        Process id. If several processes share the socket (a server and its workers), it is that of the process whose
-        parent does not share the socket. None if the socket or its process cannot be seen, as for a server of another
-        user, or if the process is a relay to a container.
+        Process id. If a server and its workers share the socket, it is the id of the process whose parent does not
+        have the socket. None if the socket or its process is not visible, for example because it belongs to another
+        user, or if the process only forwards connections to a container.
     """
     machine = _Machine(proc)
     return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
 
 
 def port_root(port: int, proc: Path = _PROC) -> int | None:
-    """Return the id of the process that listens on a port at any address of this machine; see `listening_root`."""
+    """Return the id of the process that listens on a port at any address of this machine, as `listening_root` does."""
     machine = _Machine(proc)
     for host in ("127.0.0.1", "::1"):
         inodes = machine.listening(ipaddress.ip_address(host), port)
@@ -86,31 +90,32 @@ def servers_behind(
     unix: Callable[[], Iterable[UnixSocket]] = unix_sockets,
     seen: dict[str, SeenServer] | None = None,
 ) -> set[int]:
-    """Return the servers on this machine to which given servers have connections, directly or through other servers.
+    """Return the servers on this machine to which the given servers have connections, directly or through other
+    servers.
 
     Parameters
     ----------
     roots : int or iterable of int
-        Process ids of the servers; connections of their children count as well.
+        Process ids of the given servers. Connections of their descendants count as well.
     proc : Path
-        Folder of the kernel's process files.
+        Folder `/proc`; tests pass a folder of recorded files.
     unix : callable
         Function that returns the Unix sockets of this machine.
     seen : dict, optional
-        Servers found by earlier searches, by the inode of their listening socket; this search adds the servers that
+        Servers that earlier searches found, by inode of their listening socket. This search adds the servers that
         it finds.
 
     Returns
     -------
     set of int
-        Process ids of servers that accepted TCP connections or Unix sockets of the given servers, without the first
-        process of the machine and without processes below `roots`.
+        Process ids of the servers found, without the first process of the machine, and without the given servers
+        and their descendants.
 
     Notes
     -----
-    The search does not see connections that are opened later, so callers repeat it with the same `seen`. It reads the
-    parents of all processes, the open files of the given servers and their children, and the tables of sockets. It
-    reads the open files of all processes only if a connection leads to a server that is not in `seen`.
+    Connections that are opened later are not found, so callers repeat the search with the same `seen`. The search
+    reads the parents of all processes, the open files of the given servers and their descendants, and the tables of
+    sockets. It reads the open files of all processes only if a connection leads to a server that is not in `seen`.
     """
     machine = _Machine(proc, seen)
     given = {roots} if isinstance(roots, int) else set(roots)
@@ -139,8 +144,7 @@ def parent(pid: int, proc: Path = _PROC) -> int | None:
 
 
 def _parent(stat: str) -> int | None:
-    # The file is read by system calls, because Python's buffered file objects take longer than the kernel for such
-    # short files.
+    # System calls are used, because Python's buffered files take longer than the kernel for such a short file.
     try:
         opened = os.open(stat, os.O_RDONLY)
         try:
@@ -153,7 +157,7 @@ def _parent(stat: str) -> int | None:
 
 
 def is_descendant(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
-    """Return True if a process is one of the roots, or a descendant of a root."""
+    """Return True if a process is one of the `roots` or a descendant of one."""
     wanted, current = set(roots), pid
     while current not in wanted:
         above = parent(current, proc)
@@ -164,9 +168,7 @@ def is_descendant(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
 
 
 class _Machine:
-    """Processes and sockets of this machine at one time. A table of the kernel is read once, when it is first
-    needed.
-    """
+    """Processes and sockets of this machine at one time. Each table of the kernel is read once, when it is needed."""
 
     def __init__(self, proc: Path, seen: dict[str, SeenServer] | None = None) -> None:
         self._proc = proc
@@ -175,19 +177,19 @@ class _Machine:
 
     @cached_property
     def parents(self) -> dict[int, int | None]:
-        """Process id of the parent of each process; None for a process without a parent."""
+        """Id of the parent of each process, by process id; None for a process without a parent."""
         pids = [int(entry.name) for entry in os.scandir(self._proc) if entry.name.isdigit()]
         return {pid: parent(pid, self._proc) for pid in pids}
 
     @cached_property
     def _tcp(self) -> list[TcpSocket]:
-        """TCP sockets in the network namespace of this process, from the kernel or from recorded tables."""
+        """TCP sockets in the network namespace of this process, or of recorded tables in tests."""
         asked = tcp_sockets() if self._proc == _PROC else None
         return _recorded(self._proc) if asked is None else asked
 
     @cached_property
     def _listening(self) -> list[tuple[Host, int, str]]:
-        """Address, port and inode of each TCP socket that accepts connections."""
+        """Address, port and inode of each TCP socket that listens."""
         return [(_address(each.own[0]), each.own[1], each.inode) for each in self._tcp if each.listens]
 
     @cached_property
@@ -199,22 +201,22 @@ class _Machine:
         return children
 
     def held_by_tree(self, root: int) -> set[str]:
-        """Return the inodes of all sockets that a process or its descendants hold open."""
+        """Return the inodes of all sockets that a process or its descendants have open."""
         return {inode for pid in self.tree(root) for inode in self.held(pid)}
 
     def tree(self, root: int) -> list[int]:
-        """Return the ids of a process and its descendants, parents first."""
+        """Return the ids of a process and its descendants, parents before children."""
         pids = [root]
-        for pid in pids:  # The list grows while it is read.
+        for pid in pids:  # The loop appends to the list that it reads.
             pids += self._children.get(pid, [])
         return pids
 
     def ports_of(self, inodes: set[str]) -> set[int]:
-        """Return the ports of the given sockets that accept connections."""
+        """Return the ports on which the given sockets listen."""
         return {port for _, port, inode in self._listening if inode in inodes}
 
     def held(self, pid: int) -> dict[str, str]:
-        """Return the paths of the sockets that a process holds open, by inode; empty if its open files are not
+        """Return the paths of the sockets that a process has open, by inode; empty if its open files are not
         visible.
         """
         if pid not in self._held:
@@ -222,15 +224,16 @@ class _Machine:
         return self._held[pid]
 
     def is_below(self, pid: int, roots: set[int]) -> bool:
-        """Return True if a process is one of the roots, or a descendant of a root."""
+        """Return True if a process is one of the `roots` or a descendant of one."""
         current: int | None = pid
         while current is not None and current not in roots:
             current = self.parents.get(current)
         return current is not None
 
     def root_of(self, inodes: set[str]) -> int | None:
-        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if the
-        process that holds the socket only relays connections to a container.
+        """Return the process id of the server that has one of the given sockets open.
+
+        None if no such server is visible, or if the process only forwards connections to a container.
         """
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):
@@ -241,8 +244,9 @@ class _Machine:
         return root
 
     def _is_still_so(self, inode: str, seen: SeenServer) -> bool:
-        """Return True if a server that was found earlier still holds the socket with this inode. An inode belongs to at
-        most one open socket.
+        """Return True if a server that was found earlier still has the same socket open.
+
+        An inode belongs to at most one open socket at a time.
         """
         if seen.path is None:
             return seen.pid is None
@@ -251,10 +255,10 @@ class _Machine:
         return False
 
     def _search(self, inodes: set[str]) -> int | None:
-        """Search all processes of this machine for the server that holds one of the sockets.
+        """Search all processes of this machine for the server that has one of the sockets open.
 
-        The first process of the machine may hold the socket of a server that it starts on demand. It is therefore
-        returned only if no other process holds a socket.
+        The first process of the machine may have opened the socket of a server that it starts on demand. It is
+        therefore returned only if no other process has a socket open.
         """
         holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
         holders = holders - {_INIT} or holders
@@ -263,8 +267,8 @@ class _Machine:
             return None
         if len(roots) == 1:
             return roots[0]
-        # Several processes may each hold a separate socket for the same port (SO_REUSEPORT). They count as one server
-        # if all have the same parent, and this parent runs the same program.
+        # Several processes may have separate sockets for the same port (SO_REUSEPORT). They are one server if they have
+        # the same parent, which runs the same program.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
         names = {_name(pid, self._proc) for pid in roots}
@@ -274,24 +278,23 @@ class _Machine:
     def listening(self, host: Host, port: int) -> set[str]:
         """Return the inodes of the sockets that accept connections to an address.
 
-        If any socket is bound to exactly this address, only such sockets are returned. Otherwise, sockets that are
-        bound to all addresses are returned; those of the same address family are preferred.
+        These are the sockets bound to exactly this address. If there are none, they are the sockets bound to all
+        addresses of the same family or, if there are none either, of the other family.
         """
         bound = {(at, inode) for at, number, inode in self._listening if number == port}
         exact = {inode for at, inode in bound if at == host}
         anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
         of_family = {inode for version, inode in anywhere if version == host.version}
-        # For an IPv4 address, IPv6 sockets are considered as well, because they may accept connections of both address
-        # families.
+        # An IPv6 socket may accept IPv4 connections as well.
         return exact or of_family or {inode for _, inode in anywhere}
 
     def listening_anywhere(self, port: int) -> set[str]:
-        """Return the inodes of the sockets that accept connections on a port of any address."""
+        """Return the inodes of the sockets that listen on a port at any address."""
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return the inodes of the sockets that listen on the peer addresses of the given TCP sockets, one set per
-        address.
+        """Return the inodes of the listening sockets to whose addresses the given TCP sockets are connected, one set
+        for each address.
         """
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
@@ -299,8 +302,8 @@ class _Machine:
         return [self.listening(host, port) for host, port in places if is_this_machine(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return the inodes of the sockets that listen on the peer paths of the given Unix sockets, one set
-        per path.
+        """Return the inodes of the listening sockets to whose paths the given Unix sockets are connected, one set for
+        each path.
         """
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
@@ -332,7 +335,7 @@ def _held(folder: str) -> dict[str, str]:
 
 
 def _recorded(proc: Path) -> list[TcpSocket]:
-    """Read TCP sockets from the kernel's tables `tcp` and `tcp6` in a folder."""
+    """Read TCP sockets from recorded tables `net/tcp` and `net/tcp6` in a folder."""
     found = []
     for name in ("tcp", "tcp6"):
         lines: list[str] = []
@@ -345,9 +348,7 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Parse address and port of a kernel table. The address consists of 32-bit words in the byte order of the
-    machine.
-    """
+    """Parse address and port in a table of the kernel, in which 32-bit words have the byte order of the machine."""
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]
     return b"".join(words), int(port, 16)

@@ -1,6 +1,7 @@
-"""Settings of a MariaDB server that Towtank starts, with names and ranges as in its manual (versions 10.6 and later).
+"""Models of a MariaDB server that Towtank starts, and of its settings.
 
-https://mariadb.com/kb/en/server-system-variables/, https://mariadb.com/kb/en/innodb-system-variables/
+Names and ranges of settings are those of MariaDB 10.6 and later, as described at
+https://mariadb.com/kb/en/server-system-variables/ and https://mariadb.com/kb/en/innodb-system-variables/.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
-# System variables that a study must not set: they make the server run programs, load libraries, read and write files,
-# or admit other users.
+# System variables that a study must not set, because they make the server run programs, load libraries, read or write
+# files, or admit other users.
 _LEAD_OUT = frozenset(
     [
         "plugin_dir",
@@ -61,12 +62,11 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# Prefixes of options. The server accepts an option with any of these prefixes, and also every unambiguous abbreviation
-# of an option.
+# Prefixes with which the server also accepts each option. In addition, it accepts every unambiguous abbreviation.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# Limit of prepared statements that Towtank sets. Each session prepares every statement that it executes, and by default
-# a server refuses more than 16,382 prepared statements in all sessions together.
+# Limit of prepared statements. Each session prepares every statement that it executes, and MariaDB's default of 16,382
+# for all sessions together does not suffice. [1]
 _PREPARED_STATEMENTS = 1048576
 
 
@@ -94,7 +94,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-
 
 
 class MariadbSettings(FileModel):
-    """Settings of MariaDB. If a setting is omitted, MariaDB uses its own default."""
+    """Settings of MariaDB; MariaDB's own default applies to an omitted setting."""
 
     innodb_buffer_pool_size: Size = Field(
         128 * 2**20, ge=5 * 2**20, description="Size of the buffer pool for pages of tables and indexes."
@@ -199,7 +199,7 @@ class MariadbSettings(FileModel):
         return self
 
     def configuration(self) -> dict[str, str | int]:
-        """Return the settings as options of the MariaDB server."""
+        """Return the settings as options of the server."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "more"}
         values = {**{name: value for name, value in given.items() if value is not None}, **self.more}
         return {name: _written(value) for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""Schema of system files: services, hosts and targets of a system under test.
+"""Models of a system file, with the services, hosts and targets of a system under test.
 
-To define a kind of service, add a class here or in `server_models` and mark it with `@service_kind`. The settings of
-the class are checked when a file is read, described in the JSON Schema, and listed by `towtank list`.
+To define a kind of service, add a class here or in a similar module, and mark it with `@service_kind`. The settings of
+the class are then checked when a file is read, described in the JSON Schema, and listed by `towtank list`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def _http_address(value: str) -> str:
-    """Check an address `http://host:port` or `https://host:port`, and return it in normal form."""
+    """Check an address `http://host:port` or `https://host:port`, and add a missing port to it."""
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -81,7 +81,7 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 
 
 class ContentServerSettings(FileModel):
-    """Settings of the content server: threads, database, caches and nodes."""
+    """Settings of the content server."""
 
     threads: int = Field(4, ge=1, le=1024, description="Number of worker threads per node.")
     database: Annotated[str, AfterValidator(_database)] = Field(
@@ -154,12 +154,12 @@ class ContentServer(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of the content server, as set in the system file."""
+        """Number of nodes of the content server."""
         return self.settings.nodes
 
     @property
     def outside(self) -> list[str]:
-        """Addresses of the database and of the directory, if these are not services of the system."""
+        """Addresses outside the system, including those of a database or directory that is no service of the system."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
@@ -203,7 +203,7 @@ class Existing(Service):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses of the existing server, which are outside the system."""
+        """Addresses of the server, which are outside the system."""
         return [*super().outside, *self.address]
 
     @model_validator(mode="after")
@@ -219,12 +219,11 @@ class Existing(Service):
 
     @property
     def has_login(self) -> bool:
-        """True if the address of the server contains user and password."""
+        """True if the addresses of the server contain a user name and password."""
         return login_in_addresses(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
-        """True if connections to the server use TLS."""
         return self.address[0].startswith("https:")
 
 
@@ -301,7 +300,7 @@ class Postgresql(Service):
 
 
 def _service(value: Any) -> Service:
-    """Check an entry `services` of a system file by the model of its kind."""
+    """Check an entry in the section `services` by the model of its kind."""
     if isinstance(value, Service):
         return value
     if not isinstance(value, dict):
@@ -318,7 +317,7 @@ AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_sc
 
 
 _DOMAIN_AT_MOST = 253
-# Pattern of domain names for which a certificate can be issued: RFC 1035, and underscores, which are common.
+# Pattern of domain names for which certificates can be issued, by RFC 1035. Underscores are common and also allowed.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 
@@ -362,7 +361,9 @@ class Tls(FileModel):
         return self
 
     def plan(self, folder: Path) -> dict[str, Any]:
-        """Return the entry `tls` of the plan; file names are resolved from the folder of the system file."""
+        """Return the entry `tls` of the engine's plan. Names of files are relative to `folder`, that of the system
+        file.
+        """
         part = self.model_dump()
         for key in ("ca", "client_certificate", "client_key"):
             if part[key] is not None:
@@ -371,7 +372,9 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Read a version of HTTP. YAML parses a version without quotes as a number, which is accepted as well."""
+    """Return the version of HTTP as text. Without quotes in the file, YAML reads it as a number, which is accepted
+    too.
+    """
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -421,7 +424,7 @@ class Target(FileModel):
 
     @property
     def balanced(self) -> str:
-        """Method that distributes users or requests over the addresses of a load target."""
+        """Method that distributes users or requests over the addresses of the target."""
         return self.balance or ("user" if self.services else "round_robin")
 
 
@@ -460,27 +463,28 @@ class SystemFile(FileModel):
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """Load targets of the system file. If it defines none, default targets are made for its services."""
+        """Targets of the system by name; by default, targets with the names of its services.
+
+        Services with other protocols than HTTP, such as databases, are default targets only if no service uses HTTP.
+        """
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.spoken == "http"]
-        # Services with other protocols, such as databases, are default targets only if no service uses HTTP.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
     @property
     def spoken(self) -> dict[str, str]:
-        """Protocol of each load target, by name of the target."""
+        """Protocol of each target by name of the target."""
         services = {name: self.services.get(target.all_services[0]) for name, target in self.all_targets.items()}
         return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
-        """Return True if connections to a target use TLS."""
         return bool(getattr(self.services.get(target.all_services[0]), "is_secure", False))
 
     @property
     def addresses(self) -> list[str]:
-        """All addresses outside the system to which Towtank or a service of the system sends requests or queries."""
+        """Addresses outside the system to which Towtank, or a service of the system, sends requests or queries."""
         hosts = [
             address
             for host in self.hosts.values()
@@ -490,8 +494,9 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the engine's plan, except its addresses. Relative file names are
-        resolved from `folder`.
+        """Return the options of each target for the engine's plan, except its addresses.
+
+        Names of files are relative to `folder`, that of the system file.
         """
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
@@ -504,25 +509,26 @@ class SystemFile(FileModel):
 
 
 def _login_of(service: Service) -> tuple[str, str] | None:
-    """Return user and password from the addresses of an existing service; None if they contain no login."""
+    """Return the user name and password in the addresses of an existing service; None if they contain none."""
     return login_in_addresses(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check syntax and meaning of a system file; return it (None if it is not usable) and all faults."""
+    """Check a system file; return its content, or None if it is unusable, and all faults."""
     return check_system_tree(document.root)
 
 
 def check_system_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the content of a system file, either as written or with overrides applied.
+    """Check the content of a system file, as written or with overrides applied.
 
-    A misspelt word is reported as one fault; other faults that it causes are omitted.
+    Return the content, or None if it is unusable, and all faults. For a misspelt word, only one fault is reported,
+    without faults that follow from it.
     """
     return as_meant(lambda corrected: check_system_tree_as_written(corrected.tree(root)))
 
 
 def check_system_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the content of a system file. Faults that are only consequences of a misspelt word are reported as well."""
+    """Check the content of a system file. Faults that follow from a misspelt word are reported as well."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -542,7 +548,7 @@ def check_system_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None
 
 
 def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
-    """Report services of a load target that do not exist, or that cannot be combined in one target."""
+    """Report services of a target that do not exist, or that cannot be combined in one target."""
     target = system.targets[name]
     places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
     known, faults = [], []
@@ -570,8 +576,9 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Return all names in a section of the system file. Names of entries with faults are included: a reference to such
-    an entry is not another fault.
+    """Return all names in a section of the system file, including entries with faults.
+
+    A reference to an entry with faults is not a further fault.
     """
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
@@ -583,7 +590,7 @@ def load_system(path: Path | str) -> SystemFile:
     Raises
     ------
     StudyError
-        With every fault of the file.
+        If the file has faults; the error lists all of them.
     """
     system, faults = check_system(yamlfile.load(path))
     if faults or system is None:

@@ -1,4 +1,4 @@
-"""Models of servers with several nodes: the hosts of the nodes, and the database and storage that all nodes share."""
+"""Defines the base model of servers that consist of several nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.system.service_model import Service, node_names
 
 
 class NodesService(Service):
-    """Base class of servers with several nodes, which share one database and one storage for contents."""
+    """Server with several nodes, which share one database and one storage for the contents of documents."""
 
     host: Name = Field(description="Name of the host that runs the nodes, unless `hosts` is set.")
     hosts: list[Name] = Field(
@@ -27,14 +27,12 @@ class NodesService(Service):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of the server."""
         return 1
 
     def processes(self, name: str) -> list[str]:
-        """Return one process name for each node; the first is the name of the service."""
+        """Return the name of the process of each node; the first one is the name of the service."""
         return node_names(name, self.nodes)
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts on which the nodes run."""
         return self.hosts[: self.nodes] or [self.host]

@@ -1,4 +1,4 @@
-"""Lists the third-party servers installed on this machine, for `towtank doctor`."""
+"""Lists the third-party servers on this machine for `towtank doctor`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from towtank.system.releases import Release
 
 
 def examine_services() -> list[Offer]:
-    """Return an entry for `towtank doctor` for each kind of third-party server."""
+    """Return an entry for the report of `towtank doctor` for each kind of third-party server."""
     return [offer_of(need) for need in (*PACKAGES, *DOWNLOADS)]
 
 
 def _words(need: Need) -> tuple[str, str]:
-    """Return the name of a need (package, file or ability), and the message that it is missing."""
+    """Return the name of a package, file or ability that is needed, and the message that it is missing."""
     if isinstance(need, Download):
         return need.name, "not fetched"
     if isinstance(need, Release):
@@ -22,9 +22,7 @@ def _words(need: Need) -> tuple[str, str]:
 
 
 def offer_of(need: Need) -> Offer:
-    """Return an entry for `towtank doctor` about a package, file or ability that a service needs, with the command that
-    installs or fetches it.
-    """
+    """Return an entry for the report of `towtank doctor` about a package, file or ability that a service needs."""
     name, absent = _words(need)
     found = need.found()
     if found is None:

@@ -1,4 +1,4 @@
-"""Finds the connections of this process to servers of this machine, which do not belong to the observed system."""
+"""Finds the connections of Towtank itself to servers of this machine, which are not part of the observed load."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TCP_CLIENT = re.compile(r"[^ ]+\((\d+)\)")
 
 
 class OwnConnections:
-    """Connections of this process, such as the connection over which the views of PostgreSQL are read.
+    """Connections of this process, such as that over which it reads the statistics of PostgreSQL.
 
     Parameters
     ----------
     proc : Path
-        Folder of the kernel's process files.
+        Folder `/proc`; tests pass a folder of recorded files.
     tcp, unix : callable
         Functions that return the TCP sockets and the Unix sockets of this machine.
     """
@@ -33,9 +33,7 @@ class OwnConnections:
         self._proc, self._tcp, self._unix = proc, tcp, unix
 
     def inodes(self, pid: int | str = "self") -> set[str]:
-        """Return the inodes of the sockets that a process has open, by default this process; empty if they are not
-        visible.
-        """
+        """Return the inodes of the sockets that a process has open; empty if they are not visible."""
         found = set()
         with suppress(OSError):
             for path in (self._proc / str(pid) / "fd").iterdir():
@@ -45,7 +43,7 @@ class OwnConnections:
         return found
 
     def leads_to(self, pid: int, client: str) -> bool:
-        """Return True if a process of a server serves a connection of this process.
+        """Return True if a process of PostgreSQL serves a connection of this process.
 
         Parameters
         ----------

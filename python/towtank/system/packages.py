@@ -1,6 +1,4 @@
-"""Determines which packages, files and abilities services and hosts need on this machine, and installs what is
-missing.
-"""
+"""Determines what services and hosts need on this machine, such as Debian packages, and installs what is missing."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _FUSE = "/dev/fuse"
 
 @dataclass(frozen=True)
 class Package:
-    """Debian packages that one kind of service needs.
+    """Debian packages that a kind of service needs.
 
     Attributes
     ----------
@@ -41,9 +39,9 @@ class Package:
     names : tuple of str
         Names of the Debian packages.
     purpose : str
-        Purpose of the packages.
+        Feature that needs the packages.
     found : callable
-        Function that returns the path of the installed program; None if it is not installed.
+        Function that returns the path of the installed program; None if the program is not installed.
     """
 
     kind: str
@@ -53,24 +51,23 @@ class Package:
 
     @property
     def install(self) -> str:
-        """Command that installs the Debian packages."""
         return f"apt-get install {' '.join(self.names)}"
 
 
 @dataclass(frozen=True)
 class Download:
-    """Files that one kind of service needs and that no Debian package contains.
+    """Files, not in any Debian package, that a kind of service needs.
 
     Attributes
     ----------
     name : str
-        Name of this group of files in messages and JSON documents.
+        Name of the group of files in messages and JSON documents.
     kind : str
         Kind of service.
     artefacts : tuple of Artefact
-        Files of a Maven repository.
+        Files in a Maven repository.
     purpose : str
-        Purpose of the files.
+        Feature that needs the files.
     """
 
     name: str
@@ -80,35 +77,35 @@ class Download:
 
     @property
     def missing(self) -> list[downloads.Artefact]:
-        """Files of this need that are not in the cache."""
+        """Files that are not in the cache."""
         return [artefact for artefact in self.artefacts if not downloads.is_here(artefact)]
 
     @property
     def install(self) -> str:
-        """Text that names the command that fetches the missing files."""
+        """Description of the command that downloads the missing files."""
         return f"towtank doctor SYSTEM --install fetches {sum(artefact.size for artefact in self.missing) / 1e6:.0f} MB"
 
     def found(self) -> str | None:
-        """Return the folder of the downloaded files; None if a file is missing."""
+        """Return the cache folder; None if a file is missing."""
         return None if self.missing else str(downloads.cache_folder())
 
 
 @dataclass(frozen=True)
 class Ability:
-    """Ability of the machine, or Python package, that a system needs and that no Debian package provides.
+    """Ability of this machine, or Python package, that a system needs.
 
     Attributes
     ----------
     kind : str
-        Name of the ability or Python package.
+        Name of the ability or package.
     purpose : str
-        Feature that needs the ability or Python package.
+        Feature that needs the ability or package.
     found : callable
-        Function that returns where the ability is found, or `yes`; None if it is missing.
+        Function that returns the path of the device or package, or `yes`; None if the ability or package is missing.
     lacking : str
-        Reason why the ability is missing.
+        Reason why the ability or package is missing.
     install : str or None
-        Command that installs the ability, if one exists.
+        Command that installs the missing program or package, if one exists.
     """
 
     kind: str
@@ -122,7 +119,7 @@ Need = Package | Download | Release | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java; None if Java is missing, or if the files of the CMIS repository cannot be obtained."""
+    """Return the path of Java; None if Java is missing, or the files of the CMIS repository cannot be downloaded."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -159,17 +156,16 @@ PACKAGES = (
     Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
 DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
-# Kinds of services that need a package, for packages whose `kind` is not itself a kind of service.
+# Kinds of services that need a package whose `kind` is no kind of service.
 _SHARED = {"java": {"cmis_repository"}}
 
 
 def packages_of(kinds: Set[str]) -> list[Package]:
-    """Return the packages that services of the given kinds need."""
     return [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
 
 
 def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
-    """Return the packages and files that systems need. Each system is paired with the folder of its file."""
+    """Return what systems need on this machine. Each system file is paired with its folder."""
     services = [service for file, folder in systems for service in in_order(_services(file, folder))]
     releases = [service.release for service in services if isinstance(service, ProgramService) and service.release]
     kinds = {service.kind for service in services if not _is_named(service)}
@@ -184,12 +180,12 @@ def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
 
 
 def _is_named(service: Service) -> bool:
-    """Return True if the system file names the program of a service, so that no installed package is needed."""
+    """Return True if the system file names the program of a service, which then needs no installed package."""
     return isinstance(service, ProgramService) and service.named_program is not None
 
 
 def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
-    """Yield the needs of the hosts of systems: programs for networks and file systems, abilities of the kernel, SSH."""
+    """Yield what the hosts of systems need: programs, abilities of the kernel, and the SSH library."""
     capabilities = {capability for file in systems for capability in _capabilities(file)}
     for name, (program, package) in PROGRAMS.items():
         if name in capabilities:
@@ -203,7 +199,7 @@ def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
 
 
 def _capabilities(file: SystemFile) -> Iterator[str]:
-    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that either suffices."""
+    """Yield the capabilities that the hosts of a system and its network need; `a or b` means one of both."""
     parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
     for part in parts:
         yield from (capability for _, capability in host_needs(part))
@@ -212,7 +208,7 @@ def _capabilities(file: SystemFile) -> Iterator[str]:
 
 
 def _of_kernel(name: str) -> Ability:
-    """Return an ability of the kernel as a need; the ability is tested immediately."""
+    """Test a capability of the kernel, and return it as a need."""
     points = [probe()[each] for each in name.split(" or ")]
     there = any(point.there for point in points)
     last = points[-1]
@@ -221,7 +217,7 @@ def _of_kernel(name: str) -> Ability:
 
 
 def _fuse() -> Ability:
-    """Return the need for the FUSE device, which a container may not be allowed to open."""
+    """Return the need for the FUSE device, which a container may lack permission to open."""
     try:
         os.close(os.open(_FUSE, os.O_RDWR | os.O_CLOEXEC))
         lacking = ""
@@ -231,9 +227,7 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services for which this machine must have packages. Services on hosts of provider `ssh` are omitted,
-    because their requirements are checked on those hosts.
-    """
+    """Return the services on this machine; services on hosts of provider `ssh` are checked on these hosts."""
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
     services = [make_service(name, part, folder) for name, part in here.items()]
@@ -243,20 +237,21 @@ def _services(file: SystemFile, folder: Path) -> list[Service]:
 
 
 def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
-    """Fetch files and install packages with apt-get; services are not started now and not enabled at boot.
+    """Download files and install packages, without starting services or enabling them at boot.
 
     Parameters
     ----------
-    needs : iterable of Package, Download or Release
+    needs : iterable of Package, Download, Release or Ability
+        Missing requirements; abilities of the machine are ignored.
     run : callable
         Function that runs a command and returns its exit status.
     note : callable
-        Function that shows a step of the work to the user.
+        Function that is called with a description of each step.
 
     Raises
     ------
     TargetError
-        If this machine does not allow the installation, or the installation fails.
+        If an installation fails, or this machine or user does not allow it.
     """
     wanted = list(needs)
     names = list(dict.fromkeys(name for need in wanted if isinstance(need, Package) for name in need.names))

@@ -1,6 +1,6 @@
-"""Placeholders `${...}` in the texts and files of a program: their syntax, and their replacement by values.
+"""Parses references `${...}` in the texts and files of a program, and replaces them by values.
 
-`$${` stands for a literal `${`.
+`$${` is replaced by `${`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-# Pattern that matches a literal `$${`, a whole placeholder, or the beginning of a placeholder that is not closed.
+# Pattern of a literal `$${`, of a whole reference, or of the beginning of a reference that is not closed.
 _PLACE = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}\n]*)\}|\$\{")
 SECTIONS = ("settings", "values", "files", "services")
 PLAIN = ("host", "port", "address", "scratch", "data")
@@ -22,18 +22,18 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """Content of a placeholder `${...}`.
+    """Reference `${SECTION}` or `${SECTION.NAME}` in a text.
 
     Attributes
     ----------
     text : str
-        The placeholder as written.
+        Reference as written.
     section : str
-        The first part, for example `settings`.
+        Text before the first dot, for example `settings` or `port`.
     name : str
-        The text after the first dot; empty for a section without names, such as `port`.
+        Text after the first dot; empty if there is none, as in `${port}`.
     offset : int
-        Index of the first character of the placeholder in its text.
+        Index of the first character of the reference in the text that contains it.
     """
 
     text: str
@@ -43,17 +43,17 @@ class Reference:
 
     @property
     def service(self) -> str:
-        """Name of the service that the placeholder refers to; empty if it refers to no service."""
+        """Name of the service to which the reference refers; empty if it refers to no service."""
         return self.name.partition(".")[0] if self.section == "services" else ""
 
     @property
     def part(self) -> str:
-        """Property of the service that the placeholder refers to, for example `url` or `settings.threads`."""
+        """Property of the service to which the reference refers, for example `url` or `settings.threads`."""
         return self.name.partition(".")[2]
 
     @property
     def fault(self) -> str | None:
-        """Return the reason why the placeholder is malformed; None if it is well-formed."""
+        """Reason why the reference is malformed; None if it is well-formed."""
         right = (self.section in PLAIN and not self.name) or (self.section in SECTIONS and self.name)
         if right and self.section == "services":
             kind, dot, key = self.part.partition(".")
@@ -74,7 +74,7 @@ def _reference(found: re.Match[str]) -> Reference:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Yield the placeholders `${...}` of a text, including malformed ones.
+    """Yield the references in a text, including malformed ones.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
-    """Return a text in which each placeholder `${...}` is replaced by its value.
+    """Return a text in which each reference is replaced by its value.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def filled(text: str, value_of: Callable[[Reference], str]) -> str:
 
 
 def as_text(value: str | int | float | bool) -> str:
-    """Return a value as text in the form that files and programs read, such as `true`, `4` or `0.5`.
+    """Return a value as text in the usual form of configuration files, such as `true`, `4` or `0.5`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models of services without a server program: a folder, and the peer of a TCP connection."""
+"""Models of the services `folder` and `tcp_peer`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class FolderSettings(FileModel):
 
 @service_kind("folder")
 class Folder(Service):
-    """Folder on a disk of a host, empty at the start of every run. The engine of the load generator itself reads and
-    writes its files.
+    """Folder on a disk of a host, empty at the start of each run. The load generator itself reads and writes files in
+    it.
     """
 
     summary: ClassVar[str] = (
@@ -38,7 +38,7 @@ class Folder(Service):
 
 
 class TcpPeerSettings(FileModel):
-    """Settings of a TCP peer: bytes per exchange, and the address on which it listens."""
+    """Settings of a TCP peer."""
 
     take: Size = Field(1, ge=1, description="Number of bytes that the peer reads in each exchange.")
     give: Size = Field(0, description="Number of bytes that the peer sends in each exchange.")
@@ -51,7 +51,7 @@ class TcpPeerSettings(FileModel):
 
 @service_kind("tcp_peer")
 class TcpPeer(Service):
-    """Peer for workload steps of kind `tcp`: it receives and sends bytes."""
+    """Server for workload steps of kind `tcp`, which receives and sends bytes."""
 
     summary: ClassVar[str] = "receives and sends bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False

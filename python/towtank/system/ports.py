@@ -1,4 +1,4 @@
-"""Chooses free TCP ports for services, and checks fixed ports before any service starts."""
+"""Chooses free TCP ports for services, and checks that the ports in a system file are free."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _LISTEN = "0A"  # Code of the state "listening" in /proc/net/tcp.
-# Range of ports to choose from, above the ports of well-known services and below the ports that Linux assigns to
-# outgoing connections.
+# Range of ports to choose from, above the ports of well-known services and below those that Linux assigns to outgoing
+# connections.
 _FIRST, _END = 20_000, 32_768
-# Largest number of held ports. Each port needs an open file, and a process often may open only 1,024 files. [1]
+# Largest number of reserved ports. Each needs an open file, and a process may often have only 1,024 open files. [1]
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 class HeldPorts:
-    """Consecutive free TCP ports, reserved by bound sockets so that no other process is assigned one of them.
+    """Consecutive free TCP ports, reserved by bound sockets so that no other process receives one of them.
 
     Parameters
     ----------
     host : str
         Address on which a service will listen.
     count : int
-        Number of ports, at least 1; only the first 64 are held. [1]
+        Number of ports, at least 1. Only the first 64 of them are reserved. [1]
 
     Raises
     ------
@@ -36,10 +36,10 @@ class HeldPorts:
 
     Notes
     -----
-    A held port is bound with SO_REUSEADDR and does not listen. A server with the same option can listen on it; servers
-    set this option anyway, to restart on a port that still has old connections. A socket without the option cannot be
-    bound to the port. The range begins at a random port, so that two processes rarely try the same range at the same
-    time.
+    A reserved port is bound with SO_REUSEADDR, and does not listen. A server can listen on it if it sets the same
+    option, as servers do in order to restart on a port with old connections. Without the option, the port cannot be
+    bound. The range begins at a random port, so that two processes that search at the same time rarely try the same
+    ports.
     """
 
     def __init__(self, host: str, count: int) -> None:
@@ -56,7 +56,7 @@ class HeldPorts:
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
         try:
-            # The port is first bound without SO_REUSEADDR, so that binding fails if another process holds the port.
+            # Without SO_REUSEADDR, binding fails if another process has bound the port.
             held.bind((host, port))
         except OSError:
             held.close()
@@ -69,41 +69,42 @@ class HeldPorts:
         return True
 
     def release(self) -> None:
-        """Release the held ports; a server that already listens on one of these ports is not affected."""
+        """Release the reserved ports. A server that already listens on one of them continues to do so."""
         for held in self._sockets:
             held.close()
         self._sockets.clear()
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port on which no process listens."""
     return free_ports(host, 1)
 
 
 def free_ports(host: str, count: int) -> int:
-    """Return the first of `count` consecutive TCP ports on which no process listens; see `HeldPorts`."""
+    """Return the first of `count` consecutive TCP ports on which no process listens, as `HeldPorts` chooses them."""
     held = HeldPorts(host, count)
     held.release()
     return held.first
 
 
 def require_free(host: str, port: int, owner: str) -> None:
-    """Refuse a fixed port on which another process already listens.
+    """Raise an error if another process listens on a port.
 
     Parameters
     ----------
-    host, port
+    host : str
         Address on which a service will listen.
+    port : int
+        Port of the service. [1]
     owner : str
         Name of the service, for the message.
 
     Raises
     ------
     TargetError
-        If another process listens on the port; the message names the process, if found.
+        If another process listens on the port. The message names the process if it is visible.
     """
     with socket.socket() as probe:
-        # SO_REUSEADDR is set, because otherwise closed connections of an earlier server would prevent binding the port.
+        # Without SO_REUSEADDR, closed connections of an earlier server would prevent binding the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -125,7 +126,7 @@ def _hint(error: OSError) -> str | None:
 
 
 def listener(port: int) -> str | None:
-    """Return the process that listens on a port, such as `python3 (pid 123)`; None if not found."""
+    """Describe the process that listens on a port, as `python3 (pid 123)`; None if it is not visible."""
     inodes = _listening_inodes(port)
     if not inodes:
         return None
@@ -151,7 +152,7 @@ def _holds(process: Path, inodes: set[str]) -> bool:
     wanted = {f"socket:[{inode}]" for inode in inodes}
     try:
         return any(_target(link) in wanted for link in (process / "fd").iterdir())
-    except OSError:  # The process is skipped, because it belongs to another user or has just ended.
+    except OSError:  # The process belongs to another user, or has just ended.
         return False
 
 

@@ -11,23 +11,23 @@ from pathlib import Path
 from towtank.system.own_connections import OwnConnections
 
 _CLIENT = re.compile(r"postgres: (?:[^ ]+: )?[^ ]+ [^ ]+ (\[local\]|[^ ]+\(\d+\)) ([a-zA-Z].*)")
-"""Title of a process of PostgreSQL that serves a client: optional name of the database cluster, user, database, address
-of the client, state.
+"""Title of a process of PostgreSQL that serves a client. It contains an optional name of the database cluster, the
+user, the database, the address of the client, and the state.
 """
 _REPLICA = re.compile(r"postgres: (?:[^ ]+: )?walsender .*")
-"""Title of a process that sends the log to a replica, with the user in place of the database."""
+"""Title of a process that sends the write-ahead log to a replica. It contains no name of a database."""
 _TITLE_BYTES, _LIST_BYTES = 512, 4096
 
 
 class PostgresqlConnections:
-    """Connections to a PostgreSQL server, without those of this process.
+    """Connections of clients to a PostgreSQL server, except those of this process.
 
     Parameters
     ----------
     leader : int
-        Process id of the server's main process.
+        Id of the server's main process.
     proc : Path
-        Folder of the kernel's process files.
+        Folder `/proc`; tests pass a folder of recorded files.
     own : OwnConnections
         Connections of this process.
     """
@@ -38,8 +38,10 @@ class PostgresqlConnections:
         self._is_own: dict[int, bool] = {}
 
     def states(self) -> list[str] | None:
-        """Return the state of each connection of a client: `idle`, `idle in transaction`, or the statement, with
-        ` waiting` if it waits for a lock; None if no process shows the state of its connection.
+        """Return the state of each connection: `idle`, `idle in transaction`, or the current command.
+
+        A state ends in ` waiting` if the connection waits for a lock. The result is None if no process has a title with
+        a state.
         """
         found, is_own, replicas = [], {}, False
         for pid in self._processes():
@@ -47,7 +49,7 @@ class PostgresqlConnections:
             if _REPLICA.fullmatch(title):
                 replicas = True
             elif client := _CLIENT.fullmatch(title):
-                # A process serves a single connection as long as it lives.
+                # A process serves only one connection in its life.
                 known = self._is_own.get(pid)
                 is_own[pid] = self._own.leads_to(pid, client[1]) if known is None else known
                 if not is_own[pid]:
@@ -69,9 +71,9 @@ def _title(path: str) -> str:
 
 
 def _parts(path: str, size: int) -> Iterator[bytes]:
-    """Yield the content of a file of the kernel in parts of at most the given size. [byte]
+    """Yield the content of a file of the kernel in chunks of at most `size` bytes.
 
-    The file is read by system calls, because Python's file objects take longer than the kernel for such short files.
+    System calls are used, because Python's file objects take longer than the kernel for such short files.
     """
     opened = os.open(path, os.O_RDONLY)
     try:

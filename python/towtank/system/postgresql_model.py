@@ -1,7 +1,7 @@
-"""Settings of a PostgreSQL server that Towtank starts. Names, types and ranges are those of PostgreSQL's manual
-(versions 13 and later).
+"""Settings of a PostgreSQL server that Towtank starts.
 
-https://www.postgresql.org/docs/current/runtime-config.html
+Names, types and ranges are those of PostgreSQL 13 and later, as described at
+https://www.postgresql.org/docs/current/runtime-config.html.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from towtank.fields import Duration, FileModel
 
 _SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
-# Number of bytes of PostgreSQL's units. They are powers of 1024, although they are written kB and MB; kB and KiB are
-# thus equal here.
+# Number of bytes of each unit in PostgreSQL. Units are powers of 1024 even if written as kB or MB.
 _UNITS = {
     "B": 1,
     "kB": 2**10,
@@ -29,7 +28,7 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
-# Settings that a study must not make: they make the server run programs, load libraries, or read and write files.
+# Settings that a study must not set, because they make the server run programs, load libraries, or access files.
 _LEAD_OUT = frozenset(
     [
         "archive_command",
@@ -66,7 +65,7 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62
 
 
 def _size(value: Any) -> str:
-    """Check a memory or file size, and return it as PostgreSQL writes sizes: a whole number of kB or of a multiple."""
+    """Check a size, and return it in the notation of PostgreSQL, as a whole number of kB, MB or GB."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(
@@ -86,7 +85,7 @@ def _written(size: int) -> str:
 
 
 def bytes_of(size: str) -> int:
-    """Return the number of bytes that a size in PostgreSQL's notation stands for. [byte]"""
+    """Return the number of bytes of a size in the notation of PostgreSQL. [byte]"""
     found = _SIZE.fullmatch(size)
     if found is None:
         raise ValueError(f"{size!r} is no size")
@@ -112,12 +111,12 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """Convert the words `on` and `off` to True and False: in YAML 1.2 these words are plain text."""
+    """Convert the words `on` and `off`, which are plain text in YAML 1.2, to True and False."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _word(value: Any) -> Any:
-    """Convert True and False to the words `on` and `off`, for a setting that has further values besides these two."""
+    """Convert True and False to the words `on` and `off`, for a setting with further values."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -134,7 +133,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
-        # Names are compared in lower case, because PostgreSQL accepts setting names in upper and lower case.
+        # PostgreSQL ignores the case of setting names.
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
@@ -145,7 +144,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PostgresqlSettings(FileModel):
-    """Settings of PostgreSQL. If a setting is omitted, PostgreSQL uses its own default."""
+    """Settings of PostgreSQL; PostgreSQL's own default applies to an omitted setting."""
 
     shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field(
         "128MB", description="Size of the buffer cache for pages of tables and indexes."
@@ -288,7 +287,7 @@ def _written_as(name: str, value: Any) -> str | int:
         return "on" if value else "off"
     if isinstance(value, int):
         return value
-    # The unit is written for this setting, because it is the only one that PostgreSQL counts in microseconds.
+    # PostgreSQL expects microseconds for this setting only.
     if name == "commit_delay":
         return f"{round(value * 1e6)}"
     if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):

@@ -1,7 +1,7 @@
-"""Runs a process of a service under a guard: starts, logs, observes and ends the process with all its children.
+"""Runs a process of a service under a guard, which ends the process with all its descendants.
 
-The guard ends the whole process tree when the guard's standard input closes. This input is a pipe. Only the process
-that started the guard holds the other end of the pipe, so the tree always ends with that process.
+The guard is a process that ends them all when its standard input closes. Only the process that started the guard keeps
+this input open, so that the process tree always ends with this process.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from towtank.system.limits import limits_below, ports_here, read_here
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
 
-# Number of log lines that are shown when a service fails. It is enough for the last lines of a Python traceback. [1]
+# Number of log lines that are shown when a service fails, which suffices for the end of a Python traceback. [1]
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# Time to wait for a guard to end, in addition to the grace time. The guard itself waits 30 s for the kernel to release
-# killed processes. If the guard were killed earlier, nothing would end the remaining processes. [s]
+# Time in which a guard must end, after the grace time of its process tree. A guard waits 30 s for the kernel to release
+# killed processes. If it were killed earlier, no process would end the rest of the tree. [s]
 _REAP_S = 35.0
 
 Check = Callable[[], None]
-"""Type of a function that is called while waiting, and raises an error to end the wait if the user asks to stop."""
+"""Function that is called repeatedly during a wait. It raises an error if the user requested a stop."""
 
 
 Note = Callable[[str], None]
-"""Type of a function that shows a step of the work to the user."""
+"""Function that is called with a description of each step of the work."""
 
 
 def no_note(text: str) -> None:
-    """Ignore the text that describes a step of the work; this is the default if no user watches the progress."""
+    """Ignore the description of a step."""
 
 
 def no_check() -> None:
-    """Do nothing, so that the wait in which this function is called continues."""
+    """Do nothing, so that the wait continues."""
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,20 @@ class ProcessSpec:
     Attributes
     ----------
     name : str
-        Name of the process, also of its log file.
+        Name of the process and of its log file.
     command : list of str
         Program and arguments, without the guard.
     environment : mapping of str to str
         Environment variables in addition to those that `passed_on` returns.
     grace_s : float
-        Time between the signals TERM and KILL when the process is ended. [s]
+        Time between the signals TERM and KILL, in which the process can end by itself. [s]
     host : Host, optional
         Host of the process; by default the host of its service.
     open_files : int, optional
-        Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
+        Soft limit of open files; by default the hard limit, or 524,288 if that is higher. [1]
     stop_signal : Signals
-        Signal that the command receives first, to end by itself; the whole process tree then receives TERM. It has an
-        effect only for processes on this machine.
+        Signal by which the command is asked to end, before the whole process tree receives TERM. The attribute
+        applies only to processes on this machine.
     """
 
     name: str
@@ -82,29 +82,29 @@ class ProcessSpec:
 
 
 class Process(Protocol):
-    """Process of a service, on any host."""
+    """Process of a service on any host, with its descendants (the process tree)."""
 
     spec: ProcessSpec
     log: Path
 
     def start(self) -> None:
-        """Start the process; its output is appended to the log of the process."""
+        """Start the process. Its output is appended to its log."""
 
     @property
     def pid(self) -> int | None:
-        """Process id of the root of the process tree; None for a process on another machine."""
+        """Id of the root of the process tree; None for a process on another machine."""
 
     def status(self) -> int | None:
         """Return the exit status of the process tree; None while the tree runs."""
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process tree; return its exit status."""
+        """Wait until the process tree has ended; return its exit status."""
 
     def stop(self) -> None:
-        """End the process tree; return when all processes of the tree have ended."""
+        """End the process tree, and wait until it has ended."""
 
     def signal(self, what: str) -> None:
-        """Kill (`kill`), stop (`hold`) or resume (`go on`) all processes of the process tree by a signal.
+        """Kill (`kill`), pause (`hold`) or resume (`go on`) the process tree by a signal.
 
         Raises
         ------
@@ -113,36 +113,34 @@ class Process(Protocol):
         """
 
     def limits(self) -> dict[str, int | None]:
-        """Return the kernel limits (such as open files) that apply to the command, in the form of `limits_below`."""
+        """Return the kernel's resource limits of the command, as `limits_below` does."""
 
     def is_held(self) -> bool:
-        """Return True if a signal has stopped the process's command. Return False for a process on another machine,
-        where this cannot be checked.
+        """Return True if the command is stopped by a signal; False for a process on another machine, which is not
+        checked.
         """
 
     def last_lines(self) -> str:
-        """Return the last lines of the process's log, to be appended to a message."""
+        """Return the last lines of the log, to be appended to a message."""
 
     def ended_text(self) -> str:
-        """Return text that describes how the process ended."""
+        """Describe how the process ended."""
 
 
 @dataclass(frozen=True)
 class HostEntry:
-    """Way in which commands enter the namespaces and control group of a host: functions and environment variables.
+    """Functions and variables by which commands run in the namespaces and control group of a host.
 
     Attributes
     ----------
     guard : callable
-        Function that wraps the command of a guard, so that the guard starts in the right namespaces and control
-        group.
+        Function that returns the command of a guard with a prefix for the host.
     command : callable
-        Function that wraps the command that the guard starts, so that it runs in the right namespaces and control
-        group.
+        Function that returns the command that a guard runs with a prefix for the host.
     environment : mapping of str to str
-        Environment variables in addition to those that `passed_on` returns; variables of the process take precedence.
+        Environment variables in addition to those that `passed_on` returns. Variables of the process take precedence.
     starting : callable
-        Function that makes the context in which the process is started.
+        Function that returns a context manager; the process is started in this context.
     """
 
     guard: Callable[[list[str]], list[str]] = list
@@ -152,7 +150,7 @@ class HostEntry:
 
 
 class ServiceProcess:
-    """Process on this machine, watched by a guard."""
+    """Process on this machine that runs under a guard."""
 
     def __init__(
         self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None, entry: HostEntry | None = None
@@ -162,11 +160,11 @@ class ServiceProcess:
         self._cpus = cpus
         self._entry = entry or HostEntry()
         self._guard: subprocess.Popen[bytes] | None = None
-        # Length of the log before this process started: lines before this position come from an earlier process. [byte]
+        # Length of the log before this process started, because earlier processes wrote to the same log. [byte]
         self._since = 0
 
     def start(self) -> None:
-        """Start the process; its output is appended to the log of the process.
+        """Start the process. Its output is appended to its log.
 
         Raises
         ------
@@ -179,8 +177,7 @@ class ServiceProcess:
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
             self._since = os.fstat(log.fileno()).st_size
-            # The process has a separate session. Ctrl-C on the terminal then reaches only the conductor, that is, this
-            # process.
+            # Because of the separate session, Ctrl-C on the terminal reaches only this process, the conductor.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -192,34 +189,31 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Id of the guard, which is the root of the process group."""
+        """Id of the guard, which is the root of the process tree."""
         if self._guard is None:
             raise TargetError(f"{self.spec.name} was not started")
         return self._guard.pid
 
     def status(self) -> int | None:
-        """Return the exit status of the process tree; None while the tree runs."""
         return None if self._guard is None else self._guard.poll()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process; return its exit status.
+        """Wait until the process tree has ended; return its exit status.
 
         Raises
         ------
         TargetError
-            If the process takes longer than `limit_s`.
+            If the process tree runs longer than `limit_s`.
         """
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the process tree by TERM, and by KILL after the grace time; return when all processes of the tree have
-        ended.
-        """
+        """End the process tree by TERM, or by KILL after the grace time, and wait until it has ended."""
         guard = self._guard
         if guard is None:
             return
         if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
-            guard.send_signal(self.spec.stop_signal)  # the guard passes this signal on to the command of the process
+            guard.send_signal(self.spec.stop_signal)  # The guard forwards the signal to the command.
             with suppress(subprocess.TimeoutExpired):
                 guard.wait(self.spec.grace_s)
         if guard.stdin is not None:
@@ -232,39 +226,36 @@ class ServiceProcess:
             guard.wait()
 
     def signal(self, what: str) -> None:
-        """Kill, stop or resume all processes of the process tree by a signal."""
+        """Kill, pause or resume the process tree by a signal."""
         from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
         from towtank.system.trees import signal_tree  # noqa: PLC0415
 
         signal_tree(execute, self.pid, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the kernel limits that apply to the command.
+        """Return the kernel's resource limits of the command.
 
-        The processes of a host in namespaces are visible on this machine, so their limits can be read here as well.
+        They can be read for a host in namespaces as well, because its processes are visible on this machine.
         """
         return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
     def is_held(self) -> bool:
-        """Return True if a signal (SIGSTOP) has stopped the command."""
+        """Return True if the command is stopped by SIGSTOP or a similar signal."""
         return self._guard is not None and any(is_stopped(child) for child in children(self._guard.pid))
 
     def last_lines(self) -> str:
-        """Return the last lines of the process's log, indented, to be appended to a message; empty if the log
-        is empty.
-        """
+        """Return the last lines that this process wrote to its log, indented, to be appended to a message."""
         lines = log_tail(self.log, since=self._since)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
-        """Return text that describes how the process ended."""
         return f"ended {describe_status(self.status())}"
 
 
 def describe_status(status: int | None) -> str:
-    """Describe the exit status of a guard or a process as text.
+    """Describe the exit status of a guard or a process.
 
-    For death by signal n, a guard reports 128 + n, and Python reports -n.
+    For a death by signal n, a guard reports 128 + n, and Python reports -n.
     """
     if status is None:
         return "not yet"
@@ -274,7 +265,7 @@ def describe_status(status: int | None) -> str:
 
 
 def log_tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
-    """Return the last lines of a log after the position `since`, without reading the whole log."""
+    """Return the last lines of a log after the position `since` [byte], without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, since, end - _TAIL_BYTES))
@@ -283,12 +274,12 @@ def log_tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
 
 
 def await_end(process: Process, check: Check, limit_s: float | None) -> int:
-    """Wait until a process has ended; return its exit status.
+    """Wait until a process tree has ended; return its exit status.
 
     Raises
     ------
     TargetError
-        If the process takes longer than `limit_s`.
+        If the process tree runs longer than `limit_s`.
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     while (status := process.status()) is None:
@@ -300,13 +291,13 @@ def await_end(process: Process, check: Check, limit_s: float | None) -> int:
 
 
 def run_to_end(process: Process, *, check: Check = no_check, limit_s: float | None = None) -> None:
-    """Run a program of a service to its end, watched by a guard.
+    """Run a program of a service to its end under a guard.
 
     Raises
     ------
     TargetError
-        If the program ends with a status other than 0 (the message contains the last lines of its log), or takes too
-        long.
+        If the program takes longer than `limit_s`, or ends with a status other than 0. The message then contains
+        the last lines of the log.
     """
     process.start()
     try:

@@ -1,4 +1,4 @@
-"""Checks that a server responds, by opening one TCP connection or by sending one small HTTP request."""
+"""Checks if a server responds, by opening a connection or by sending one HTTP request."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 
 
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect to an address once, and close the connection.
+    """Open and close a TCP connection to an address.
 
-    Return None if any IP address of the host name accepts the connection, otherwise the reason for the failure.
+    Return None if an IP address of the host name accepts the connection; otherwise the reason why none does.
     """
     host, port = split_address(address)
     try:
@@ -34,9 +34,9 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
 
 
 def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Connect to the socket `unix:/path` once, and close the connection.
+    """Open and close a connection to a Unix socket `unix:/path`.
 
-    Return None if the connection succeeds, otherwise the reason for the failure.
+    Return None if the connection succeeds; otherwise the reason why it fails.
     """
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(timeout_s)
@@ -54,9 +54,10 @@ def refuses_http(
     headers: Mapping[str, str] | None = None,
     wanted: int | None = None,
 ) -> str | None:
-    """Request a page by HTTP once.
+    """Request a page by HTTP.
 
-    Return None if the status is 2xx or the expected status, otherwise the reason for the failure.
+    Return None if the response has the status `wanted`, or, by default, a status from 200 to 299; otherwise the reason
+    why it does not.
     """
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)

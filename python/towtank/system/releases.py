@@ -1,8 +1,8 @@
-"""Unpacks Debian packages of stated versions without installing them, so that a study can compare releases of a server.
+"""Unpacks Debian packages of given versions without installing them, so that a study can compare versions of a server.
 
-If the package lacks the program, the packages of the same version that it depends on are unpacked, too: `redis-server`
-is a link into `redis-tools`, and the program of `apache2` is in `apache2-bin`. Libraries are those that are installed
-on this machine.
+If a package does not contain the program, packages of the same version on which it depends are unpacked as well. For
+example, `redis-server` is a link to a file of `redis-tools`, and the program of `apache2` is in `apache2-bin`. The
+libraries are those that are installed on this machine.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from urllib.parse import quote
 from towtank.errors import TargetError
 from towtank.system.downloads import cache_folder
 
-# Names and versions of packages (Debian Policy, sections 5.6.1 and 5.6.12).
+# Name and version of a package (Debian Policy, sections 5.6.1 and 5.6.12).
 _RELEASE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[0-9][A-Za-z0-9.+:~-]*")
-# Dependency on a single version of a package (Debian Policy, section 7.1).
+# Dependency on exactly one version of a package (Debian Policy, section 7.1).
 _EXACTLY = re.compile(r"([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9-]+)? \(= ([^ )]+)\)")
-# apt-get run by root would change to a user who has no access to the cache.
+# If run by root, apt-get would otherwise change to a user who has no access to the cache.
 _AS_THIS_USER = ("-o", "APT::Sandbox::User=root")
 _FOLDERS = ("usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin")
 
 
 def release_name(text: str) -> str:
-    """Check that a text is the name and the version of a Debian package, as `NAME=VERSION`.
+    """Check that a text has the form `NAME=VERSION` of a Debian package.
 
     Raises
     ------
     ValueError
-        If the text has another form.
+        If it has another form.
     """
     if not _RELEASE.fullmatch(text):
         raise ValueError(f"must be NAME=VERSION of a Debian package, as haproxy=2.6.12-1, got {text!r} instead")
@@ -42,12 +42,12 @@ def release_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Release:
-    """Debian package of a stated version, unpacked in the cache.
+    """Debian package of a given version, to be unpacked in the cache.
 
     Attributes
     ----------
     package : str
-        Name and version, as `NAME=VERSION`.
+        Name and version of the package, as `NAME=VERSION`.
     program : str
         Name of the program in the package.
     """
@@ -57,29 +57,26 @@ class Release:
 
     @property
     def folder(self) -> Path:
-        """Folder of the unpacked files.
-
-        Its path contains no `=`, because `env` would take a program with such a path for a variable.
-        """
+        """Folder of the unpacked files. Its path contains no `=`, which `env` would take for a variable."""
         return cache_folder() / "releases" / quote(self.package.replace("=", "_"), safe="+~")
 
     @property
     def kind(self) -> str:
-        """Name of this need in messages and JSON documents."""
+        """Name of the package in messages and JSON documents."""
         return self.package
 
     @property
     def purpose(self) -> str:
-        """Purpose of the package."""
+        """Feature that needs the package."""
         return f"this release of {self.program}"
 
     @property
     def install(self) -> str:
-        """Text that names the command that unpacks the package."""
+        """Description of the command that unpacks the package."""
         return "towtank doctor SYSTEM --install unpacks it"
 
     def found(self) -> str | None:
-        """Return the path of the program; None if the package is not unpacked or lacks the program."""
+        """Return the path of the program; None if the package is not unpacked, or does not contain the program."""
         return self._program_in(self.folder)
 
     def _program_in(self, folder: Path) -> str | None:
@@ -87,13 +84,14 @@ class Release:
         return next((str(path) for path in paths if path.is_file()), None)
 
     def fetch(self, run: Callable[[list[str]], int]) -> None:
-        """Download the package with apt-get, and unpack it. If it lacks the program, do the same with the packages of
-        the same version that it depends on.
+        """Download the package with apt-get, and unpack it.
+
+        If it does not contain the program, do the same with packages of the same version on which it depends.
 
         Raises
         ------
         TargetError
-            If apt-get is missing or does not know this version, or if the packages lack the program.
+            If apt-get or dpkg-deb is missing, apt-get does not know this version, or no package contains the program.
         """
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
             raise TargetError(f"{self.package} cannot be unpacked: apt-get and dpkg-deb are not available")
@@ -101,7 +99,7 @@ class Release:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as name:
             unpacked = Path(name) / "unpacked"
             packages = [self.package]
-            for package in packages:  # The list grows while it is read.
+            for package in packages:  # The loop appends to the list that it reads.
                 archive = _download(package, Path(name), run)
                 _unpack(package, ["-x", str(archive), str(unpacked)], run)
                 if self._program_in(unpacked) is not None:
@@ -121,7 +119,7 @@ class Release:
 
 
 def _download(package: str, folder: Path, run: Callable[[list[str]], int]) -> Path:
-    """Download a package, and return its file."""
+    """Download a package, and return the path of its file."""
     name = package.partition("=")[0]
     place = folder / name
     place.mkdir()
@@ -139,7 +137,7 @@ def _unpack(package: str, arguments: list[str], run: Callable[[list[str]], int])
 
 
 def _of_same_version(package: str, controls: Path) -> list[str]:
-    """Return the packages of the same version that a package depends on, from the folder of its control files."""
+    """Return the packages of the same version on which a package depends, as stated in its control files."""
     version = package.partition("=")[2]
     lines = (controls / "control").read_text("utf-8", "replace").splitlines()
     depends = next((line.partition(":")[2] for line in lines if line.startswith("Depends:")), "")

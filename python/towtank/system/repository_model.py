@@ -11,13 +11,13 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options of the JVM that Towtank sets from other keys of the system file. A study must not set them, because the JVM
-# uses the last value of a repeated option.
+# Options of the JVM that Towtank sets from other keys of the system file. A study must not repeat them, because the JVM
+# uses the last value.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
-# Options of the JVM that a study must not set: they make it run programs, load code, open ports, or read and write
+# Options of the JVM that a study must not set, because they make it run programs, load code, open ports, or access
 # files.
 _LEAD_OUT = re.compile(
     r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
@@ -29,9 +29,7 @@ _LEAST_HEAP_BYTES = 64 * 2**20
 
 
 def _option(value: str) -> str:
-    """Check that a JVM option contains no option that is not allowed. Unknown options are not reported here, but by the
-    JVM when it starts.
-    """
+    """Check that a JVM option is allowed. Unknown options are reported by the JVM itself when it starts."""
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")
     if _LEAD_OUT.match(value):
@@ -97,7 +95,7 @@ class JvmSettings(FileModel):
 
 
 class CmisRepositorySettings(FileModel):
-    """Settings of the repository: nodes, threads, caches and the Java virtual machine."""
+    """Settings of the repository."""
 
     nodes: int = Field(
         1, ge=1, le=16, description="Number of servers (nodes) that share one database and one storage area."
@@ -134,7 +132,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Documents in the repository before each run: the documents of the content server's population."""
+    """Documents in the repository before each run, which are those of a content server with the same settings."""
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
@@ -146,7 +144,7 @@ class RepositoryPopulation(FileModel):
 
 @service_kind("cmis_repository")
 class CmisRepository(NodesService):
-    """Apache OpenCMIS over Apache Jackrabbit in Jetty: metadata in PostgreSQL, contents in a folder."""
+    """Apache OpenCMIS and Apache Jackrabbit in Jetty, with metadata in PostgreSQL and contents in a folder."""
 
     summary: ClassVar[str] = (
         "third-party CMIS repository (OpenCMIS over Jackrabbit in Jetty, with PostgreSQL); needs Java and files that "
@@ -166,5 +164,5 @@ class CmisRepository(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of the repository, as set in the system file."""
+        """Number of nodes of the repository."""
         return self.settings.nodes

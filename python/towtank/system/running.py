@@ -1,4 +1,4 @@
-"""Reads name, CPUs and kernel limits of running programs from the files of the kernel."""
+"""Finds name, CPUs and resource limits of running programs in the files of the kernel."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[
 _WITH_VALUE = frozenset(
     {"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import", "--add-opens", "--add-exports"}
 )
-"""Options of interpreters that use the next argument as their value."""
+"""Options of interpreters that are followed by a value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
-"""Options of interpreters after which the next argument is code. They may be combined with other options, as
-in `-lc`.
-"""
+"""Options of interpreters that are followed by code. They may be combined with other options, as in `-lc`."""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def process_facts(pid: int) -> Mapping[str, Any]:
-    """Return id, program name and kernel limits of a running process, for the manifest of a run.
+    """Return id, program name and resource limits of a running process, for the manifest of a run.
 
-    The CPUs that the process may use are included if they are not all CPUs of the machine.
+    The CPUs that the process may use are included if they are not all CPUs of this machine.
     """
     ports = parse_ports(ports_here(pid) or "")
     limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
@@ -39,27 +37,27 @@ def process_facts(pid: int) -> Mapping[str, Any]:
 
 
 def program_name(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return a short name of the program that a process runs. It consists of letters, digits, `_` and `-`.
+    """Return a short name, of letters, digits, `_` and `-`, of the program that a process runs.
 
     Parameters
     ----------
     pid : int
         Process id.
     proc : Path, default "/proc"
-        Folder of the kernel's process files; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     str
-        For an interpreter the name of its script, module, archive or main class; otherwise the name of the process.
-        `process` if neither can be read.
+        For an interpreter, the name of its script, module, archive or main class; otherwise the name of the
+        process. `process` if no name can be read.
     """
     name, arguments = "", list[str]()
     with suppress(OSError):
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # The option -r is followed by code only in PHP.
+    # In PHP only, the option -r is followed by code.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
@@ -67,7 +65,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
 
 
 def _script(arguments: list[str]) -> str:
-    """Return the name of the program that an interpreter runs; empty if it runs no program, as for `-c CODE`."""
+    """Return the name of the program that an interpreter runs; empty if it runs code from an argument."""
     rest = iter(arguments)
     for argument in rest:
         if _CODE.fullmatch(argument):
@@ -78,7 +76,7 @@ def _script(arguments: list[str]) -> str:
             next(rest, None)
         elif not argument.startswith("-"):
             path = PurePath(argument)
-            # Without slash and file name ending, the argument is a main class of Java; its name follows the last dot.
+            # Without slash and extension, the argument is a main class of Java, whose name follows the last dot.
             is_class = "/" not in argument and not re.search(r"\.(py|js|mjs|cjs|ts|rb|pl|php|sh|java)$", argument)
             return argument.rpartition(".")[2] if is_class else path.stem
     return ""

@@ -1,6 +1,6 @@
-"""Models of third-party servers in a system file: gateways, Redis, OpenLDAP.
+"""Models of Apache httpd, nginx, HAProxy, Redis and OpenLDAP, and of their settings.
 
-The description of each setting names the option in the server's own configuration. Ranges are those of the server's
+The description of each setting names the option in the server's own configuration. Ranges are those in the server's
 manual, without values that the server accepts at its start but refuses later.
 """
 
@@ -18,7 +18,7 @@ Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class Released(Service):
-    """Base class of servers of which a study can compare several releases."""
+    """Base class of servers for which a system file can select a program or a version."""
 
     program: str | None = Field(
         None,
@@ -58,12 +58,11 @@ class Gateway(Released):
 
     @property
     def forwards_to(self) -> list[str]:
-        """Names of the services (members) to which the gateway forwards requests."""
         return list(self.members)
 
 
 class FileGateway(Gateway):
-    """Gateway that can also serve files, instead of forwarding requests."""
+    """Base class of gateways that can serve files instead of forwarding requests."""
 
     files: str | None = Field(
         None,
@@ -79,7 +78,7 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """Settings of Apache httpd. If httpd itself has a default for a setting, it is the default here as well."""
+    """Settings of Apache httpd, with the defaults of Apache httpd where it has defaults."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
@@ -147,7 +146,7 @@ class Httpd(FileGateway):
 
 
 class NginxSettings(FileModel):
-    """Settings of nginx. If nginx itself has a default for a setting, it is the default here as well."""
+    """Settings of nginx, with the defaults of nginx where it has defaults."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -192,7 +191,7 @@ class Nginx(FileGateway):
 
 
 class HaproxySettings(FileModel):
-    """Settings of HAProxy: balancing, connections and time limits."""
+    """Settings of HAProxy."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -259,7 +258,7 @@ class Haproxy(Gateway):
 
 
 class RedisSettings(FileModel):
-    """Settings of Redis: memory, threads and persistence."""
+    """Settings of Redis."""
 
     max_memory: Size = Field(0, description="Memory limit for data (`maxmemory`); `0 B` means no limit.")
     eviction: Literal[
@@ -293,7 +292,7 @@ class RedisSettings(FileModel):
 
 @service_kind("redis")
 class Redis(Released):
-    """Redis server that Towtank starts, empty at the start of every run."""
+    """Redis server that Towtank starts, empty at the start of each run."""
 
     summary: ClassVar[str] = "private Redis, empty for every run; needs apt-get install redis-server"
     serves_http: ClassVar[bool] = False
@@ -334,7 +333,7 @@ class OpenldapSettings(FileModel):
 
 
 class DirectoryPopulation(FileModel):
-    """Users that the directory contains before the first run."""
+    """Users in the directory before the first run."""
 
     users: int = Field(
         1000, ge=1, le=1000000, description="Number of user entries below `ou=people,dc=example,dc=org`."
@@ -346,7 +345,7 @@ class DirectoryPopulation(FileModel):
 
 @service_kind("openldap")
 class Openldap(Service):
-    """LDAP server `slapd` of OpenLDAP, with generated users."""
+    """LDAP server `slapd` of OpenLDAP with generated users."""
 
     summary: ClassVar[str] = "OpenLDAP with users from a seed; needs apt-get install slapd ldap-utils"
     serves_http: ClassVar[bool] = False

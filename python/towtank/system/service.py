@@ -1,7 +1,7 @@
 """Defines the interface of a service of a system under test.
 
-A service defines its requirements, preparation, processes, check of readiness, and observers. `System` starts and ends
-the processes of all services in the same way.
+A service describes its requirements, its processes, the check that it is ready, and its scrapers. `System` starts and
+stops the processes of all services in the same way.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, 
 
 @dataclass(frozen=True)
 class Place:
-    """Folders, CPUs and host that a service uses while it runs.
+    """Folders, CPUs and host for a service.
 
     Attributes
     ----------
     data : Path
-        Folder that is kept between runs, for example for a population.
+        Folder that remains after the run, for example for a population.
     scratch : Path
-        Folder of this run, removed when the system is stopped.
+        Folder of the run, which is removed when the system is stopped.
     logs : Path
-        Folder for the logs of the service.
+        Folder for logs.
     cpus : list of int or None
-        CPUs that the service may use; None for all.
+        CPUs that the service may use; None if it may use all CPUs.
     check : callable
-        Function that is called while waiting, and raises an error when the user asks to stop.
+        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
     note : callable
-        Function that shows a step of the work to the user.
+        Function that is called with a description of each step.
     host : Host
-        The host of the service.
+        Host of the service.
     """
 
     data: Path
@@ -54,12 +54,12 @@ class Place:
         on: Host | None = None,
         limit_s: float | None = None,
     ) -> None:
-        """Run a program of the service to its end; its output goes to `logs/NAME.log`.
+        """Run a program of the service to its end. Its output is appended to `logs/NAME.log`.
 
         Parameters
         ----------
         spec : ProcessSpec
-            Program to run, with its settings.
+            Command of the program, with its settings.
         cpus : list of int, optional
             CPUs that the program may use; by default the CPUs of the service.
         on : Host, optional
@@ -72,7 +72,23 @@ class Place:
 
 
 class Service(Protocol):
-    """Service of a system under test."""
+    """Service of a system under test.
+
+    Attributes
+    ----------
+    name : str
+        Name of the service in the system file.
+    kind : str
+        Kind of the service.
+    host : Host
+        Host of the service.
+    hosts : list of Host
+        Hosts of the processes of the service; empty unless they run on several hosts.
+    ready_within_s : float
+        Longest time from the start of the service until it must be ready. [s]
+    pages : list of str
+        URLs of additional metrics pages that the system file names.
+    """
 
     name: str
     kind: str
@@ -82,90 +98,88 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """Return a message about missing programs or permissions, with the command that installs them.
-
-        None if nothing is missing.
+        """Return a message about missing programs or permissions, with the command that installs the programs; None if
+        nothing is missing.
         """
 
     def meet(self, others: list[Service]) -> None:
-        """Find the other services of the system that this service uses. Call this before any service is started."""
+        """Find the other services that this service uses. Called before any service is started."""
 
     def requires(self) -> list[Service]:
-        """Return the services that must be ready before this service starts, including services that it adds to the
+        """Return the services that must be ready before this service starts, including those that it adds to the
         system.
         """
 
     def folders(self) -> list[Path]:
-        """Return the existing folders of this machine whose files only the processes of this service read."""
+        """Return existing folders of this machine that the processes of the service read, besides those in `Place`."""
 
     def prepare(self, place: Place) -> None:
-        """Create all files that must exist before the processes start, in the same state for every run."""
+        """Create all files that the processes need at their start, in the same state for each run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
-        """Return the processes of the service, in the order of their start; none if the service already runs."""
+        """Return the processes of the service in the order of their start; empty if the service already runs."""
 
     def starting(self, process: str) -> None:
-        """Prepare the check of readiness for a process of the service that is about to start, or to start again."""
+        """Prepare the check that the service is ready. Called before each start of one of its processes."""
 
     def ready(self) -> str | None:
-        """Return None if the service responds, otherwise the reason why it is not ready."""
+        """Return None if the service is ready; otherwise the reason why it is not."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if the given process of the service responds, otherwise the reason why it is not ready."""
+        """Return None if one process of the service is ready; otherwise the reason why it is not."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down, before its processes are ended.
+        """Ask the service to shut down. Called before its processes are ended.
 
         Parameters
         ----------
         for_good : bool
-            Whether the service will not be started again, so that its data are no longer needed.
+            True if the service will not be started again, so that its data are not needed any more.
         """
 
     def stopped(self) -> None:
-        """Remove the files that must not remain after the processes have ended."""
+        """Remove files that must not remain. Called after the processes have ended."""
 
     def addresses(self) -> list[str]:
-        """Return the addresses of the service for virtual users as `host:port`, one per node.
-
-        Empty if virtual users do not use the service.
+        """Return the addresses `host:port` for virtual users, one for each node; empty if they do not use the
+        service.
         """
 
     def client_url(self) -> str | None:
-        """Return the URL, including its login, by which other services reach this service; None if it has no
+        """Return the URL, with its login, by which other services connect to this service; None if it has no
         address.
         """
 
     def watched(self) -> list[int]:
-        """Return the ids of processes on this machine that belong to the service but were not started by Towtank."""
+        """Return the ids of processes on this machine that belong to the service but that Towtank did not start."""
 
     def settings_used(self) -> dict[str, Any]:
         """Return the effective configuration of the service, for the manifest of the run."""
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers of the service's own metrics (`towtank.observe`)."""
+        """Return the scrapers of the service's own metrics."""
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files of the service that workloads may use (user list, document list, ...), by name."""
+        """Return the files of the service that workloads may use, such as a list of users, by name."""
 
 
 class PlainService:
-    """Default methods for most services; a kind of service overrides only the methods that differ."""
+    """Default methods of a service; subclasses override those that differ."""
 
     kind = "plain"
     ready_within_s = 30.0
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # This is a default; when the system is built, it is replaced by the host that the system file names.
+        # Default host; when a system is built, the host in the system file replaces it.
         self.host: Host = LocalHost()
-        # Hosts of the service's processes; empty unless they run on several hosts.
+        # Hosts of the processes; empty unless they run on several hosts.
         self.hosts: list[Host] = []
-        # Addresses of pages of metrics that the system file names, in addition to the service's own metrics.
+        # URLs of metrics pages that the system file names, in addition to the service's own metrics.
         self.pages: list[str] = []
 
     def missing(self) -> str | None:
-        """Return None, because the service needs nothing on this machine."""
+        """Return None, because the service needs no programs or permissions."""
         return None
 
     def meet(self, others: list[Service]) -> None:
@@ -176,63 +190,61 @@ class PlainService:
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders: of this machine, the processes of the service read only the folders in `Place`."""
+        """Return an empty list, because the processes read no other folders than those in `Place`."""
         return []
 
     def prepare(self, place: Place) -> None:
         """Do nothing, because the service needs no files or ports before its start."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return no processes, because the service has none."""
+        """Return an empty list, because the service has no processes."""
         return []
 
     def starting(self, process: str) -> None:
-        """Do nothing, because the readiness of the service does not depend on earlier starts."""
+        """Do nothing, because the check that the service is ready needs no preparation."""
 
     def ready(self) -> str | None:
-        """Return None, because the service is ready immediately."""
+        """Return None, because the service is always ready."""
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Return the result of `ready` for the whole service, because the service has a single process."""
+        """Return the result of `ready`, because the service has only one process."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
-        """Do nothing, because the signal TERM is sufficient to shut the service down."""
+        """Do nothing, because the service shuts down when its processes receive the signal TERM."""
 
     def stopped(self) -> None:
-        """Do nothing, because the service leaves no file that has to be removed."""
+        """Do nothing, because the service leaves no files behind."""
 
     def addresses(self) -> list[str]:
-        """Return no addresses, because virtual users do not use the service."""
+        """Return an empty list, because virtual users do not use the service."""
         return []
 
     def client_url(self) -> str | None:
-        """Return the first address of the service; if it has no scheme, `http` is added. None if the service has no
-        address.
-        """
+        """Return the first address of the service as a URL, by default with `http://`; None if it has no address."""
         found = self.addresses()
         return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
 
     def watched(self) -> list[int]:
-        """Return an empty list, because the service has no processes on this machine that Towtank did not start."""
+        """Return an empty list, because Towtank starts all processes of the service."""
         return []
 
     def settings_used(self) -> dict[str, Any]:
-        """Return an empty configuration, because the service has no settings."""
+        """Return an empty dictionary, because the service has no settings."""
         return {}
 
     def scrapers(self) -> list[Any]:
-        """Return no scrapers, because the service has no metrics."""
+        """Return an empty list, because the service has no metrics."""
         return []
 
     def exports(self) -> Mapping[str, Path]:
-        """Return no files, because the service has no files for workloads."""
+        """Return an empty dictionary, because the service has no files for workloads."""
         return {}
 
 
 def scrapers_of(service: Service) -> list[Any]:
-    """Return all scrapers of a service: for its own metrics, and for the pages of metrics in the system file."""
+    """Return the scrapers of a service's own metrics, and of the metrics pages that the system file names."""
     from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
     pages = [

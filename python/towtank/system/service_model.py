@@ -1,4 +1,4 @@
-"""Defines the base class of all kinds of services in a system file, and the registry of the kinds."""
+"""Defines the base model of services in a system file, and the registry of all kinds of services."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 def _page(value: str) -> str:
-    """Check that a text is the URL of a page with metrics."""
+    """Check that a text is the URL of a page."""
     try:
         parts = urlsplit(value)
         right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -43,19 +43,18 @@ class Observe(FileModel):
 
 
 class Service(FileModel):
-    """Base class of a service in a system file; each kind of service has its own subclass."""
+    """Base class of the services in a system file; each kind of service has a subclass."""
 
+    # Description of the kind of service in `towtank list`.
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol by which a driver of the load generator can use the service, as in the key `speaks` of a step; None if no
-    # driver can.
+    # Protocol other than HTTP by which virtual users can use the service, as in the key `speaks` of a step.
     driven_by: ClassVar[str | None] = None
-    # True if the service can be started on a machine whose files are not accessible on this machine.
+    # True if the service can run on a machine whose files this machine cannot access.
     starts_remotely: ClassVar[bool] = False
-    # True if the service is a process. False if the load generator itself performs its operations, on a file or a
-    # folder.
+    # False if the service is a file or folder that the load generator itself accesses; True if it is a process.
     is_process: ClassVar[bool] = True
-    # True if the service can run only on a host that has its own mount namespace.
+    # True if the service can only run on a host that has a mount namespace of its own.
     needs_namespaces: ClassVar[bool] = False
 
     kind: str = Field(description="Kind of the service, for example `nginx` or `postgresql`.")
@@ -64,7 +63,7 @@ class Service(FileModel):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses of servers that the service uses and that Towtank does not start."""
+        """Addresses of servers that the service uses but that Towtank does not start."""
         return [] if self.observe is None else list(self.observe.prometheus)
 
     @property
@@ -74,37 +73,36 @@ class Service(FileModel):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Commands that the service runs, as written in the system file."""
         return []
 
     @property
     def starts(self) -> bool:
-        """True if Towtank starts the service. The service then needs a host on which services can be started."""
+        """True if Towtank starts the service, which then needs a host that can start services."""
         return True
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts that run the service's processes."""
+        """Names of the hosts on which processes of the service run."""
         return [] if self.host is None else [self.host]
 
     @property
     def disk_used(self) -> str | None:
-        """Name of the host's disk that the service uses; None if it uses no disk."""
+        """Name of the disk that the service uses on its host; None if it uses no disk."""
         return getattr(self, "disk", None)
 
     @property
     def has_login(self) -> bool:
-        """True if the address of the service contains user and password."""
+        """True if the address of the service contains a user name and password."""
         return False
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Effective settings of the service including defaults, as values that JSON can represent."""
+        """Settings of the service, with defaults, as values for JSON."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
 
     def processes(self, name: str) -> list[str]:
-        """Return the names of the processes that Towtank starts for a service with the given name."""
+        """Return the names of the processes that Towtank starts for the service, whose own name is `name`."""
         return [name] if self.starts else []
 
     @property
@@ -114,7 +112,7 @@ class Service(FileModel):
 
 
 def node_names(name: str, count: int) -> list[str]:
-    """Return the names of the `count` processes of a service; the first is the name of the service.
+    """Return the names of the processes of a service with `count` processes. The first is the name of the service.
 
     Examples
     --------
@@ -138,23 +136,22 @@ def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
 
 
 def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
-    """Report wrong members of gateways, that is, services to which they forward: members that do not exist, do not
-    speak HTTP, or lead back to the gateway.
+    """Report each member of a gateway that does not exist, does not use HTTP, or forwards requests back to the gateway.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     services : mapping of str to Service
-        The well-formed services.
+        Valid entries of services, by name.
     known : list of str
-        Names of all services of the file, including those with faults.
+        Names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():
         for number, member in enumerate(service.forwards_to):
             if message := _wrong_member(services, known, name, member):
-                # If the key `members` contains one name instead of a list, the path of the fault ends at the key.
+                # If `members` is a single name instead of a list, the fault refers to the key `members`.
                 faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
     return faults
 
@@ -163,7 +160,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
     if member not in known:
         return misnamed(f"a service of this file ({', '.join(known)})", member, known)
     found = services.get(member)
-    if found is None:  # No message, because the member has other faults, which are reported elsewhere.
+    if found is None:  # The faults of this service are reported elsewhere.
         return None
     if found.spoken != "http" or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
@@ -175,7 +172,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
 
 
 def _reached(services: Mapping[str, Service], start: str) -> set[str]:
-    """Return the services that a request to a service may reach through gateways, including the service itself."""
+    """Return the services that a request to a service can reach through gateways, including the service itself."""
     reached: set[str] = set()
     waiting = [start]
     while waiting:

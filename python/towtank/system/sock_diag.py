@@ -1,7 +1,7 @@
-"""Reads the sockets of this machine from the kernel by netlink, as `ss` does.
+"""Reads the sockets of this machine from the kernel over a netlink socket, as the program `ss` does.
 
-See sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below `/proc/net`, the response
-contains the peers of Unix sockets. The kernel produces it in a twentieth of the time that these files take.
+The messages are described in sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below
+`/proc/net`, they contain the peers of Unix sockets, and the kernel needs only a twentieth of the time for them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# Formats of the request for TCP sockets, and of each message in the response. The request ends with an empty socket
-# description, which selects all sockets; ports are in network byte order.
+# Formats of the request for TCP sockets of one address family, and of each message in the response. The request ends
+# with an empty description of a socket, which selects all sockets. Ports are in network byte order.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
-# The older form of this request, which asks for sockets of IPv4 and IPv6 at once, and the fields of a message from
-# which queues and times are read: bytes that were not read, bytes that were not acknowledged, and the attribute
-# `tcp_info`.
+# Format of the older request for TCP sockets of both address families, and position of two numbers in a message: unread
+# bytes and unacknowledged bytes.
 _ANY_REQUEST, _QUEUES = struct.Struct("=3xB48xI4x"), struct.Struct("=56xII")
+# Number of the attribute `tcp_info`, and position of its fields that `ClientSocket` contains.
 _INFO_ATTRIBUTE = 2
 _INFO = struct.Struct("=44xI4xII92xII")
-# Instructions of a filter that the kernel applies to each socket: code, jump if true, jump if false. The comparison
-# with a port has a description of addresses behind it, here any address of any family.
+# Formats of a filter that the kernel applies to each socket: instruction (code, jump if true, jump if false), and
+# address with which it compares. Here this is a port at any address.
 _FILTER_ATTRIBUTE, _INSTRUCTION, _HOST = 1, struct.Struct("=BBH"), struct.Struct("=BB2xi")
 _JUMP, _OWN_PORT_IS, _PEER_PORT_IS = 1, 7, 8
 _RECEIVED_BYTES = 1 << 17
@@ -39,7 +39,7 @@ _RECEIVED_BYTES = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class UnixSocket:
-    """Unix socket, as the kernel reports it.
+    """Unix socket.
 
     Attributes
     ----------
@@ -48,10 +48,10 @@ class UnixSocket:
     listens : bool
         True if the socket accepts connections.
     place : tuple of bytes
-        Address of the socket, and device and inode of its file. A socket that resulted from accepting a connection has
-        the values of the listening socket. Empty without an address, as for sockets of clients.
+        Address of the socket, and device and inode of its file; empty if the socket has no address, as that of a
+        client. A socket that was created by accepting a connection has the address of the listening socket.
     peer : str or None
-        Inode of the other end; None without a connection.
+        Inode of the peer socket; None if the socket is not connected.
     """
 
     inode: str
@@ -62,7 +62,7 @@ class UnixSocket:
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """TCP socket that accepts connections or is connected, as the kernel reports it.
+    """TCP socket that listens or is connected.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class TcpSocket:
     listens : bool
         True if the socket accepts connections.
     own, peer : tuple of bytes and int
-        Address, of 4 or 16 bytes, and port of both ends.
+        IP address (4 or 16 bytes) and port of the socket and of its peer.
     """
 
     inode: str
@@ -82,20 +82,19 @@ class TcpSocket:
 
 @dataclass(frozen=True, slots=True)
 class ClientSocket:
-    """Connected TCP socket of a client, with its traffic.
+    """Connected TCP socket of a client, with counts of its traffic.
 
     Attributes
     ----------
     inode : str
         Number by which `/proc/PID/fd` names the socket.
     unread, unacknowledged : int
-        Bytes that were received and that the client has not read, and bytes that the client wrote and that the server
-        has not acknowledged. [byte]
+        Received bytes that the client has not read, and sent bytes that the server has not acknowledged. [byte]
     sent_ms, received_ms, acknowledged_ms : int
-        Time since data was last sent, since data was last received, and since any acknowledgement was received, in
-        steps of the kernel's clock. [ms]
+        Time since the last data were sent, since the last data were received, and since the last acknowledgement
+        was received, in the resolution of the kernel's clock. [ms]
     segments_received, segments_sent : int
-        Segments with data. [1]
+        Number of segments with data. [1]
     """
 
     inode: str
@@ -109,13 +108,13 @@ class ClientSocket:
 
     @property
     def waits(self) -> bool | None:
-        """True if the client has sent a request and has not read the response, False if it has; None if both happened
-        in the same step of the kernel's clock.
+        """True if the client waits for a response or has not read it yet; False if not; None if this is unknown.
 
         Notes
         -----
-        An acknowledgement without data that follows a request shows that the server works on it: Linux sends it after
-        at most 0.2 s. A later acknowledgement answers a probe of an idle connection.
+        The client waits if it has unread or unacknowledged bytes, or sent data later than it received data. If both
+        happened in the same step of the kernel's clock, an acknowledgement without data decides. Linux sends one at
+        most 0.2 s after a request whose response takes longer. A later one answers a probe of an idle connection.
         """
         if self.unread or self.unacknowledged or self.sent_ms < self.received_ms:
             return True
@@ -125,12 +124,14 @@ class ClientSocket:
         return True if is_alone and self.sent_ms - self.acknowledged_ms <= _ACKNOWLEDGED_WITHIN_MS else None
 
 
+# Longest time between a request and its acknowledgement without data, with a margin. [ms]
 _ACKNOWLEDGED_WITHIN_MS = 250
 
 
 def clients_of(ports: Collection[int]) -> dict[int, list[ClientSocket]] | None:
-    """Return the client sockets of this machine that are connected to ports of any address, by port; None if the kernel
-    does not report them.
+    """Return the sockets of clients that are connected to one of the ports, at any address, by port.
+
+    Return None if the kernel does not report them.
     """
     found = _with_ports(1 << _CONNECTED, _PEER_PORT_IS, ports, extension=1 << _INFO_ATTRIBUTE - 1)
     if found is None:
@@ -143,18 +144,19 @@ def clients_of(ports: Collection[int]) -> dict[int, list[ClientSocket]] | None:
 
 
 def accept_queues(ports: Collection[int]) -> list[tuple[int, int]] | None:
-    """Return the number of connections that wait to be accepted, and its limit, for each socket that listens on one of
-    the ports; None if the kernel does not report them.
+    """Return the number of connections that wait to be accepted, and its limit, for each socket that listens on a port.
+
+    Return None if the kernel does not report them.
     """
     found = _with_ports(1 << _LISTENS, _OWN_PORT_IS, ports, extension=0)
     return None if found is None else [_QUEUES.unpack_from(message) for message in found]
 
 
 def _with_ports(states: int, side: int, ports: Collection[int], *, extension: int) -> list[bytes] | None:
-    """Return the messages about TCP sockets in given states that have one of the ports on one side.
+    """Return the messages about TCP sockets in the given states that have one of the ports on the given side.
 
-    For connected sockets, the kernel visits all places of its table, of which a large machine has several 100,000. A
-    single request for both address families and all ports therefore costs the least.
+    For connected sockets, the kernel visits its whole table, which has several 100,000 entries on a large machine. One
+    request for both address families and all ports is therefore the fastest.
     """
     if not ports:
         return []
@@ -163,9 +165,9 @@ def _with_ports(states: int, side: int, ports: Collection[int], *, extension: in
 
 
 def _port_filter(side: int, ports: Collection[int]) -> bytes:
-    """Return the instructions that accept sockets with one of the ports.
+    """Return a filter that accepts sockets with one of the ports.
 
-    The kernel accepts a socket whose instructions end exactly at the end, and rejects it after a jump beyond the end.
+    The kernel accepts a socket if it reaches exactly the end of the filter, and rejects it if a jump leads further.
     """
     length, jump = _INSTRUCTION.size + _HOST.size, _INSTRUCTION.size
     code = b""
@@ -181,7 +183,7 @@ def _attribute(kind: int, content: bytes) -> bytes:
 
 
 def _client(message: bytes) -> ClientSocket | None:
-    """Parse a message with the attribute `tcp_info`; None if the kernel left the attribute out."""
+    """Parse a message with the attribute `tcp_info`; return None if the attribute is missing."""
     *_, inode = _TCP.unpack_from(message)
     info = _attributes(message, _TCP.size).get(_INFO_ATTRIBUTE, b"")
     if len(info) < _INFO.size:
@@ -191,7 +193,7 @@ def _client(message: bytes) -> ClientSocket | None:
 
 
 def unix_sockets() -> list[UnixSocket]:
-    """Return all Unix sockets in the network namespace of this process; none if the kernel does not report them."""
+    """Return all Unix sockets in the network namespace of this process; empty if the kernel does not report them."""
     shown = _SHOW_NAME | _SHOW_VFS | _SHOW_PEER
     messages = _answer(_UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, shown))
     return [_unix_socket(message) for message in messages or ()]
@@ -210,8 +212,9 @@ def tcp_sockets() -> list[TcpSocket] | None:
 
 
 def _answer(body: bytes, kind: int = _BY_FAMILY) -> list[bytes] | None:
-    """Send a request to the kernel; return the messages of its response without their headers, or None if the kernel
-    does not respond.
+    """Send a request to the kernel, and return the messages of the response without their headers.
+
+    Return None if the kernel does not respond or refuses the request.
     """
     request = _HEAD.pack(_HEAD.size + len(body), kind, _REQUEST | _DUMP, 1, 0) + body
     try:
@@ -237,7 +240,7 @@ def _messages(channel: socket.socket) -> Iterator[bytes]:
 
 
 def _unix_socket(message: bytes) -> UnixSocket:
-    """Parse a message `unix_diag_msg` of the kernel with its attributes."""
+    """Parse a message `unix_diag_msg`."""
     _, _, state, inode = _UNIX.unpack_from(message)
     found = _attributes(message, _UNIX.size)
     peer = int.from_bytes(found.get(_PEER, b""), sys.byteorder)
@@ -246,7 +249,7 @@ def _unix_socket(message: bytes) -> UnixSocket:
 
 
 def _attributes(message: bytes, at: int) -> dict[int, bytes]:
-    """Return the attributes of a message by kind, which begin at a given position."""
+    """Return the attributes of a message by their number. The first attribute begins at the position `at`. [byte]"""
     found = {}
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
@@ -258,7 +261,7 @@ def _attributes(message: bytes, at: int) -> dict[int, bytes]:
 
 
 def _tcp_socket(message: bytes, length: int) -> TcpSocket:
-    """Parse a message `inet_diag_msg` of the kernel, whose addresses have the given length in bytes."""
+    """Parse a message `inet_diag_msg` whose addresses have `length` bytes."""
     state, own_port, peer_port, own, peer, inode = _TCP.unpack_from(message)
     return TcpSocket(
         str(inode),

@@ -1,4 +1,4 @@
-"""Models of the population of databases in a system file, and of SQLite."""
+"""Models of the population of a database, and of SQLite, in a system file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SqliteSettings(FileModel):
 
 @service_kind("sqlite")
 class Sqlite(Service):
-    """SQLite database, created for each run. No server is needed, because the engine itself executes the statements."""
+    """SQLite database, created for each run, in a file that the load generator itself opens."""
 
     summary: ClassVar[str] = (
         "SQLite database in a file; the load generator itself executes the statements; comes with Towtank"

@@ -1,4 +1,4 @@
-"""Manages data that remain when a run has ended: populations, and the state of systems that run without a study."""
+"""Manages data that remain after a run: populations, and the states of systems that run without a study."""
 
 from __future__ import annotations
 
@@ -18,22 +18,18 @@ _HASH_DIGITS = 10
 
 
 def state_root() -> Path:
-    """Return the state folder: `$TOWTANK_STATE`, otherwise `.towtank` in the current folder."""
+    """Return the state folder, which is `$TOWTANK_STATE`, or else `.towtank` in the current folder."""
     return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
 
 
 def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
-    """Return the folder for the population of a system.
-
-    Each combination of system name and population settings has its own folder.
-    """
+    """Return the folder for the population of a system, which depends on the system's name and population settings."""
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
     return (root or state_root()) / "systems" / f"{name}-{digest}"
 
 
 def up_folder(root: Path | None = None) -> Path:
-    """Return the folder with the state files of running systems."""
     return (root or state_root()) / "up"
 
 
@@ -45,11 +41,10 @@ class SystemState:
 
     @property
     def name(self) -> str:
-        """Name of the running system."""
         return self.path.stem
 
     def read(self) -> dict[str, Any]:
-        """Return the content of the state file; empty if the file does not exist or is not readable."""
+        """Return the content of the state file; empty if the file does not exist or cannot be read."""
         with suppress(OSError, ValueError):
             document = json.loads(self.path.read_text("utf-8"))
             if isinstance(document, dict):
@@ -57,35 +52,32 @@ class SystemState:
         return {}
 
     def write(self, **fields: Any) -> None:
-        """Set the given fields of the state file by one atomic write."""
+        """Set fields of the state file in one atomic write; other fields are kept."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # The file is readable only by its owner, because it contains logins of the system that later commands need.
+        # Only the owner can read the file, because it contains logins that later commands need.
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
-        """Remove the state file of the system."""
         self.path.unlink(missing_ok=True)
 
 
 def system_states(root: Path | None = None) -> list[SystemState]:
-    """Return the state files of this user in a state folder, sorted by name.
+    """Return the state files of the current user, sorted by name.
 
-    Files of other users are ignored. They could name any process, which Towtank would end if it runs as root.
+    Files of other users are ignored, because Towtank ends the processes that a state file names, perhaps as root.
     """
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:
-    """Return process id and start time of a process; together they identify it even if the kernel reuses its process
-    id.
-    """
+    """Return id and start time of a process, which identify it even if the kernel reuses the id."""
     found = identity(pid)
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 
 
 def lives(process: dict[str, Any] | None) -> bool:
-    """Return True if a recorded process is still alive, that is, if its id has not been reused for another process."""
+    """Return True if a recorded process is alive, and its id has not been reused by another process."""
     if not process or "pid" not in process:
         return False
     return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

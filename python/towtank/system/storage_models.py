@@ -1,8 +1,7 @@
-"""Models of network file systems that use several servers: the servers, and the mounts on hosts.
+"""Models of network file systems, with their servers and their mounts on hosts.
 
-A mount is a service with one process on each of its hosts. It starts after its servers, and its settings can be
-factors. Its hosts must be of provider `namespaces`: only the host sees the mount, and the mount is removed with the
-host.
+A mount is a service with one process on each of its hosts. It starts after its servers. Its hosts must be of provider
+`namespaces`, so that only the host sees the mount, which disappears with the host.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class StorageServer(Service):
 
 
 class Mount(Service):
-    """Base class of network file systems that are mounted on hosts and whose files are on storage servers."""
+    """Base class of network file systems that are mounted on hosts."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -46,11 +45,11 @@ class Mount(Service):
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts on which the file system is mounted."""
+        """Names of the hosts that mount the file system."""
         return self.hosts or [self.host]
 
     def processes(self, name: str) -> list[str]:
-        """Return one process name for each host; the first is the name of the service."""
+        """Return the name of the process on each host; the first one is the name of the service."""
         return node_names(name, len(self.hosts_used))
 
     @model_validator(mode="after")
@@ -63,9 +62,7 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """Settings of a GlusterFS server. If GlusterFS itself has a default for a setting, it is the default here
-    as well.
-    """
+    """Settings of a GlusterFS server, with the defaults of GlusterFS where it has defaults."""
 
     threads: int = Field(16, ge=1, le=64, description="Number of concurrent calls (`thread-count` of `io-threads`).")
     inode_limit: int = Field(
@@ -94,7 +91,7 @@ class GlusterfsServerSettings(FileModel):
 
 @service_kind("glusterfs_server")
 class GlusterfsServer(StorageServer):
-    """GlusterFS server that runs without the management daemon `glusterd`."""
+    """GlusterFS server, without the management daemon `glusterd`."""
 
     summary: ClassVar[str] = (
         "server of a GlusterFS file system, empty for every run; needs apt-get install glusterfs-server"
@@ -112,9 +109,7 @@ class GlusterfsServer(StorageServer):
 
 
 class GlusterfsMountSettings(FileModel):
-    """Settings of a GlusterFS mount. If GlusterFS itself has a default for a setting, it is the default here
-    as well.
-    """
+    """Settings of a GlusterFS mount, with the defaults of GlusterFS where it has defaults."""
 
     cache: Size = Field(
         32 * _MIB,
@@ -188,14 +183,14 @@ class GlusterfsMountSettings(FileModel):
 
 
 def _refuse_small_cache(cache: int) -> None:
-    """Refuse a cache size below the minimum of `io-cache`; the size 0 means that there is no cache."""
+    """Refuse a cache size below the minimum of `io-cache`, except 0, which means no cache."""
     if 0 < cache < 4 * _MIB:
         raise ValueError(f"must have a cache of 0 B or at least 4 MiB, got {cache} B instead")
 
 
 @service_kind("glusterfs_mount")
 class GlusterfsMount(Mount):
-    """GlusterFS file system, mounted on one or several hosts."""
+    """GlusterFS file system that is mounted on one or several hosts."""
 
     summary: ClassVar[str] = (
         "GlusterFS file system mounted on hosts of provider namespaces; needs apt-get install glusterfs-client"
@@ -214,23 +209,22 @@ class GlusterfsMount(Mount):
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""Kind of server that belongs to each kind of mount."""
+"""Kind of server for each kind of mount."""
 
 
 def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
-    """Report mounts whose servers do not exist or are of another kind. Also report services whose storage is missing on
-    a host.
+    """Report servers of mounts that do not exist or are of another kind, and storages that a host of a service lacks.
 
     Parameters
     ----------
     tree : Node
-        The system file without its malformed parts.
+        System file without its malformed entries.
     services, hosts : mapping
-        The valid services and hosts.
+        Valid entries of services and hosts, by name.
     known : list of str
-        Names of all services of the file, including those with faults.
+        Names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():
@@ -262,7 +256,7 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # The hosts of a storage service with faults may be wrong, so they are not compared with the hosts of the service.
+    # A storage with faults is not checked, because its hosts may be wrong.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)
@@ -281,7 +275,7 @@ def _wrong_storage(
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
-    """Return the disks and mounts that all of the given hosts can access. A disk is accessible only to its own host."""
+    """Return the disks and mounts to which all given hosts have access. A disk is only accessible to its own host."""
     mounts = [
         name
         for name, service in services.items()

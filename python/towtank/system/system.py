@@ -1,6 +1,6 @@
-"""Starts, observes and stops the services of a system under test.
+"""Starts and stops the services of a system under test.
 
-`down` removes everything that `up` created. If this process dies, the guards end the services.
+The method `down` removes everything that `up` created. If this process dies, the guard processes end the services.
 """
 
 from __future__ import annotations
@@ -31,63 +31,64 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# Time limit for the end of a killed process tree, which usually takes milliseconds. A disk may block the tree; the
-# guard of the tree then waits for its grace time. [s]
+# Time limit for the end of a killed process tree, which usually takes milliseconds but may be blocked by a disk. The
+# grace time of the process is added. [s]
 _KILLED_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class GeneratorPlace:
-    """Host and network in which the load generator runs.
+    """Host in whose network the load generator runs.
 
     Attributes
     ----------
     host : Enterable or None
-        Host whose network the generator uses; None if it runs outside of all hosts.
+        Host; None if the generator runs outside all hosts.
     name : str or None
-        Name of the host.
+        Name of the host; None if the generator runs outside all hosts.
     """
 
     host: Enterable | None = None
     name: str | None = None
 
     def entry(self) -> HostEntry:
-        """Return the command wrapper and the environment by which a command runs in the network of the load
+        """Return the command prefix and the environment that make a command run in the network of the load
         generator.
         """
         return HostEntry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in the network of the load generator."""
+        """Call a function in the network of the load generator, and return the result."""
         return work() if self.host is None else self.host.within(work)
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Details of a running system, for the load, the observers and the manifest.
+    """Addresses, processes and other properties of a running system.
 
     Attributes
     ----------
     addresses : dict
-        Addresses `host:port` of each service that virtual users use.
+        Addresses `host:port` for virtual users, by service.
     groups : dict
-        Root process id per tier, for the probe.
+        Root process id of each tier on this machine, by name of the tier (a process of a service or a packet
+        relay).
     tiers : dict
-        Kind, host, CPUs and effective limits of each tier, for the manifest of the run.
+        Kind, host, CPUs and resource limits of each tier, by name.
     settings : dict
-        Effective configuration of each service.
+        Effective settings of each service, by name.
     scrapers : list
-        Scrapers of the services' own metrics.
+        Scrapers of the services and hosts.
     exports : dict
-        Files that workloads may name, by service and name.
+        Files that workloads may use, by service and name of the file.
     hosts : dict
-        Provider, address and effective limits of each host.
+        Provider, address and limits of each host, by name.
     probes : list
         Probes on other machines.
     watched : dict
-        Processes of this machine that Towtank did not start, by the service that names them.
+        Ids of processes on this machine that Towtank did not start, by the service to which they belong.
     generator : GeneratorPlace
-        Host and network of the load generator.
+        Host in whose network the load generator runs.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class EndedService:
-    """Description of a service process that ended unexpectedly.
+    """Process of a service that ended unexpectedly.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class EndedService:
 
 
 def program_folders() -> list[Path]:
-    """Return the folders that contain Towtank's programs: the Python interpreter, its modules, and the engine."""
+    """Return the folders of the programs that Towtank runs: the Python interpreter, its modules, and the engine."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
     folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false without permission
     with suppress(EngineError):
@@ -131,7 +132,7 @@ def program_folders() -> list[Path]:
 
 
 def in_order(services: list[Service]) -> list[Service]:
-    """Return the given services and all services that they require, each service once, and required services first."""
+    """Return the services and all services that they require, without duplicates, and with required services first."""
     ordered: list[Service] = []
     for service in services:
         for each in (*in_order(service.requires()), service):
@@ -141,32 +142,32 @@ def in_order(services: list[Service]) -> list[Service]:
 
 
 def _ask_to_end(service: Service, own: list[Process]) -> None:
-    """Ask a service to shut down without a later restart, if any of its processes runs."""
+    """Ask a service with a running process to shut down; it will not be started again."""
     if any(process.status() is None for process in own):
         service.stopping(for_good=True)
 
 
 class System:
-    """System under test, which starts, observes and stops all its services.
+    """System under test with all its services.
 
     Parameters
     ----------
     services : list of Service
-        Services in the order of their start; services that they require start first.
+        Services in the order of their start. Services that they require are added, and start earlier.
     data : Path
-        Folder kept between runs (populations). Only one system may use it at a time.
+        Folder that remains after the run, for populations. Only one system may use it at a time.
     logs : Path
-        Folder for the logs of this run.
+        Folder for the logs of the run.
     hosts : Hosts, optional
         Hosts of the services; by default all services run on this machine.
     generator : Host, optional
-        Host of the load generator; by default, it runs on this machine, outside the networks of all hosts.
+        Host of the load generator; by default it runs on this machine, outside all hosts.
     kept : tuple of Path
-        Additional folders that every host must see.
+        Further folders of this machine that must be visible on every host.
     cpus : list of int, optional
-        CPUs that the system may use; all by default.
+        CPUs that the system may use; by default all.
     check, note : callable
-        `check` is called while waiting, `note` for each step of the work; see `Place`.
+        Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
     """
 
     def __init__(
@@ -189,10 +190,10 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
-        # A lock protects the lists of processes, because events start processes in other threads, possibly while the
-        # system is being stopped.
+        # Protects the lists of services and processes, because events start processes in other threads, possibly while
+        # this thread stops the system.
         self._registering = threading.Lock()
-        # Names of processes that an event has ended; their end is not reported as unexpected.
+        # Names of processes that an event has ended. Their end is expected.
         self._taken_down: set[str] = set()
         self._held: set[str] = set()
         self._scratch: Path | None = None
@@ -207,12 +208,12 @@ class System:
         self.down()
 
     def up(self) -> Endpoints:
-        """Start all services in order; a service starts when the previous service is ready.
+        """Start all services in order. Each service starts when the previous one is ready.
 
         Raises
         ------
         TargetError
-            If a service cannot be started; all services are then stopped.
+            If a requirement is missing or a service does not start. All services are then stopped.
         """
         missing = self._hosts.lacks()
         missing += [text for service in self._services if (text := service.missing())]
@@ -222,8 +223,7 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            # Other users can enter this folder but not list it. Servers that do not run as root need this for their own
-            # folders in it.
+            # Other users can enter this folder but not list it, as servers need that do not run as root.
             self._scratch.chmod(0o711)
             self._hosts.prepare(
                 HostSettings(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ()))
@@ -237,19 +237,17 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder. If another system reset the population in it at the same time, the measurements of both
-        systems would be invalid.
-        """
+        """Lock the data folder against other systems, which could reset a population while this system uses it."""
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             hint = "run `towtank system down`, wait for the other study, or set TOWTANK_STATE to another folder"
-            raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
+            raise TargetError(f"{self._data} is in use by another running system", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """Return the folders of this machine that must be visible on hosts with their own mount namespace."""
+        """Return the folders of this machine that must be visible on every host."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -257,7 +255,7 @@ class System:
         return tuple(dict.fromkeys(folder.absolute() for folder in folders))
 
     def _folders_on(self, host: Host) -> list[Path]:
-        """Return the folders of this machine that contain the files of the services on a host."""
+        """Return the folders of this machine with the files of the services on a host."""
         assert self._scratch is not None
         own = [service.name for service in self._services if host in (service.host, *service.hosts)]
         return [base / name for name in own for base in (self._data, self._scratch)]
@@ -281,13 +279,13 @@ class System:
         self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
 
     def _await(self, service: Service, own: list[Process], ready: Callable[[], str | None]) -> None:
-        """Wait until the given processes of a service are ready."""
+        """Wait until a service is ready; raise an error if one of its processes ends or it takes too long."""
         deadline = time.monotonic() + service.ready_within_s
         while True:
             reason = ready()
             self._check()
-            # The processes are checked even if the service seems ready, because the response may come from another
-            # process on its port.
+            # The processes are checked even if the service responds, because the response may come from another program
+            # that listens on the same port.
             for process in own:
                 if process.status() is not None:
                     reported = f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
@@ -340,12 +338,12 @@ class System:
         return GeneratorPlace(host, host.name) if isinstance(host, Enterable) else GeneratorPlace()
 
     def _cpus_of(self, host: Host) -> list[int]:
-        """Return the CPUs of this machine to which the processes of a host are pinned; empty for another machine."""
+        """Return the CPUs to which the processes of a host are pinned; empty if they are not pinned."""
         own = host.cpus
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[EndedService]:
-        """Return the processes of services that have ended unexpectedly."""
+        """Return the service processes, and helper programs of hosts, that ended unexpectedly."""
         ended = [
             EndedService(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
@@ -354,9 +352,7 @@ class System:
         return ended + [EndedService(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def held(self) -> list[str]:
-        """Return the names of processes that a signal has stopped (SIGSTOP), although no event of the study has stopped
-        them.
-        """
+        """Return the names of processes that a signal has stopped (SIGSTOP), although no event of the study did so."""
         return [
             process.spec.name
             for _, process in list(self._processes)
@@ -364,20 +360,18 @@ class System:
         ]
 
     def taken_down(self) -> list[str]:
-        """Return the names of processes that an event has ended and that have not been restarted, in the order of their
-        start.
+        """Return the names of processes that an event has ended and that were not started again, in the order of their
+        first start.
         """
         return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts on which the services of the system run."""
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name stands for, each with its index in the list of all processes.
-
-        The name of a service stands for all its processes, the name of a process for that process only.
+        """Return all processes of a service, or one process, by name, each with its index in the list of all
+        processes.
         """
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
@@ -387,18 +381,18 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of all processes of a service. If the name is that of a process, return this name."""
+        """Return the names of all processes of a service. The name of a single process is returned as it is."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, stop or resume a service, or one of its processes, by a signal.
+        """Kill, pause or resume a service, or one of its processes, by a signal.
 
         Parameters
         ----------
         name : str
             Name of the service, for all its processes, or name of one process.
         what : str
-            Action: `kill`, `hold` (stop) or `go on` (resume).
+            Action: `kill`, `hold` (pause) or `go on` (resume).
 
         Raises
         ------
@@ -417,9 +411,7 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """Shut down a service, or one of its processes, in the regular way, without killing it. The data of the service
-        are kept.
-        """
+        """Shut down a service, or one of its processes, as the service prescribes, and keep its data."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -429,23 +421,23 @@ class System:
             process.stop()
 
     def start(self, name: str) -> dict[str, int]:
-        """Restart a service, or one of its processes, with its existing data; return when it is ready.
+        """Start a service, or one of its processes, again with its existing data, and wait until it is ready.
 
         Returns
         -------
         dict of str to int
-            Root process ids of those new processes that run on this machine, by name.
+            Id of the root of each new process tree on this machine, by name of the process.
 
         Raises
         ------
         TargetError
-            If the service or process already runs, or does not become ready.
+            If the service or process already runs, or does not become ready in time.
         """
         started: dict[str, int] = {}
         for place, owner, old in self._meant(name):
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
-            old.stop()  # the process has ended, but this call also releases its resources
+            old.stop()  # The process has ended, but its resources must be released.
             process = self._start_anew(place, owner, old)
             self._taken_down.discard(old.spec.name)
             self._await(owner, [process], partial(owner.process_ready, old.spec.name))
@@ -454,10 +446,10 @@ class System:
         return started
 
     def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
-        """Start a new process as the replacement of an ended process, unless the system is being stopped."""
+        """Start a new process in place of an ended one, unless the system is being stopped."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
-                raise TargetError(f"{old.spec.name} is not restarted, because the system is going down")
+                raise TargetError(f"{old.spec.name} is not restarted, because the system is being stopped")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
             owner.starting(old.spec.name)
             process.start()
@@ -465,7 +457,7 @@ class System:
             return process
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Return kind of service, root process id and state of each process, by name of the process."""
+        """Return the kind of service, process id and state of each process, by name of the process."""
         return {
             process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
             for service, process in self._processes
@@ -474,16 +466,16 @@ class System:
     def down(self) -> None:
         """Stop all services in the reverse order of their start; do nothing if no service runs.
 
-        If a service fails to stop, the others are stopped nevertheless, and the error is raised at the end.
+        If a service does not stop, the others are stopped nevertheless. The error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes
             self._prepared, self._processes = [], []
-        with ExitStack() as steps:  # An exit stack runs the last step first, and runs all steps even if some fail
+        with ExitStack() as steps:  # Calls the functions below in reverse order, and all of them even if some fail.
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # The exit stack calls all functions added below before it removes the hosts. Until then the janitor runs,
-            # and can remove what these functions fail to remove.
+            # The functions below are called before the hosts are removed. Until then, the janitor runs, and can remove
+            # files and processes if a function fails.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]
@@ -498,7 +490,7 @@ class System:
             self._scratch = None
 
     def _unlock(self) -> None:
-        """Unlock the data folder, so that another system can use it."""
+        """Unlock the data folder for other systems."""
         if self._lock is not None:
             with suppress(OSError):
                 self._lock.close()

@@ -1,7 +1,7 @@
-"""Kills, stops or resumes process trees abruptly, as a failure would.
+"""Kills, pauses or resumes process trees abruptly, as a failure would.
 
-A guard first sends TERM; these functions do not. Before the tree is killed, SIGSTOP stops all its processes, so that
-none can start further processes or react to the death of others.
+In contrast to a guard, these functions do not send TERM first. Before a tree is killed, SIGSTOP stops all its
+processes, so that none can start further processes or react to the death of others.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Script that sends a signal to all descendants of a root process, but not to the root. Its arguments are the process id
-# of the root, and the action: `kill`, `hold` or `go on`.
+# Shell script that sends a signal to all descendants of a process. Its arguments are the process id, and the action
+# `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
@@ -28,21 +28,21 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, stop or resume all descendants of a guard process, but not the guard itself.
+    """Kill, pause or resume all descendants of a guard process, but not the guard itself.
 
     Parameters
     ----------
     execute : callable
-        Function that runs a command on the guard's machine, with a time limit [s].
+        Function that runs a command on the guard's machine, with a time limit. [s]
     guard : int
         Process id of the guard on its machine.
     what : str
-        Action: `kill`, `hold` (stop) or `go on` (resume).
+        Action: `kill`, `hold` (pause) or `go on` (resume).
 
     Raises
     ------
     TargetError
-        If no process of the tree runs, or the command cannot be run.
+        If the guard has no descendants, or the command cannot be run.
     """
     answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
     if answer.status != 0:

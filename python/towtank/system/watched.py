@@ -19,16 +19,15 @@ from towtank.system.watched_model import Watched
 _PROC = Path("/proc")
 _ENGINES = ("docker", "podman")
 _ASKED_WITHIN_S = 5.0
-# Prefix in the name of a container's control group, before the id or the name of the container.
+# Optional prefix in the name of a container's control group, which is followed by the id or name of the container.
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
-# Pattern of container ids, which have 64 digits; container engines shorten them to 12.
+# Pattern of container ids, which have 64 digits, and which container engines shorten to 12 digits.
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
-# Largest size of a pid file. A process id has at most 10 digits, so a larger file cannot be a pid file. [byte]
+# Largest size of a pid file. A process id has at most 10 digits. [byte]
 _PID_FILE_BYTES = 64
 _LINE_BYTES = 4096
-# Largest number of processes that a pattern may match. An application has fewer processes, but a wrong pattern such as
-# `a` matches half of all processes. [1]
+# Largest number of processes that a pattern may match. A wrong pattern such as `a` matches half of all processes. [1]
 _MOST_ROOTS = 20
 
 
@@ -38,22 +37,22 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     Parameters
     ----------
     watched : Watched
-        Description of the processes: a process id, a pid file, a port, a unit, a container or a command line.
+        Description of the processes by process id, pid file, port, unit, container or command line.
     base : Path
-        Folder that a relative `pid_file` starts from.
+        Folder to which a relative `pid_file` refers.
     proc : Path
-        Folder of the kernel's process files; tests pass a folder of recorded files.
+        Folder `/proc`; tests pass a folder of recorded files.
 
     Returns
     -------
     list of int
-        Process ids in ascending order, without this process, its ancestors and its descendants, because the load
-        generator is not part of the target.
+        Process ids in ascending order, without this process, its ancestors and its descendants, because these
+        belong to the load generator.
 
     Raises
     ------
     TargetError
-        If no process matches, or too many do; the message contains the reason.
+        If no process matches, or too many processes match.
     """
     found = _found(watched, base, proc)
     here = os.getpid()
@@ -98,8 +97,9 @@ def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
 
 
 def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
-    """Return the process whose id is the first word of a pid file. Messages never contain the content of the file,
-    because the user may have named a wrong file, with secrets.
+    """Return the process id that is the first word of a pid file.
+
+    Error messages do not contain text from the file, because the user may have named a file with secrets by mistake.
     """
     try:
         with open_regular(path) as stream:
@@ -108,7 +108,7 @@ def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
         raise TargetError(f"{watched}: the file {error.strerror}") from None
     except OSError as error:
         raise TargetError(f"{watched}: the file cannot be read: {error.strerror}") from None
-    except ValueError as error:  # raised if the file name contains a NUL
+    except ValueError as error:  # The file name contains a NUL.
         raise TargetError(f"{watched}: the file cannot be read: {error}") from None
     words = head.split()
     if len(head) > _PID_FILE_BYTES or not words or not re.fullmatch(rb"[1-9][0-9]{0,9}", words[0]):
@@ -127,14 +127,14 @@ def _of_command(watched: Watched, proc: Path) -> set[int]:
 
 
 def _of_container(name: str, proc: Path) -> set[int]:
-    """Return the processes of a container, found by its control group or else by a query to container engines."""
+    """Return the processes of a container, found by its control group or, failing that, by a container engine."""
     digits = "[0-9a-f]*" if _ID.fullmatch(name) else ""
     in_group = _in_groups(rf"{_MADE}{re.escape(name)}{digits}(?:\.scope|\.service)?", proc)
     return in_group or {pid for engine in _ENGINES if (pid := _asked(engine, name)) is not None}
 
 
 def _asked(engine: str, name: str) -> int | None:
-    """Query a container engine for the id of a container's first process; return None if no such container runs."""
+    """Ask a container engine for the id of a container's first process; return None if it knows no such container."""
     if shutil.which(engine) is None:
         return None
     with suppress(TargetError):
@@ -145,9 +145,7 @@ def _asked(engine: str, name: str) -> int | None:
 
 
 def _in_groups(pattern: str, proc: Path) -> set[int]:
-    """Return the ids of the processes in control groups, for all groups with a path component that matches a
-    pattern.
-    """
+    """Return the ids of the processes in control groups whose path has a component that matches a pattern."""
     wanted = re.compile(pattern)
     return {pid for pid in _pids(proc) if any(wanted.fullmatch(part) for part in _group_parts(pid, proc))}
 
@@ -164,9 +162,7 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    """Return the beginning of the command line of a process. Any user may have written it, so bytes that are not valid
-    text are replaced.
-    """
+    """Return the first 4,096 bytes of the command line of a process. Bytes that are not valid text are replaced."""
     with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
         return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")
     return ""

@@ -1,4 +1,4 @@
-"""Descriptions of running processes of this machine, as used in a system file and on the command line."""
+"""Model of the description of running processes, as in a system file or on the command line."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]
 
 
 class Watched(FileModel):
-    """Description of a process that runs on this machine and was not started by Towtank, with its children. Exactly one
-    key describes the process.
+    """Description of a process on this machine that Towtank did not start, with its descendants; exactly one key is
+    given.
     """
 
     pid: Annotated[int, Field(ge=1)] | None = Field(None, description="Process id.")
@@ -61,12 +61,12 @@ class Watched(FileModel):
 
 
 def parse_watched(text: str) -> Watched:
-    """Read a description `KEY=VALUE` from the command line.
+    """Parse a description `KEY=VALUE` from the command line.
 
     Raises
     ------
     ValueError
-        If the text has another form; the message lists the allowed forms.
+        If the text has another form; the message contains the allowed forms.
 
     Examples
     --------
@@ -80,6 +80,6 @@ def parse_watched(text: str) -> Watched:
     try:
         return Watched.model_validate({key: int(value) if number else value})
     except ValidationError as error:
-        # Only the third line of pydantic's text is used, because it contains the message of the first fault.
+        # The third line of pydantic's text is the message of the first fault.
         reason = str(error).splitlines()[2].strip().partition(" [type=")[0].removeprefix("Value error, ")
         raise ValueError(f"must be a valid {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

@@ -175,7 +175,7 @@ PEERS = "services:\n  one: {kind: tcp_peer, host: a}\n  two: {kind: tcp_peer, ho
         ),
         (
             TWO + "network: {link: veth}\n" + PEERS,
-            ["6:17: network.link: must be bridge, macvlan or tun if the load generator is on none of its hosts"],
+            ["6:17: network.link: must be bridge, macvlan or tun if the load generator runs on neither host"],
         ),
         (
             "hosts:\n  a: {provider: namespaces, cpus: 1, network: {rate: 1 MB/s, offloads: false}}\n"

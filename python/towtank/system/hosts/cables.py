@@ -1,6 +1,6 @@
-"""Connects a host of provider `namespaces` to the other hosts, by one of several kinds of link.
+"""Connects a host of provider `namespaces` to the other hosts, by one of several kinds of links.
 
-With each kind of link, Towtank itself can also reach the host, for example to check whether a service is ready.
+With all kinds, Towtank itself can reach the host as well, for example to check whether a service is ready.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cable:
     name : str
         Name of the host.
     link : Link
-        Properties of the cable.
+        Properties of the link, such as delay and loss.
     """
 
     kind = "bridge"
@@ -46,18 +46,18 @@ class Cable:
 
     @property
     def _port(self) -> str:
-        """Name of the end of the cable at the bridge."""
+        """Name of the cable's device at the bridge."""
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Connect the host to the other hosts; the process `pid` is in the network namespace of the host.
+        """Connect the host, whose network namespace contains the process `pid`, to the other hosts.
 
-        A relay program, if needed, runs on the given CPUs.
+        A program that relays packets, if needed, runs on the given CPUs.
 
         Raises
         ------
         TargetError
-            If the kernel refuses.
+            If the kernel refuses to create or configure a device.
         """
         self._pid = pid
         self._lay(cpus)
@@ -68,24 +68,22 @@ class Cable:
         self._site.connect(self._port, self._pid, DEVICE, self._site.address(self._name), self._link, netem=netem)
 
     def cut(self) -> None:
-        """Switch off the end of the cable at the bridge, so that the end at the host loses its carrier."""
+        """Switch off the cable's device at the bridge, so that the host's device loses its carrier."""
         self._switch("down")
 
     def mend(self) -> None:
-        """Switch on the end of the cable at the bridge."""
+        """Switch on the cable's device at the bridge again."""
         self._switch("up")
 
     def _switch(self, state: str) -> None:
         self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of the programs that relay packets of the cable, by name; none if no program is
-        needed.
-        """
+        """Return the process ids of the programs that relay packets of the cable, by name; empty if there are none."""
         return {}
 
     def ended(self) -> list[str]:
-        """Return the relay programs of the cable that ended unexpectedly, with reasons."""
+        """Return a message for each relay program of the cable that ended unexpectedly."""
         return []
 
     def facts(self) -> dict[str, Any]:
@@ -98,14 +96,12 @@ class Cable:
         }
 
     def end(self) -> None:
-        """End the relay programs of the cable. The devices of the cable are removed together with the networks of the
-        hosts.
-        """
+        """End the relay programs of the cable. The devices disappear later, together with the network namespaces."""
 
 
 class RelayedCable(Cable):
-    """Cable that is not connected to the bridge directly: a program relays packets, with delay and loss, between two
-    tap devices.
+    """Cable with a program that relays packets, with delay and loss, between a tap device of the host and one of the
+    bridge.
     """
 
     def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
@@ -121,7 +117,7 @@ class RelayedCable(Cable):
             site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
         site.plug(port)
         site.set_address(pid, DEVICE, site.address(self._name))
-        # Offloads are not set for a tap device, because it has none.
+        # A tap device has no offloads that could be set.
         site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
 
     def _start(self, cpus: tuple[int, ...]) -> None:
@@ -138,7 +134,7 @@ class RelayedCable(Cable):
             raise TargetError(f"host {self._name}: the relay did not start: {reason}")
 
     def processes(self) -> dict[str, int]:
-        """Return the process id of the relay program, by name."""
+        """Return the process id of the relay program by its name."""
         return {} if self._relay is None else {f"relay-{self._name}": self._relay.pid}
 
     def ended(self) -> list[str]:
@@ -147,14 +143,13 @@ class RelayedCable(Cable):
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the program that relays packets, by closing its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None
 
 
 class DirectCable(Cable):
-    """Veth pair between two hosts; each host has a second device, by which Towtank itself reaches the host."""
+    """Pair of veth devices between two hosts. Towtank itself reaches each host by a second device."""
 
     kind = "veth"
 
@@ -163,8 +158,8 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the cable's device at this host on or off. A device that is off also takes the carrier from the
-        device of the other host.
+        """Switch the host's device on or off. A device that is off also takes the carrier from the other host's
+        device.
         """
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
@@ -178,12 +173,12 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """Switch the device of the host on or off. A cable of this kind has no other end."""
+        """Switch the host's device on or off. This kind of cable has no second device."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 def make_cable(site: Site, name: str, link: Link) -> Cable:
-    """Return a cable of the kind that the link of a host needs; the cable is not connected yet."""
+    """Return an unconnected cable of the kind that the link of a host needs."""
     if site.link == "veth":
         return DirectCable(site, name, link)
     if site.link == "macvlan":

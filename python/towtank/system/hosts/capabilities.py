@@ -1,6 +1,4 @@
-"""Tests whether this machine can create hosts: tries each capability (such as a virtual network) in temporary
-namespaces.
-"""
+"""Tests in temporary namespaces if this machine has the capabilities that hosts need, such as a virtual network."""
 
 from __future__ import annotations
 
@@ -33,23 +31,23 @@ PROGRAMS = {
     "mkfs.xfs": ("mkfs.xfs", "xfsprogs"),
     "mkfs.btrfs": ("mkfs.btrfs", "btrfs-progs"),
 }
-"""Programs that hosts need, by capability, with the Debian package that contains each program."""
+"""Program that each capability needs, and Debian package that contains the program."""
 
 
 @dataclass(frozen=True)
 class Capability:
-    """Capability of this machine that hosts may need.
+    """Ability of this machine that hosts may need, such as network delay in the kernel.
 
     Attributes
     ----------
     name : str
-        Name in messages and in `towtank doctor`.
+        Name in messages and in the report of `towtank doctor`.
     lacking : str or None
         Reason why the capability is not available; None if it is available.
     install : str or None
-        Command that installs the capability, if one exists.
+        Command that installs the missing program; None if no program is missing.
     remark : str
-        Purpose of the capability.
+        Feature of hosts that needs the capability.
     """
 
     name: str
@@ -59,13 +57,12 @@ class Capability:
 
     @property
     def there(self) -> bool:
-        """True if this machine has the capability."""
         return self.lacking is None
 
 
 @cache
 def probe() -> dict[str, Capability]:
-    """Test all capabilities of this machine; later calls return the results of the first call."""
+    """Test all capabilities of this machine once; later calls return the same results."""
     if os.geteuid() != 0:
         return {name: Capability(name, "needs root", remark) for name, remark in REMARKS.items()}
     found = {name: _program(name) for name in PROGRAMS}
@@ -76,15 +73,15 @@ def probe() -> dict[str, Capability]:
 
 REMARKS = {
     "namespaces": "hosts of provider namespaces",
-    "bridge": "the virtual network between them",
-    "ip": "the virtual network between them",
-    "tc": "network rates",
-    "tbf": "network rates",
+    "bridge": "the virtual network of hosts",
+    "ip": "the virtual network of hosts",
+    "tc": "rate limits of networks",
+    "tbf": "rate limits of networks",
     "netem": "network delay and loss in the kernel instead of a relay of Towtank",
     "tap": "network delay and loss by a relay of Towtank, and hosts joined by link tun",
     "macvlan": "hosts joined by link macvlan",
-    "offloads": "packets that never exceed the MTU",
-    "cgroup": "sizes of hosts",
+    "offloads": "networks whose packets never exceed the MTU",
+    "cgroup": "limits of hosts",
     "cgroup cpu": "CPU limits and weights of hosts",
     "cgroup cpuset": "hosts pinned to CPUs",
     "cgroup memory": "memory limits of hosts",
@@ -95,7 +92,7 @@ REMARKS = {
     "loop": "disks of hosts",
     **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in PROGRAMS if name.startswith("mkfs.")},
 }
-"""Purpose of each capability, by name."""
+"""Feature of hosts that needs each capability."""
 
 
 def _program(name: str) -> Capability:
@@ -135,7 +132,7 @@ def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterato
 
 
 def _disk(namespaces: Namespaces) -> None:
-    """Create, mount and remove a small disk; without `mkfs.ext2`, test only whether a loop device can be created."""
+    """Create, mount and remove a small disk. Without `mkfs.ext2`, only create and remove a loop device."""
     with _image() as image:
         device = _said(["losetup", "--find", "--show", str(image)]).strip()
         try:
@@ -144,15 +141,15 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # Another process may have detached the device, and its number may now belong to another image, so the image
-            # is checked again.
+            # Another process may have detached the device, and the number of the device may now belong to another
+            # image. Therefore only devices of this image are detached.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """Create a disk image in a folder whose name `towtank doctor --clean` recognises."""
+    """Create a disk image in a temporary folder; if it is left behind, `towtank doctor --clean` removes it."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:
@@ -189,12 +186,12 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def no_swap(swaps: Path = Path("/proc/swaps")) -> str | None:
-    """Return the reason why hosts cannot swap on this machine; None if it has swap space."""
+    """Return the reason why hosts cannot swap; None if this machine has swap space."""
     return None if swap_bytes(swaps) else "this machine has no swap space (`swapon --show` lists none)"
 
 
 def swap_bytes(swaps: Path = Path("/proc/swaps")) -> int:
-    """Return the swap space of this machine, used or not; 0 if the kernel lists none. [byte]
+    """Return the size of the swap space of this machine, including the part in use; 0 if there is none. [byte]
 
     Notes
     -----
@@ -208,9 +205,9 @@ def swap_bytes(swaps: Path = Path("/proc/swaps")) -> int:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Return the reason why disk speed limits cannot be set in control groups version 1; None if they can be set.
+    """Return the reason why disk speed limits cannot be set; None if they can be set.
 
-    Setting them requires write access to the root group.
+    In control groups of version 1, this requires write access to the root group.
     """
     if trees.version == 2:
         return None
@@ -219,7 +216,7 @@ def _io_lacking(trees: cgroups.Trees) -> str | None:
 
 
 def _tried(work: Callable[[], object]) -> str | None:
-    """Try an operation; return the reason if it fails, otherwise None."""
+    """Call a function; return its error message, or None if it succeeds."""
     try:
         work()
     except (OSError, TargetError) as error:

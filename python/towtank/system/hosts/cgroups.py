@@ -1,7 +1,7 @@
-"""Manages the control group of a host, in version 1 and version 2: creation, limits, members, removal.
+"""Creates, limits and removes the control group of a host, in version 1 and version 2 of control groups.
 
 Version 1 has one tree for each controller, version 2 has a single tree for all controllers. If both are mounted, the
-controllers of version 1 are used, and an additional group in the tree of version 2 serves to report pressure and to
+controllers of version 1 are used. An additional group in the tree of version 2 then reports pressure, and is used to
 kill remaining processes.
 """
 
@@ -22,13 +22,14 @@ from towtank.errors import TargetError
 V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio")
 _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
 # Constants that convert CPU weights of version 1 (2 to 262,144, default 1024) to weights of version 2 (1 to 10,000,
-# default 100). OCI runtimes use the same conversion, so a system file has the same effect under both versions.
+# default 100), with the formula of OCI runtimes. A system file thus has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# Longest time until an empty control group can be removed. The kernel first reaps the group's zombies, which takes
-# about 2 s. [s]
+# Longest wait for the removal of an empty control group. The kernel first reaps the group's zombies, which takes about
+# 2 s. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
+# Names of the speed limits of a disk: key in the system file, name in version 1, and name in version 2.
 _THROTTLES = {
     "read_rate": ("read_bps", "rbps"),
     "write_rate": ("write_bps", "wbps"),
@@ -39,17 +40,17 @@ _THROTTLES = {
 
 @dataclass(frozen=True)
 class Trees:
-    """Mounted trees of control groups in which new groups can be created.
+    """Mounted trees of control groups, in which groups of hosts can be created.
 
     Attributes
     ----------
     controllers : dict
-        Folder of this process's group in the tree of each controller of version 1. The groups of hosts are made below
-        it.
+        Folder of this process's group in the tree of each controller of version 1, by name of the controller. Groups
+        of hosts are created below this folder.
     roots : dict
-        Root of the tree of each controller.
+        Root folder of the tree of each controller of version 1.
     unified : Path or None
-        Root of the tree of version 2.
+        Root folder of the tree of version 2; None if it is not mounted.
     unified_controllers : tuple of str
         Controllers available in the tree of version 2.
     """
@@ -67,7 +68,7 @@ class Trees:
         return 2 if self.unified_controllers else None
 
     def has(self, controller: str) -> bool:
-        """Return True if a controller is available; the name is that of version 2 (`io` is `blkio` in version 1)."""
+        """Return True if a controller is available. The name is that of version 2; `io` is `blkio` in version 1."""
         if self.version == 2:
             return controller in self.unified_controllers
         return {"io": "blkio"}.get(controller, controller) in self.controllers
@@ -95,14 +96,14 @@ def find_trees(proc: Path = Path("/proc/self")) -> Trees:
 
 
 class ControlGroup:
-    """Control group of one host.
+    """Control group of one host, with a folder in each tree.
 
     Parameters
     ----------
     trees : Trees
-        Trees in which the control group is made.
+        Trees in which the control group is created.
     name : str
-        Path of the control group below the group of this process: `PREFIX/HOST`.
+        Path `PREFIX/HOST` of the control group, below the group of this process.
     """
 
     def __init__(self, trees: Trees, name: str) -> None:
@@ -111,12 +112,12 @@ class ControlGroup:
         self.unified = None if trees.unified is None else trees.unified / name
 
     def create(self) -> None:
-        """Create this control group in every tree of control groups.
+        """Create the control group in every tree.
 
         Raises
         ------
         TargetError
-            If the kernel refuses.
+            If the kernel refuses to create it.
         """
         try:
             for folder in self._all():
@@ -132,8 +133,9 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1. Its own sets are empty,
-        and such a group accepts no processes.
+        """Copy the sets of CPUs and memory nodes from each parent to its child group in the tree of version 1.
+
+        A new group has empty sets, and accepts no processes until they are filled.
         """
         root = self._trees.roots["cpuset"]
         for level in [
@@ -145,9 +147,7 @@ class ControlGroup:
                     (level / name).write_text(_read(level.parent / name))
 
     def _enable(self, folder: Path) -> None:
-        """Enable the controllers of version 2 in each group on the path from the root to the parent of the host's
-        group.
-        """
+        """Enable the controllers of version 2 in each group from the root to the parent of the host's group."""
         wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
         root = self._trees.unified
         assert root is not None
@@ -157,15 +157,14 @@ class ControlGroup:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Return the files to which a process id must be written to move the process into the control group."""
+        """Return the files to which a process id must be written in order to move the process into the group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the control group in each period to the time that `cpus` CPUs provide. [CPUs]"""
+        """Limit the CPU time of the group to that of `cpus` CPUs, in each period of `period_s`. [CPUs], [s]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
-            # The kernel checks period and quota together at each write, so the old quota is removed before the period
-            # is changed.
+            # The kernel checks period and quota together at each write. Therefore the old quota is removed first.
             self._set("cpu", "cpu.cfs_quota_us", "-1")
             self._set("cpu", "cpu.cfs_period_us", str(period))
             self._set("cpu", "cpu.cfs_quota_us", str(quota))
@@ -173,24 +172,24 @@ class ControlGroup:
             self._set("cpu", "cpu.max", f"{quota} {period}")
 
     def weigh(self, shares: int) -> None:
-        """Set the CPU weight of the control group relative to other groups, on the scale of version 1."""
+        """Set the CPU weight of the group relative to other groups. `shares` is on the scale of version 1."""
         if self._trees.version == 1:
             self._set("cpu", "cpu.shares", str(shares))
         else:
             self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
 
     def pin(self, cpus: Iterable[int]) -> None:
-        """Restrict the processes of this control group to the given CPUs."""
+        """Restrict the processes of the group to the given CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int, swap_bytes: int = 0) -> None:
-        """Limit the memory of the control group, including its page cache, to `size_bytes`, and its swap space to
-        `swap_bytes`. [byte]
+        """Limit the memory of the group, including its page cache, to `size_bytes`, and its swap space to `swap_bytes`.
+        [byte]
 
         Raises
         ------
         TargetError
-            If the kernel refuses. On a kernel that does not count swap, only a swap limit of 0 is accepted.
+            If the kernel refuses. A kernel that does not count swap refuses any swap limit except 0.
         """
         total = str(size_bytes + swap_bytes)
         version_1 = self._trees.version == 1
@@ -205,12 +204,12 @@ class ControlGroup:
                 raise
 
     def drop_page_cache(self) -> int:
-        """Evict the page cache of the control group, and return its remaining size. [byte]
+        """Evict the page cache of the group, and return the size of the remaining page cache. [byte]
 
         Raises
         ------
         TargetError
-            If the kernel cannot reclaim the memory of a group (version 2 before Linux 5.19), or refuses to.
+            If the kernel cannot evict the page cache of a group (version 2 before Linux 5.19), or refuses to.
         """
         if self._trees.version == 1:
             self._set("memory", "memory.force_empty", "0")
@@ -218,15 +217,14 @@ class ControlGroup:
         if missing := self.reclaim_lacking():
             raise TargetError(missing)
         assert self.unified is not None
-        # Files in a tmpfs count as page cache, but cannot be evicted, because there is no disk to which the kernel
-        # could write them.
+        # Files in a tmpfs count as page cache, but cannot be evicted, because they have no copy on a disk.
         wanted = self._cached("file") - self._cached("shmem")
         if wanted > 0:
             _reclaim(self.unified / "memory.reclaim", wanted)
         return self._cached("file")
 
     def reclaim_lacking(self) -> str | None:
-        """Return why the page cache of the control group cannot be evicted; None if it can."""
+        """Return the reason why the page cache of the group cannot be evicted; None if it can be evicted."""
         if not self._trees.has("memory"):
             return "no memory controller"
         if self._trees.version == 1 or (self.unified is not None and (self.unified / "memory.reclaim").exists()):
@@ -234,20 +232,21 @@ class ControlGroup:
         return "the kernel has no `memory.reclaim`, which Linux 5.19 introduced"
 
     def _cached(self, key: str) -> int:
-        """Return the value of a key of the group's `memory.stat`; 0 if the key is missing. [byte]"""
+        """Return the value of a key in the file `memory.stat` of the group; 0 if the key is missing. [byte]"""
         folder = self.folders["memory"] if self._trees.version == 1 else self.unified
         assert folder is not None
         lines = dict(line.split(" ", 1) for line in _read(folder / "memory.stat").splitlines() if " " in line)
         return int(lines.get(key, 0))
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit the speed with which the control group reads from and writes to a device with number `MAJOR:MINOR`.
+        """Limit the speed of reads and writes by the group on a device with number `MAJOR:MINOR`.
 
         The keys of `limits` are those of a disk in the system file; the value None means no limit.
 
         Notes
         -----
-        Version 1 attributes written pages to the root group, so write limits are set for the root group as well.
+        In version 1, the kernel counts delayed writes as those of the root group. Therefore write limits are set for
+        the root group as well.
         """
         if self._trees.version == 1:
             for name, limit in limits.items():
@@ -267,16 +266,15 @@ class ControlGroup:
         _write(folder / file, text)
 
     def members(self) -> list[int]:
-        """Return the ids of the processes in this control group."""
         return sorted({pid for folder in self._all() for pid in members(folder)})
 
     def kill(self) -> None:
-        """Kill all processes of this control group."""
+        """Kill all processes of the group."""
         for folder in self._all():
             kill(folder)
 
     def remove(self) -> None:
-        """Remove the control group. Also remove its parent folder if no other group is in it."""
+        """Remove the group, and its parent folder if it is then empty."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):
@@ -284,7 +282,7 @@ class ControlGroup:
 
 
 def members(folder: Path) -> list[int]:
-    """Return the ids of the processes in a control group and in the groups below it."""
+    """Return the ids of the processes in a control group and its descendants."""
     found: set[int] = set()
     for level in _below(folder):
         with suppress(OSError):
@@ -293,7 +291,7 @@ def members(folder: Path) -> list[int]:
 
 
 def kill(folder: Path) -> None:
-    """Kill all processes in a control group and in the groups below it."""
+    """Kill all processes in a control group and its descendants."""
     for level in _below(folder):
         with suppress(OSError):
             (level / "cgroup.kill").write_text("1")
@@ -303,7 +301,7 @@ def kill(folder: Path) -> None:
 
 
 def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
-    """Remove a control group and all groups below it; return True if it no longer exists."""
+    """Remove a control group and its descendants. Return True if the group no longer exists after `within_s`."""
     deadline = time.monotonic() + within_s
     while folder.exists():
         for level in _below(folder):
@@ -318,9 +316,7 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Remove the speed limits of a device from the root group of version 1, where they would remain after the host's
-    group is removed.
-    """
+    """Remove the speed limits of a device from the root group of version 1, which outlives the host's group."""
     root = trees.roots.get("blkio")
     if root is not None:
         for old, _ in _THROTTLES.values():
@@ -338,7 +334,7 @@ def throttled_devices(trees: Trees) -> set[str]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """Return a control group and all groups below it, the deepest first."""
+    """Return the folders of a control group and its descendants, children before parents."""
     return [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
 
 
@@ -350,7 +346,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _reclaim(file: Path, size_bytes: int) -> None:
-    """Request that the kernel reclaims memory of a group, without swapping if the kernel supports this (since 6.12)."""
+    """Ask the kernel to reclaim memory of a group, without swapping if the kernel supports this (since Linux 6.12)."""
     for option in (" swappiness=0", ""):
         try:
             file.write_text(f"{size_bytes}{option}")

@@ -1,7 +1,7 @@
-"""Finds and removes the objects that a system left behind in the kernel and on disk, by the prefix of the system.
+"""Finds and removes the objects that a system left behind in the kernel and on disk, by the name prefix of the system.
 
-The functions run in three cases: when a system is stopped, in the janitor after Towtank was killed, and in
-`towtank doctor --clean` after the janitor was killed as well. Objects without the prefix are never touched.
+The functions are used when a system is stopped, by the janitor after Towtank was killed, and by
+`towtank doctor --clean` after the janitor was killed as well. They never touch objects without the prefix.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from towtank.system.identity import has_ended, identity, is_own_folder, noted_id
 from towtank.system.scratch import sweep_scratch
 
 MARK = "TOWTANK_HOSTS"
-"""Name of the environment variable that contains the prefix of a system; it is set for every process on its hosts."""
+"""Environment variable with the prefix of a system; every process on the hosts of the system has it."""
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Folder of disk images. Images may be large, and the usual temporary folder may be in memory."""
+"""Folder of disk images, which may be large. The usual temporary folder may be in memory."""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
@@ -38,7 +38,7 @@ def folders(prefix: str) -> list[Path]:
 
 
 def prefixes() -> list[str]:
-    """Return the prefixes of all systems that have objects in the kernel or on disk, including running systems."""
+    """Return the prefixes of all systems, running or ended, that have objects in the kernel or on disk."""
     places = (Path(tempfile.gettempdir()), IMAGES)
     found = {path.name for place in places for path in place.glob("towtank-*") if is_own_folder(path)}
     found |= {path.name for path in Path("/sys/class/net").glob("towtank-*")}
@@ -51,7 +51,7 @@ def prefixes() -> list[str]:
 
 
 def is_owned(prefix: str) -> bool:
-    """Return True if the process that runs a system, or the system's janitor, is still alive."""
+    """Return True if the process that runs a system, or the janitor of the system, is alive."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
     if owner is not None and not has_ended(owner):
         return True
@@ -60,7 +60,7 @@ def is_owned(prefix: str) -> bool:
 
 
 def leftovers(prefix: str) -> list[str]:
-    """Return a list of everything that a system left behind in the kernel and on disk, one line for each object."""
+    """Describe every object that a system left behind in the kernel and on disk, one line for each object."""
     trees = cgroups.find_trees()
     return [
         *(f"process {pid}" for pid in processes(prefix)),
@@ -74,9 +74,7 @@ def leftovers(prefix: str) -> list[str]:
 
 
 def clean(prefix: str) -> list[str]:
-    """Remove everything that a system left behind in the kernel and on disk; list the objects that could not be
-    removed.
-    """
+    """Remove every object that a system left behind; return one line for each object that could not be removed."""
     _end_processes(prefix)
     for name in _links(prefix):
         _run("ip", "link", "delete", name)
@@ -92,14 +90,14 @@ def clean(prefix: str) -> list[str]:
 
 
 def clean_dead() -> tuple[list[str], list[str]]:
-    """Remove everything that systems left behind in the kernel and on disk, if the owners of these systems have ended.
+    """Remove all objects of systems whose owner (the process that runs the system) and janitor have ended.
 
     Returns
     -------
     cleaned : list of str
         Prefixes of the systems that were cleaned up.
     left : list of str
-        Objects that could not be removed, one line each.
+        Objects that could not be removed, one line for each.
     """
     cleaned, left = [], []
     for prefix in prefixes():
@@ -121,7 +119,7 @@ def processes(prefix: str) -> list[int]:
 def remember_throttled(folder: Path, device: str) -> None:
     """Record the number of a device before its speed limits are set.
 
-    The limits remain when the device is removed; `clean` finds them by this record.
+    The limits remain if the device is removed; `clean` then finds them by the recorded number.
     """
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
@@ -134,12 +132,11 @@ def _throttled(prefix: str) -> set[str]:
 
 
 def _detach(prefix: str) -> None:
-    """Remove the speed limits of the devices of a system, and detach its loop devices."""
+    """Remove the speed limits of the devices of a system, and detach the loop devices of the system."""
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # A recorded number may now belong to a loop device of another program; the speed limits of that device must not be
-    # removed.
+    # A recorded number may now belong to a loop device of another program, whose limits must stay.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)
@@ -191,7 +188,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def _groups(pattern: str) -> list[Path]:
-    """Return all control groups, in all trees, whose name matches a pattern."""
+    """Return the control groups of all trees whose names match a pattern."""
     trees = cgroups.find_trees()
     roots = {*trees.roots.values(), *([trees.unified] if trees.unified else [])}
     found = []

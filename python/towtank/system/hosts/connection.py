@@ -1,4 +1,4 @@
-"""Connects to a machine by SSH to run commands and processes, and to copy files. The functions are synchronous.
+"""Runs commands on another machine and copies files, by SSH. All functions are synchronous.
 
 All connections share one thread with an event loop. Secrets never appear on a command line, in a log or in a message.
 """
@@ -25,11 +25,11 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# Interval between the requests that check a connection [s], and number of successive requests without a reply after
-# which the connection is considered lost. The requests detect that a machine has disappeared.
+# Interval between keep-alive requests [s], and number of successive requests without a reply after which the connection
+# is considered lost. [1]
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
-# Script that reads environment variables from standard input, one per line up to an empty line, and then executes the
-# command, which receives the rest of standard input. The variables thus do not appear on the command line.
+# Shell script that reads environment variables from standard input, one per line up to an empty line, and then executes
+# a command, which receives the rest of standard input. The variables thus do not appear on the command line.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
@@ -42,11 +42,11 @@ class Login:
     address, port : str, int
         Address and port of the SSH server.
     user : str or None
-        Name of the user on that machine.
+        Name of the user on the machine; None for the default of OpenSSH.
     key, known_hosts : Path or None
-        Files of the private key and of known hosts; None for the user's own files.
+        Files of the private key and of known hosts; None for those of the local user.
     password : str or None
-        Password; never printed.
+        Password, which is never printed.
     """
 
     address: str
@@ -60,7 +60,7 @@ class Login:
         return f"Login({self.user or ''}@{self.address}:{self.port})"
 
     def options(self) -> dict[str, Any]:
-        """Return the login as options for asyncssh; omitted options have the defaults of OpenSSH."""
+        """Return the login as options for asyncssh; the defaults of OpenSSH apply to omitted options."""
         given: dict[str, Any] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
@@ -109,7 +109,7 @@ class Connection:
         )
 
     def _await(self, work: Coroutine[Any, Any, T], limit_s: float) -> T:
-        """Wait for the result of a coroutine in the event loop, and convert its errors to `TargetError`."""
+        """Run a coroutine in the event loop, and return its result; convert errors to `TargetError`."""
         future = _start(work)
         try:
             return future.result(limit_s)
@@ -128,7 +128,7 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command on the remote machine to its end, and return status and output.
+        """Run a command on the remote machine to its end, and return its exit status and output.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Connection:
         environment : mapping, optional
             Environment variables of the command.
         hold_input : bool, default False
-            Whether standard input of the command stays open until the time limit.
+            True to keep the standard input of the command open until the command ends.
 
         Raises
         ------
@@ -169,19 +169,21 @@ class Connection:
     async def _create(
         self, command: list[str], environment: Mapping[str, str], stdout: Any
     ) -> asyncssh.SSHClientProcess[bytes]:
-        """Start a command on the remote machine with environment variables; its standard input stays open."""
+        """Start a command with environment variables on the remote machine, and leave its standard input open."""
         line = shlex.join(["sh", "-c", _TAKE_ENVIRONMENT, "sh", *command])
         process = await self._client.create_process(line, stdout=stdout, stderr=asyncssh.STDOUT, encoding=None)
         process.stdin.write(environment_text(environment))
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command. Its output is written to a log file on this machine, and its standard input stays open."""
+        """Start a command on the remote machine. Its output goes to a log file on this machine; its input stays
+        open.
+        """
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a new file on the remote machine that only its owner can read."""
+        """Create a file on the remote machine that only the remote user can read."""
         self._await(self._write(path, content), _FILES_WITHIN_S)
 
     async def _write(self, path: str, content: bytes) -> None:
@@ -211,7 +213,7 @@ class Connection:
             await files.get(source, str(target))
 
     def close(self) -> None:
-        """Close the connection; commands that still run on it lose their standard input."""
+        """Close the connection. The standard input of commands that still run then closes as well."""
         self._await(self._close(), _CONNECT_WITHIN_S)
 
     async def _close(self) -> None:
@@ -220,7 +222,7 @@ class Connection:
 
 
 class RemoteCommand:
-    """Command that runs on the machine at the other end of an SSH connection."""
+    """Command that runs on a remote machine."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process
@@ -234,7 +236,6 @@ class RemoteCommand:
         return 255 if status is None else status
 
     def close_input(self) -> None:
-        """Close the standard input of the remote command."""
         _loop().call_soon_threadsafe(self._close_input)
 
     def _close_input(self) -> None:
@@ -242,7 +243,7 @@ class RemoteCommand:
             self._process.stdin.write_eof()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait for the end of the command, but not longer than the limit; return True if it ended."""
+        """Wait until the command has ended, but at most `limit_s`; return True if it has ended."""
         try:
             self._ended.result(limit_s)
         except FutureTimeout:
@@ -252,17 +253,17 @@ class RemoteCommand:
         return True
 
     def abandon(self) -> None:
-        """Close the channel of the remote command without waiting until the command ends."""
+        """Close the SSH channel of the command without waiting for its end."""
         _loop().call_soon_threadsafe(self._process.close)
 
 
 def environment_text(environment: Mapping[str, str]) -> bytes:
-    """Encode environment variables as lines `NAME=VALUE`, as sent to another machine.
+    """Encode environment variables as lines `NAME=VALUE` and an empty line, to be sent to a remote machine.
 
     Raises
     ------
     TargetError
-        If a name is not an identifier, or a value has a line end. The message does not contain the value.
+        If a name is not an identifier, or a value contains a line break. The message does not contain the value.
 
     Examples
     --------

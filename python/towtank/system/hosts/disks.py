@@ -1,6 +1,4 @@
-"""Creates the disks of a host from image files, which are attached as loop devices. The file systems on them are
-visible only to the host.
-"""
+"""Creates the disks of a host from image files on this machine, and mounts them in the namespace of the host."""
 
 from __future__ import annotations
 
@@ -18,19 +16,18 @@ from towtank.system.hosts.cleaning import remember_throttled
 from towtank.system.hosts.namespaces import Namespaces
 from towtank.system.hosts.site import Site
 
-# Options of `mkfs` that initialise the whole file system at once. Otherwise the kernel would initialise it in the
-# background during a measurement.
+# Options by which `mkfs` initialises the whole file system. Otherwise the kernel would do so later, during a
+# measurement.
 _EXT_AT_ONCE = "lazy_itable_init=0,lazy_journal_init=0"
 _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
 _FORMAT_WITHIN_S = 300.0
 
 
 def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
-    """Return the command that creates the file system on the image of a disk, or on all devices of a striped disk."""
+    """Return the command that creates the file system of a disk, on one image or on all devices of a striped disk."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
-        # A striped disk needs btrfs: other file systems can be striped only by md or device mapper, which some kernels
-        # lack.
+        # Only btrfs can be striped without md or device mapper, which some kernels lack.
         striped = ["-d", "raid0", "-m", "raid0"] if len(named) > 1 else []
         return [f"mkfs.{disk.file_system}", "-q", "-f", *striped, *named]
     journal = [] if disk.journal else ["-O", "^has_journal"]
@@ -45,14 +42,14 @@ class MountedDisk:
     Attributes
     ----------
     disk : Disk
-        Part of the system file that describes the disk.
+        Description of the disk in the system file.
     devices : list of str
         Loop devices `/dev/loopN`, one for each image.
     point : Path
         Mount point, as the host sees it.
     room_bytes, room_files : int
-        Space on the new disk: bytes that ordinary users can write, and number of files; 0 files if the file system has
-        no fixed number. [byte], [1]
+        Free space on the new disk: bytes that ordinary users can write, and number of files that can be created,
+        which is 0 if the file system has no limit for it. [byte], [1]
     """
 
     disk: Disk
@@ -69,13 +66,11 @@ class MountedDisk:
 
     @property
     def direct(self) -> bool:
-        """True if the loop devices bypass this machine's page cache. Otherwise pages would be cached twice, for the
-        disk and for its image.
-        """
+        """True if the loop devices bypass this machine's page cache, so that pages are not cached twice."""
         return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
-        """Apply the speed limits of the disk to the control group of its host. The device numbers are recorded in
+        """Apply the speed limits of the disk to the control group of its host; record the device numbers in
         `folder`.
         """
         if self.disk.throttled:
@@ -92,12 +87,12 @@ class MountedDisk:
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
-    """Create a disk that a system file describes, and mount it on its host.
+    """Create a disk of the system file, and mount it on its host.
 
     Raises
     ------
     TargetError
-        If this machine has too little free space, or the kernel refuses.
+        If this machine has too little free space, or a command fails.
     """
     images = _images(site, host, name, disk)
     if len(images) == 1:
@@ -107,11 +102,11 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
         site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    # A striped file system is mounted by its first device; the mount options name the other devices.
+    # A striped file system is mounted by its first device. The other devices are given as mount options.
     given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
     options = ["-o", ",".join(given)] if given else []
     site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
-    # All users can write to the root folder of the disk, as to a temporary folder.
+    # All users can write to the root folder of the disk, as in a temporary folder.
     outside = namespaces.outside(point)
     outside.chmod(0o1777)
     room = os.statvfs(outside)
@@ -119,7 +114,7 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
 
 
 def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
-    """Create the sparse image files of a disk, each with an equal part of its size.
+    """Create the sparse image files of a disk, which share its size equally.
 
     Raises
     ------
@@ -142,16 +137,16 @@ def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
 
 
 def _attach(site: Site, image: Path) -> str:
-    """Attach an image as a loop device, and return the device.
+    """Attach an image as a loop device, and return the path of the device.
 
-    The device bypasses the page cache of the machine if the file system of the image supports this.
+    The loop device bypasses the page cache of this machine if the file system that contains the image supports this.
     """
     attach = ["losetup", "--find", "--show", str(image)]
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions of losetup attach the image before they detect that direct I/O is impossible. Such a device is
-        # detached before the second attempt, without direct I/O.
+        # Some versions of losetup leave the image attached if direct I/O is impossible. It is detached before the
+        # second attempt, which does without direct I/O.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

@@ -1,4 +1,6 @@
-"""Represents a machine whose services run without Towtank: Towtank sends requests to them and observes them."""
+"""Represents a machine that Towtank does not operate: it only sends requests to the services there and observes
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from towtank.system.process import Process, ProcessSpec
 
 
 class ExistingHost:
-    """Machine that is operated without Towtank, which starts nothing on it."""
+    """Machine on which services already run, and which Towtank does not change."""
 
     provider = "existing"
 
@@ -25,7 +27,7 @@ class ExistingHost:
 
     @property
     def address(self) -> str:
-        """Refuse to return an address: the system file gives the addresses of the services on the existing machine."""
+        """Refuse to return an address, because the system file contains an address for each service."""
         self._refuse("choosing an address on")
 
     @property
@@ -38,11 +40,13 @@ class ExistingHost:
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return an empty list of missing requirements, because nothing is created on the existing machine."""
+        """Return an empty list, because Towtank creates nothing on the existing machine."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because the machine exists already. The checks of its services report unreachable services."""
+        """Do nothing. If the services of the existing machine are unreachable, the checks of the services report
+        this.
+        """
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
         """Do nothing, because Towtank sets no limits on the existing machine."""
@@ -118,14 +122,14 @@ class ExistingHost:
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:
-        """Return the description of the existing machine that the system file contains."""
+        """Return the entry of the host in the system file, for the manifest of the run."""
         return {
             "provider": self.provider,
             **self._part.model_dump(mode="json", exclude={"provider"}, exclude_none=True),
         }
 
     def watching(self) -> Watching:
-        """Return a scraper for the metrics page of the existing machine, if it has such a page."""
+        """Return a scraper for the metrics page of the existing machine, if the system file names one."""
         if self._part.metrics is None:
             return Watching()
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
@@ -133,7 +137,7 @@ class ExistingHost:
         return Watching([PrometheusScraper(f"host-{self.name}", "host", self._part.metrics)])
 
     def ended(self) -> list[str]:
-        """Return an empty list, because Towtank has started nothing on the existing machine."""
+        """Return an empty list, because no program of Towtank can end on the existing machine."""
         return []
 
     def tear_down(self) -> None:

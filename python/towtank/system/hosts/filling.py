@@ -1,7 +1,8 @@
-"""Fills disks for a limited time: one file uses up the free bytes, and many empty files use up the inodes.
+"""Fills disks for a limited time, with one file that uses up the free bytes, and many empty files that use up the
+inodes.
 
-Free space is counted as root sees it, including the part that some file systems reserve for root. Ordinary users
-therefore find the disk full earlier.
+Free space is counted as root sees it, including the space that some file systems reserve for root. For ordinary users,
+the disk is therefore full earlier.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from towtank.errors import TargetError
 _FOLDER = ".towtank-filled"
 # Largest number of files in one folder, because some file systems become slow with more. [1]
 _FILES_IN_A_FOLDER = 5_000
-# Largest number of attempts to use up the space. One attempt may leave space free, because the file system needs an
-# unknown part of the space for its own tables. [1]
+# Largest number of attempts to use up the space. An attempt may leave space free, because the file system also needs an
+# unknown amount of space for its own tables. [1]
 _ROUNDS = 8
+# Space that is too small to be used up. [byte]
 _SMALLEST = 4096
 
 
@@ -30,9 +32,9 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     point : Path
         Mount point of the file system.
     leave_bytes : int or None
-        Bytes to leave free; None uses up no bytes. [byte]
+        Bytes to leave free; None to use up no bytes. [byte]
     leave_files : int or None
-        Number of files to leave free; None uses up no files. [1]
+        Number of files to leave free; None to use up no inodes. [1]
 
     Returns
     -------
@@ -42,14 +44,14 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     Raises
     ------
     TargetError
-        If files are to be used up but the file system does not count files, or if the disk cannot be written.
+        If `leave_files` is given and the file system does not count files, or if the disk cannot be written.
     """
     folder = point / _FOLDER
     try:
         folder.mkdir(0o700, exist_ok=True)
-        # All users can write to the disk, so another user may have created the folder; such a folder is refused.
+        # Another user may have created the folder, because all users can write to the disk.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-            raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it belongs to another user")
+            raise TargetError(f"the disk at {point} cannot be filled: its folder {_FOLDER} belongs to another user")
         if leave_files is not None:
             _take_files(folder, leave_files)
         if leave_bytes is not None:
@@ -61,7 +63,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
 
 
 def release_disk(point: Path) -> None:
-    """Remove the files with which `fill_disk` has filled a disk."""
+    """Remove the files by which `fill_disk` has filled a disk."""
     shutil.rmtree(point / _FOLDER, ignore_errors=True)
 
 
@@ -80,7 +82,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve disk space until `leave` bytes are free; after a failure, try to reserve half as much."""
+    """Reserve disk space until `leave` bytes are free. If a reservation fails, try to reserve half as much."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

@@ -1,5 +1,5 @@
-"""Manages all hosts of one system: creates them before the first service starts, limits them when all services are
-ready, removes them at the end.
+"""Creates all hosts of a system before its services start, limits them when the services are ready, and removes
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Hosts:
     Parameters
     ----------
     hosts : dict
-        Hosts in the order of the file; only hosts of services and of the load generator.
+        Hosts in the order of the system file, without hosts that neither a service nor the load generator uses.
     site : Site, optional
         Common resources of the hosts of provider `namespaces`.
     """
@@ -36,28 +36,28 @@ class Hosts:
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
-        """Return the host with the given name; the name None stands for this machine."""
+        """Return the host with the given name; this machine if the name is None."""
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return the host with the given name, if its network and disks can be made to fail.
+        """Return the host with the given name if events can make its network and disks fail.
 
         Raises
         ------
         TargetError
-            If the provider of the host does not support failures, or no host of that name is in use.
+            If the provider of the host does not support failures, or the host is not in use.
         """
         host = self._hosts.get(name)
         if not isinstance(host, Breakable):
-            raise TargetError(f"host {name} cannot be made to fail: only hosts of provider namespaces in use can")
+            raise TargetError(f"host {name} cannot be made to fail: it must be a host in use of provider namespaces")
         return host
 
     def lacks(self) -> list[str]:
-        """Return a sentence for each requirement of the hosts that this machine or this user does not meet."""
+        """Return a sentence for each requirement of the hosts that this machine, or the current user, does not meet."""
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Start the janitor, which removes the hosts even if this process is killed."""
+        """Start the janitor, a process that removes the hosts if this process is killed."""
         if self._site is not None:
             self._site.watch()
 
@@ -67,22 +67,22 @@ class Hosts:
         Raises
         ------
         TargetError
-            If a host cannot be created or reached. The caller then removes the other hosts by `tear_down`.
+            If a host cannot be created or reached. The caller must then remove the other hosts by `tear_down`.
         """
         for host in self._hosts.values():
             self._prepared.append(host)
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply the limits that would have slowed down the start of services to all hosts.
+        """Apply the limits of all hosts, once all services have started. Earlier, the limits would slow down the start.
 
-        `folders` returns the folders of this machine that contain files of a host's services.
+        The function `folders` returns the folders on this machine that contain files of the services of a host.
         """
         for host in self._prepared:
             host.confine(folders(host))
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of each host for the manifest of the run."""
+        """Return the properties of each host, for the manifest of the run."""
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
@@ -94,17 +94,15 @@ class Hosts:
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of programs that work outside of the hosts for them, such as packet relays,
-        by name.
-        """
+        """Return the process ids of helper programs that run outside the hosts, such as packet relays, by name."""
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return the hosts of which a part (such as a relay program) ended unexpectedly, with reasons."""
+        """Return the name of each host with a helper program that ended unexpectedly, and the reason."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:
-        """Remove all hosts, the last created first; raise errors only at the end, all together."""
+        """Remove all hosts, the last created first. Errors are collected, and raised when all hosts are removed."""
         errors = []
         for host in reversed(self._prepared):
             try:
@@ -120,14 +118,14 @@ class Hosts:
 
 
 def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
-    """Build the hosts of a system file without creating anything in the kernel.
+    """Return the hosts of a system file, without creating anything in the kernel.
 
     Parameters
     ----------
     file : SystemFile
         The system file.
     base : Path
-        Folder that relative paths in the system file start from.
+        Folder to which relative paths in the system file refer.
     """
     parts = {name: file.hosts[name] for name in file.hosts_in_use}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}

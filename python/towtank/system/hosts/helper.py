@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a
-pipe. Only the process that started the helper holds the other end of the pipe.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a pipe
+that only the process that started the helper holds open.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Time limit for the start of a helper. It normally takes 0.1 s, but may block for ever on a defective disk or a lock of
-# the kernel. [s]
+# Time limit for the start of a helper. The start normally takes 0.1 s, but a defective disk or a lock in the kernel may
+# block it for ever. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# Largest number of bytes that are read at once from the output of a helper, and largest number from its errors. The
-# output is a single word; the errors fit into the buffer of a pipe. [byte]
+# Largest numbers of bytes that are read at once from the standard output of a helper, which is one word, and from its
+# standard error, which fits into the buffer of a pipe. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
 
 def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a helper program in a new session."""
+    """Start a helper program in a new session, with pipes as standard input, output and error."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -36,14 +36,13 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
-    """Wait until a helper program is ready.
-
-    Return None if it is ready, otherwise the reason for the failure, which may be empty.
+    """Wait until a helper program is ready. Return None if it is ready, otherwise its error message, which may be
+    empty.
 
     Parameters
     ----------
     helper : Popen
-        Process that `start_helper` returned.
+        Helper process.
     within_s : float, default 30.0
         Time limit. [s]
     """
@@ -61,8 +60,9 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """Return the text that a helper has written to standard error so far. The end of the text is not awaited, because
-    children of the helper may keep the pipe open.
+    """Return the text that a helper has written to standard error so far.
+
+    The function does not wait for more text, because children of the helper may keep the pipe open.
     """
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
@@ -74,8 +74,8 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait for its end. The wait is limited, because the kernel may block the
-    helper.
+    """End a helper by closing its pipes; kill it if it does not end. The wait is limited, in case the kernel blocks
+    it.
     """
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:

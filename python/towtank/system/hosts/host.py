@@ -1,7 +1,6 @@
-"""Defines the interface of a host of a system under test: creation, processes, files, observation, removal.
+"""Defines the interface of a host of a system under test.
 
-Providers implement this interface, and services use a host only through it. Paths are those that processes on the host
-see.
+Providers implement this interface, and services use hosts only through it. All paths are paths on the host.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Capabilities of a provider, that is, of a kind of host.
+    """Features that a kind of host supports.
 
     Attributes
     ----------
     starts : bool
-        Whether Towtank starts services on the host; otherwise they already run.
+        True if Towtank starts the services on the host; False if they run already.
     shares_files : bool
-        Whether this process can access files of the host, by the path that `outside` returns.
+        True if this process can access files of the host, by the path that `Host.outside` returns.
     sizes : frozenset of str
-        Keys of the host in the system file that the provider supports.
+        Keys of the host in the system file, such as limits, that the provider supports.
     """
 
     starts: bool = True
@@ -53,18 +52,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """Settings that all hosts of a running system share.
+    """Settings of a running system that are the same for all its hosts.
 
     Attributes
     ----------
     folder : Path
-        Folder of this run, below which the hosts keep their files.
+        Folder of the run, below which the hosts store their files.
     kept : tuple of Path
         Folders of this machine that processes on every host must see under the same path.
     check : callable
-        Function that is called while waiting, and raises an error when the user asks to stop.
+        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
     cpus : tuple of int
-        CPUs of the system under test; empty for all CPUs.
+        CPUs of the system under test; empty if it may use all CPUs.
     """
 
     folder: Path
@@ -80,11 +79,11 @@ class Watching:
     Attributes
     ----------
     scrapers : list
-        Scrapers of the metrics of the whole host.
+        Scrapers of metrics of the whole host.
     probes : list
         Probes on another machine (`towtank.observe.RemoteProbe`).
     processes : dict
-        Root process ids, by name, of programs that run on this machine and work for the host, such as packet relays.
+        Process ids of helper programs on this machine that work for the host, such as packet relays, by name.
     """
 
     scrapers: list[Any] = field(default_factory=list)
@@ -93,7 +92,7 @@ class Watching:
 
 
 class Host(Protocol):
-    """Host of a system under test, such as this machine or a virtual host; it is created and removed by a provider.
+    """Host of a system under test, such as this machine or a virtual host.
 
     Attributes
     ----------
@@ -102,9 +101,9 @@ class Host(Protocol):
     provider : str
         Name of the provider.
     address : str
-        Address on which services of the host listen, and at which the generator and other hosts reach them.
+        Address on which services of the host listen, and by which the generator and other hosts reach them.
     cpus : list of int or None
-        CPUs to which the limits of the host pin its processes; None without such limits.
+        CPUs to which the processes of the host are pinned; None if they are not pinned.
     """
 
     name: str
@@ -112,33 +111,33 @@ class Host(Protocol):
 
     @property
     def address(self) -> str:
-        """Address of the host, which is known once the host is prepared."""
+        """Address of the host; only available after `prepare`."""
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs to which the host's limits pin its processes; None if the host is not pinned."""
+        """CPUs to which the processes of the host are pinned; None if they are not pinned."""
 
     def capabilities(self) -> Capabilities:
-        """Return what the provider of the host supports, such as starting services."""
+        """Return the features that this kind of host supports."""
 
     def lacks(self) -> list[str]:
-        """Return a sentence for each requirement of the host that this machine or this user does not meet."""
+        """Return a sentence for each requirement of the host that this machine, or the current user, does not meet."""
 
     def prepare(self, room: HostSettings) -> None:
-        """Create the host, or connect to it. If this fails, `tear_down` removes the parts that were created."""
+        """Create the host, or connect to it. If this fails, `tear_down` removes what was created."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Apply the limits of the host that would have slowed down the start of services.
+        """Apply the limits of the host, once its services have started. Earlier, the limits would slow down the start.
 
         Parameters
         ----------
         folders : sequence of Path
-            Folders of this machine that contain files of the host's services. If the load is to begin with an empty
-            page cache, these files are evicted from it.
+            Folders of this machine that contain files of the host's services. If the system file requests an empty
+            page cache at the start of the load, these files are evicted from the cache.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process of a service on the host, not started yet; `log` is a file on this machine."""
+        """Return a process of a service on the host, not yet started. `log` is a file on this machine."""
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
@@ -152,13 +151,13 @@ class Host(Protocol):
         """
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which this process can access a file of the host. The provider must share files."""
+        """Return the path by which this process can access a file of the host, if the provider shares files."""
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the host, with its parents; `owner` is a user of the host."""
+        """Create a folder on the host, with its parents; `owner` is the name of a user of the host."""
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder on the host that only its owner, and processes of a group, can enter.
+        """Create a new folder on the host that only its owner, and processes of a group of users, can enter.
 
         Raises
         ------
@@ -167,8 +166,9 @@ class Host(Protocol):
         """
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
-        link, the link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group of users, can read.
+
+        A symbolic link at the path is replaced.
         """
 
     def read(self, path: Path | str) -> str | None:
@@ -181,7 +181,7 @@ class Host(Protocol):
         """Copy a file from the host to this machine."""
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file, or a folder with its contents, from the host; a missing path is no error."""
+        """Remove a file, or a folder with its contents, from the host; do nothing if the path does not exist."""
 
     def engine(self) -> Path:
         """Return the path of Towtank's engine on the host."""
@@ -194,13 +194,13 @@ class Host(Protocol):
         """Folder on the host for files that are removed with the host."""
 
     def disk(self, name: str) -> Path:
-        """Return the mount point of a disk of the host."""
+        """Return the path at which a disk of the host is mounted."""
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive TCP ports of the host on which no process listens."""
+        """Return the first of `count` consecutive TCP ports of the host, on none of which a process listens."""
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port of the host on which another process already listens.
+        """Raise an error if another process already listens on a port of the host; `owner` is named in the message.
 
         Raises
         ------
@@ -209,29 +209,29 @@ class Host(Protocol):
         """
 
     def facts(self) -> dict[str, Any]:
-        """Return provider, address and effective limits of the host, for the manifest of the run."""
+        """Return provider, address and effective limits of the host, for the manifest of a run."""
 
     def watching(self) -> Watching:
         """Return the scrapers and probes that observe the host during the load."""
 
     def ended(self) -> list[str]:
-        """Return the parts of the host (such as helper programs) that ended unexpectedly, one sentence each."""
+        """Return one sentence for each helper program of the host that ended unexpectedly."""
 
     def tear_down(self) -> None:
-        """Remove everything that belongs to the host; do nothing if this was already done."""
+        """Remove everything that was created for the host; do nothing if it was already removed."""
 
 
 @runtime_checkable
 class Enterable(Protocol):
-    """Host whose network the load generator can enter."""
+    """Host in whose network namespace the load generator can run."""
 
     def entry(self) -> HostEntry:
-        """Return the command wrapper and the environment by which a command runs in the network namespace of
-        the host.
+        """Return the command prefix and the environment that make a command run in the network namespace of the
+        host.
         """
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network namespace of the host, and return its result."""
+        """Call a function in the network namespace of the host, and return the result."""
 
 
 @runtime_checkable
@@ -245,14 +245,15 @@ class Breakable(Protocol):
         """Reconnect the host to the network; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host until only the given numbers of free bytes and free files are left; None does not use
-        up any bytes or files.
+        """Fill a disk of the host until only the given numbers of free bytes and free files are left.
+
+        If a number is None, no bytes (or no files) are used up.
 
         Returns
         -------
         dict of str to int
-            `free_bytes` and `free_files` after filling.
+            `free_bytes` and `free_files` after filling. [byte], [1]
         """
 
     def release(self, disk: str) -> None:
-        """Free the space that `fill` used up; do nothing if the disk was not filled."""
+        """Free the space that `fill` used up; do nothing if `fill` was not called."""

@@ -1,8 +1,8 @@
 """Cleans up after a system when the process that runs the system has ended.
 
-The janitor is a small process that waits until a pipe is closed. The other end of the pipe is open in the process that
-runs the system, and in every command by which this process changes the kernel. No kernel objects can thus be created
-after the pipe is closed. The guard of each service ends the service; the janitor removes everything else.
+The janitor is a small process that waits until a pipe is closed. The process that runs the system keeps the pipe open,
+as does every command by which this process changes the kernel. After the pipe is closed, no kernel objects can thus be
+created any more. The guard process of each service ends the service, and the janitor removes everything else.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Longest time that the janitor waits for the guards to end the services. Databases have ten seconds to end before their
-# guards kill them. [s]
+# Longest wait for the end of all services. Databases have ten seconds to end before their guard processes kill them.
+# [s]
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02
 
 
 def main(prefix: str) -> int:
-    """Wait until the pipe is closed, then remove what the system left behind.
+    """Wait until standard input is closed, then remove what the system left behind.
 
-    Return 1 if anything could not be removed, otherwise 0.
+    Return the exit status: 0 if everything was removed, otherwise 1.
     """
     while os.read(0, 4096):
         pass

@@ -10,15 +10,16 @@ import struct
 from towtank.system.host_model import Link
 
 _SIOCETHTOOL = 0x8946
-# Pairs of ioctl commands that set and get one feature of a network device: ETHTOOL_S.. and ETHTOOL_G.. of
+# Pairs of ioctl commands that set and get a feature of a network device, `ETHTOOL_S..` and `ETHTOOL_G..` in
 # linux/ethtool.h.
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# Size of the token bucket of a rate limit, in seconds at the full rate. Timers that are late by less than this time do
+# Size of the token bucket of a rate limit, as time at the full rate. A timer that is late by less than this time does
 # not reduce the rate. [s]
 _BURST_S = 0.004
-# Longest wait of a packet in the queue of a link. Later packets are dropped, as in a switch with a small buffer. [s]
+# Longest wait of a packet in the queue of a link. Packets beyond it are dropped, as in a switch with a small buffer.
+# [s]
 _QUEUE_S = 0.05
 _PACKETS = 10
 
@@ -40,7 +41,7 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     link : Link
         Properties of the link.
     netem : bool
-        Whether the kernel applies delay and loss. If not, a relay applies them, and only the rate is set here.
+        True if the kernel applies delay and loss; False if a relay program does, so that only the rate is set here.
     """
     lines = []
     root = "root handle 1:"
@@ -55,45 +56,43 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
 
 
 def set_offloads(device: str, *, on: bool) -> None:
-    """Turn the segmentation offloads of a device on or off, in the network namespace of this thread.
+    """Turn the segmentation offloads of a device in this thread's network namespace on or off.
 
     Raises
     ------
     OSError
-        If the device refuses.
+        If the device does not support this.
     """
     for setter, _ in _OFFLOADS.values():
         _ethtool(device, setter, int(on))
 
 
 def set_checksums(device: str, *, on: bool) -> None:
-    """Turn the checksum offloads of a device on or off, in the network namespace of this thread.
+    """Turn the checksum offloads of a device in this thread's network namespace on or off.
 
-    If they are off, the kernel computes each checksum.
+    If they are off, the kernel calculates the checksums.
 
     Raises
     ------
     OSError
-        If the device refuses.
+        If the device does not support this.
     """
     for setter, _ in _CHECKSUMS.values():
         _ethtool(device, setter, int(on))
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return the state of each segmentation offload of a device in the network namespace of this thread; True is on."""
+    """Return the state of each segmentation offload of a device in this thread's network namespace; True means on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return the state of each checksum offload of a device in the network namespace of this thread; True is on."""
+    """Return the state of each checksum offload of a device in this thread's network namespace; True means on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 
 def _ethtool(device: str, command: int, value: int) -> int:
-    """Call an ethtool command by ioctl, and return the field `data` of `struct ethtool_value` that the kernel
-    writes.
-    """
+    """Execute an ethtool command by ioctl, and return the value that the kernel reports."""
     request = ctypes.create_string_buffer(struct.pack("II", command, value))
     interface = struct.pack(f"{_NAME_BYTES}sP", device.encode(), ctypes.addressof(request)).ljust(40, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:

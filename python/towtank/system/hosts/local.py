@@ -1,6 +1,4 @@
-"""Represents this machine as a host. This is the default: services run beside Towtank, and no host is created or
-removed.
-"""
+"""Represents this machine as a host, which is the default: services run beside Towtank on the same machine."""
 
 from __future__ import annotations
 
@@ -24,34 +22,32 @@ from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watchi
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
-# Permissions for a group to enter a folder without listing its content, and to read a file.
+# Permissions with which a group can enter a folder but not list it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """Methods for the files and programs of a host, for providers whose hosts share their files with this process."""
+    """Access to files and programs, for kinds of hosts whose files this process can access."""
 
     def engine(self) -> Path:
-        """Return the path of Towtank's engine on this machine."""
         return binary().absolute()
 
     def python(self) -> str:
-        """Return the path of the Python interpreter that runs this process."""
         return sys.executable
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path unchanged, because this process sees the files of the host under the same path."""
+        """Return the path unchanged, because the files of the host have the same paths for this process."""
         return Path(path)
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the host, with its missing parent folders."""
+        """Create a folder on the host, with its missing parent folders; `owner` is the name of a user and a group."""
         seen = self.outside(path)
         seen.mkdir(parents=True, exist_ok=True)
         if owner is not None:
             shutil.chown(seen, owner, owner)
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder on the host that only its owner, and processes of a group, can enter."""
+        """Create a new folder on the host that only its owner, and processes of a group of users, can enter."""
         seen = self.outside(path)
         try:
             seen.mkdir(PRIVATE_FOLDER_MODE)
@@ -62,8 +58,9 @@ class SharedFiles:
             raise TargetError(f"{path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
-        link, the link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group of users, can read.
+
+        A symbolic link at the path is replaced.
         """
         seen = self.outside(path)
         seen.unlink(missing_ok=True)
@@ -82,7 +79,6 @@ class SharedFiles:
             return None
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file or a folder to the host."""
         seen = self.outside(target)
         seen.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -91,7 +87,6 @@ class SharedFiles:
             shutil.copy2(source, seen)
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy a file from the host."""
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(self.outside(source), target)
 
@@ -105,7 +100,7 @@ class SharedFiles:
 
 
 class LocalHost(SharedFiles):
-    """This machine as a host of a system under test.
+    """This machine, as the host on which a system under test runs.
 
     Parameters
     ----------
@@ -122,76 +117,69 @@ class LocalHost(SharedFiles):
 
     @property
     def address(self) -> str:
-        """Loopback address of this machine."""
         return ADDRESS
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because processes on this machine are not pinned by limits of a host."""
+        """None, because the processes are not pinned by the host."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of this machine: it can start processes and shares its files, but supports
-        no limits.
-        """
+        """Return the features of this machine as a host: services can be started, and files are shared."""
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """Return an empty list: the host is this machine, so nothing is missing to create it."""
+        """Return an empty list, because this machine needs nothing to be a host."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because the host is this machine and thus exists."""
+        """Do nothing, because this machine exists already."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Do nothing, because this machine has no limits."""
+        """Do nothing, because this kind of host has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process on this machine that a guard watches; not started yet."""
+        """Return a process on this machine, not yet started, that will run under a guard."""
         return ServiceProcess(spec, log, cpus)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command on this machine to its end."""
         return execute(command, limit_s, environment)
 
     @property
     def temporary(self) -> Path:
-        """Temporary folder of this machine."""
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """Refuse to return a disk, because a host of provider `local` has none. The check of the system file already
-        reports disk names.
+        """Raise an error, because a host of provider `local` has no disks. The system file is already checked for
+        this.
         """
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports of this machine. The ports stay reserved until
-        `tear_down`.
-        """
+        """Return the first of `count` consecutive free ports of this machine, which stay reserved until `tear_down`."""
         self._held.append(ports.HeldPorts(self.address, count))
         return self._held[-1].first
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port of this machine on which another process already listens."""
+        """Raise an error if another process already listens on a port of this machine."""
         ports.require_free(self.address, port, owner)
 
     def facts(self) -> dict[str, Any]:
-        """Return provider and address of this machine for the manifest of the run."""
+        """Return provider and address of this machine, for the manifest of the run."""
         return {"provider": self.provider, "address": self.address}
 
     def watching(self) -> Watching:
-        """Return no observers: the probe always observes this machine."""
+        """Return no scrapers and probes, because the probe of the run observes this machine in any case."""
         return Watching()
 
     def ended(self) -> list[str]:
-        """Return an empty list, because this host has no parts, such as helper programs, that could end."""
+        """Return an empty list, because no helper programs run for this machine."""
         return []
 
     def tear_down(self) -> None:
-        """Release the ports that this process has reserved; this machine itself is not removed."""
+        """Release the reserved ports; do nothing else, because this machine remains."""
         _release(self._held)
 
 
@@ -202,7 +190,7 @@ def _release(held: list[ports.HeldPorts]) -> None:
 
 
 def execute(command: list[str], limit_s: float, environment: Mapping[str, str] | None = None) -> Answer:
-    """Run a command on this machine to its end, and return status and output.
+    """Run a command on this machine to its end, and return exit status and output.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Holds Linux namespaces by means of a small process, so that commands and threads of Towtank can enter them."""
+"""Creates Linux namespaces, which a small process holds open, and lets commands and threads of Towtank enter them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# Script of the process that holds the namespaces. It reports `ready`, and then waits until Towtank closes its end of
-# the pipe.
+# Shell command of the process that holds the namespaces open, until its standard input is closed.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
 
 class Namespaces:
-    """Namespaces of one host, or of the virtual switch.
+    """Namespaces of one host or of the virtual network.
 
-    Namespaces exist as long as a process is in them. The process that holds the namespaces ends when a pipe is closed.
-    Only Towtank holds the other end of the pipe, so this process ends with Towtank.
+    Namespaces exist as long as a process is in them. They are held by a small process that ends when its standard input
+    closes. Only this process keeps that input open, so the namespaces disappear when Towtank ends.
 
     Parameters
     ----------
     kinds : tuple of str
-        Kinds of namespaces: `net`, `mnt`, `uts`.
+        Kinds of namespaces to create, from `net`, `mnt` and `uts`.
     environment : dict
         Environment of the process that holds the namespaces.
     """
@@ -45,7 +44,7 @@ class Namespaces:
         Raises
         ------
         TargetError
-            If the kernel or the script refuses.
+            If the kernel refuses to create the namespaces, or the script fails.
         """
         flags = [_FLAGS[kind] for kind in self._kinds]
         private = ["--propagation", "private"] if "mnt" in self._kinds else []
@@ -58,29 +57,29 @@ class Namespaces:
 
     @property
     def pid(self) -> int:
-        """Process id of the process that holds the namespaces."""
+        """Id of the process that holds the namespaces."""
         if self._holder is None:
             raise TargetError("the namespaces do not exist yet")
         return self._holder.pid
 
     def enter(self, command: list[str]) -> list[str]:
-        """Return a command that enters the namespaces and then runs the given command."""
+        """Return a command that runs the given command in the namespaces."""
         where = [f"{_FLAGS[kind]}=/proc/{self.pid}/ns/{kind}" for kind in self._kinds]
         return ["nsenter", *where, "--", *command]
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which processes outside of the namespaces access a file inside."""
+        """Return the path by which this process can access a file in the namespaces."""
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
-        """Release the namespaces by ending the process that holds them."""
+        """Remove the namespaces by ending the process that holds them."""
         if self._holder is not None:
             end_helper(self._holder)
             self._holder = None
 
 
 def within_network(pid: int, work: Callable[[], T]) -> T:
-    """Run a function in the network namespace of a process, in a temporary thread, and return its result.
+    """Call a function in the network namespace of a process, in a temporary thread, and return its result.
 
     Raises
     ------
@@ -94,7 +93,7 @@ def within_network(pid: int, work: Callable[[], T]) -> T:
         try:
             enter_network(pid)
             results.append(work())
-        # An exception in the temporary thread is stored and raised again in the thread of the caller.
+        # The exception is raised again in the thread of the caller.
         except BaseException as error:
             errors.append(error)
 

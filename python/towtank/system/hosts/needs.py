@@ -1,4 +1,4 @@
-"""Determines which capabilities the hosts of a system file need, and which of them this machine lacks."""
+"""Determines which capabilities of this machine a system file needs, and which of them are missing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from towtank.system.host_model import Disk, Link, NamespacesHost, Network
 from towtank.system.hosts.capabilities import Capability
 from towtank.units import exact_size
 
+# Capability that each key of a host needs.
 _SIZES = {
     "cpus": "cgroup cpu",
     "cpu_shares": "cgroup cpu",
@@ -21,7 +22,7 @@ _LINKS = {"macvlan": "macvlan", "tun": "tap"}
 
 
 def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a host in the system file, each with a capability that the key needs."""
+    """Yield each key of a host that needs a capability of this machine, and the name of the capability."""
     for capability in ("namespaces", "ip", "bridge", "cgroup"):
         yield "provider", capability
     for key, capability in _SIZES.items():
@@ -54,23 +55,23 @@ def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
 
 
 def network_needs(network: Network) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the network and of the generator's link, each with a capability that the key needs."""
+    """Yield each key of the network or the generator's link that needs a capability, and the name of the capability."""
     if needed := _LINKS.get(network.link):
         yield "link", needed
     yield from _link_needs(network)
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return a line for each need that this machine does not meet. Keys for which the reason is the same share a line.
+    """Return a line for each missing capability, with the first key of the system file that needs it.
 
     Parameters
     ----------
     where : str
-        Path of the keys in the system file.
+        Path of the section of the system file that contains the keys.
     needs : iterator
-        Keys and names of capabilities; `netem or tap` means that either suffices.
+        Keys and names of capabilities; `netem or tap` means that one of both capabilities suffices.
     offered : dict
-        Capabilities of this machine, by name.
+        Capabilities of this machine by name.
     """
     lines: dict[str, str] = {}
     for key, name in needs:
@@ -86,14 +87,15 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
 
 
 def absent_cpus(part: NamespacesHost) -> list[int]:
-    """Return the CPUs to which a host is pinned, but which this process may not use."""
+    """Return the CPUs to which a host is to be pinned, but which this process may not use."""
     return sorted(set(part.pinned or []) - usable_cpus())
 
 
 def swap_lacking(part: NamespacesHost, present_bytes: int) -> str | None:
-    """Return a message if the swap space of a host exceeds that of the machine, `present_bytes`; otherwise None. [byte]
+    """Return a message if the swap space of a host exceeds that of this machine; otherwise None.
 
-    None also if the machine has no swap space, because this is reported as a missing capability.
+    `present_bytes` is the swap space of this machine. If it is 0, the result is None, because missing swap space is
+    reported as a missing capability. [byte]
     """
     if part.swap is None or not 0 < present_bytes < part.swap:
         return None

@@ -1,4 +1,4 @@
-"""Reads metrics of a host of provider `namespaces`: control group, network, disks, pressure."""
+"""Reads metrics of a host of provider `namespaces` from its control group, network and disks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Largest number of sockets whose memory is queried. The query costs some µs of CPU time per socket during the
-# measurement. [1]
+# Largest number of sockets of a host for which their memory is queried. The query takes a few µs of CPU time per
+# socket. [1]
 _SOCKETS_AT_MOST = 1000
-# Columns of /sys/block/DEVICE/stat (iostats.rst): completed reads, sectors read, completed writes, sectors written,
-# busy time [ms], and time in the queue [ms].
+# Index of each value in /sys/block/DEVICE/stat, and factor that converts the value to base units. The file contains
+# sectors and milliseconds (iostats.rst in the documentation of Linux).
 _DISK_FIELDS = {
     "host_disk_read_operations_total": (0, 1.0),
     "host_disk_read_bytes_total": (2, _SECTOR_BYTES),
@@ -35,7 +35,7 @@ _DISK_FIELDS = {
     "host_disk_queue_seconds_total": (10, 0.001),
 }
 _BUSY = "host_disk_busy_seconds_total"
-# Position of each counter among the values in a line of /proc/net/dev.
+# Index of each counter in a line of /proc/net/dev.
 _NETWORK_FIELDS = {
     "host_network_receive_bytes_total": 0,
     "host_network_receive_packets_total": 1,
@@ -47,7 +47,7 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Scraper that reads the kernel's files about one host; takes about 1 ms of CPU time for each scrape.
+    """Scraper that reads the kernel's files about one host. Each scrape takes about 1 ms of CPU time.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class HostScraper:
     group : ControlGroup
         Control group of the host.
     namespaces : Namespaces
-        Namespaces of the host, for the metrics of its network.
+        Namespaces of the host, in which its network is read.
     disks : dict
         Disks of the host by name.
     cpus : float or None
-        CPUs that the host may use; None without a limit. [1]
+        Number of CPUs that the host may use; None if it is not limited. [1]
     """
 
     source = "host"
@@ -84,8 +84,7 @@ class HostScraper:
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # Only the file of the first tree is read, because the group has the same processes in every tree of control
-            # groups.
+            # The first tree of control groups suffices, because the group has the same processes in every tree.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -94,7 +93,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Do nothing, because the scraper keeps no file or connection open."""
+        """Do nothing, because no file or connection stays open between scrapes."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders
@@ -125,8 +124,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # Failures at the limit of memory and at the limit of memory with swap are added. If both limits are equal,
-            # the kernel counts a failure only at the limit of memory with swap, which it checks first.
+            # Failures at both limits are added: memory, and memory with swap. If both limits are equal, the kernel
+            # checks the second one first, and counts a failure only there.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -157,9 +156,10 @@ class HostScraper:
         }
 
     def _pressure(self) -> dict[str, float]:
-        """Return the pressure stall times of the control group [s]; empty without control groups of version 2.
+        """Return the pressure stall times of the control group [s]; empty if version 2 of control groups is not
+        mounted.
 
-        The kernel's lines have the form `some avg10=.. total=MICROSECONDS`.
+        The kernel reports lines of the form `some avg10=... total=MICROSECONDS`.
         """
         values = {}
         folder = self._group.unified
@@ -181,9 +181,10 @@ class HostScraper:
         return {}
 
     def _sockets(self) -> dict[str, float]:
-        """Return the memory that the buffers of the host's sockets use.
+        """Return the memory of the buffers of the host's sockets.
 
-        The result is empty if the kernel does not report this memory, or if the host has too many sockets.
+        The result is empty if the host has more than `_SOCKETS_AT_MOST` TCP sockets, or the kernel does not report the
+        memory.
         """
         lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
         counted = [line.split() for line in lines if line.startswith("TCP:")]
@@ -200,7 +201,7 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # The busy time of a striped disk is the mean over its devices, because the sum could exceed the elapsed time.
+        # For a striped disk, the sum over its devices could exceed the elapsed time, so the mean is reported.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),
@@ -212,7 +213,7 @@ class HostScraper:
 
 
 def read_text(path: Path) -> str | None:
-    """Return the contents of a file of the kernel; None if the kernel does not have it."""
+    """Return the content of a file; None if it cannot be read."""
     try:
         return path.read_text()
     except OSError:
@@ -220,7 +221,7 @@ def read_text(path: Path) -> str | None:
 
 
 def numbers(path: Path) -> dict[str, float]:
-    """Read a file of lines `name number`, and return the numbers by name."""
+    """Read a file with lines `name number`, and return the numbers by name. Other lines are ignored."""
     found = {}
     for line in path.read_text().splitlines():
         name, _, number = line.partition(" ")

@@ -1,4 +1,4 @@
-"""Lists for `towtank doctor` which kinds of hosts and limits this machine can create."""
+"""Lists, for `towtank doctor`, the capabilities of this machine that hosts need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _SSH = "hosts of provider ssh"
 
 
 def examine_hosts() -> list[Offer]:
-    """Return an entry for `towtank doctor` for each capability; all capabilities are optional."""
+    """Return an entry of the report for each capability. No entry has the status `missing`, because hosts are
+    optional.
+    """
     offers = []
     for point in probe().values():
         name = "hosts_" + point.name.replace(" ", "_")

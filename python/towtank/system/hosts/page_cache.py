@@ -10,14 +10,10 @@ from pathlib import Path
 
 
 def evict_files(folders: Iterable[Path]) -> None:
-    """Write dirty pages to their disks, and evict the contents of all regular files below the given folders.
+    """Write dirty pages to disk, and evict the contents of all regular files below the given folders.
 
-    Pages that a program has mapped stay in the page cache.
-
-    Notes
-    -----
-    Symbolic links are not followed. Other file systems below a folder are skipped, and so are missing and unreadable
-    files.
+    Pages that a program has mapped stay in the page cache. Symbolic links are not followed. Mounted file systems below
+    a folder are skipped, and so are files that do not exist or cannot be read.
     """
     os.sync()
     for folder in folders:
@@ -39,7 +35,7 @@ def _evict_below(folder: Path, device: int) -> None:
 
 
 def _evict(path: str) -> None:
-    # The file may have become a FIFO since its mode was read, and opening a FIFO would block.
+    # `O_NONBLOCK` is set in case the file has been replaced by a FIFO, which would block.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,4 +1,4 @@
-"""Names of the kernel objects and folders of a system: they begin with the prefix of the system."""
+"""Defines the prefix with which the names of all kernel objects and folders of a system begin."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 import secrets
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
-"""Pattern of the prefix of a system."""
+"""Pattern of a prefix."""
 _GROUP = re.compile(rf"/{PREFIX.pattern}/(?P<host>[^/]+)$")
 
 
 def new_prefix() -> str:
-    """Return a random prefix for the objects of a system."""
+    """Return a random prefix for the names of a system's objects."""
     return f"towtank-{secrets.token_hex(3)}"
 
 
 def host_of_group(group: str) -> str | None:
-    """Return the host for which Towtank made a control group; None for a group of another origin.
+    """Return the host for which Towtank created a control group; None if another program created the group.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Forwards packets between two networks with delay and loss, for kernels without `netem`.
 
-The relay is a separate program with a `tap` device in each of the two networks, which thus form one Ethernet. It
-forwards each packet after the delay, at a cost of about 10 µs of CPU time, and ends when its standard input closes.
+The relay is a separate program with a `tap` device in each network, which connects both networks to one Ethernet. It
+forwards each packet after the delay, for about 10 µs of CPU time per packet. It ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from towtank.system.hosts.namespaces import enter_network
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
-# Largest number of packets that are read from one network before the other network is served. [1]
+# Largest number of packets that are read in one direction before the other direction continues. [1]
 _AT_ONCE = 64
-# Largest number of packets in a queue: full-size packets at 10 Gbit/s for about one second. Further packets are
-# dropped, as by a real device. [1]
+# Largest number of packets in transit in one direction. It corresponds to about one second of packets of full size at
+# 10 Gbit/s. Further packets are dropped, as by a real device. [1]
 _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Create a tap device in the network namespace of a process; return its file descriptor."""
+    """Create a tap device in the network namespace of a process, and return its file descriptor.
+
+    The calling thread stays in this namespace.
+    """
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))
@@ -39,7 +42,10 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets in transit in one direction of the relay. All packets have the same delay, so they keep their order."""
+    """Packets in transit in one direction of the relay.
+
+    All packets have the same delay, so that their order does not change.
+    """
 
     source: int
     target: int
@@ -49,9 +55,7 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Read the packets that have arrived, drop some at random, and queue the others until their delay has
-        passed.
-        """
+        """Read the packets that have arrived, drop some of them at random, and queue the others."""
         for _ in range(_AT_ONCE):
             try:
                 packet = os.read(self.source, _LARGEST)
@@ -62,17 +66,17 @@ class Direction:
                 self.under_way.append((now_s + self.delay_s, packet))
 
     def hand_over(self, now_s: float) -> None:
-        """Forward the packets that have been in the relay for the delay."""
+        """Forward the packets whose delay has passed."""
         under_way = self.under_way
         while under_way and under_way[0][0] <= now_s:
             _, packet = under_way.popleft()
             try:
                 os.write(self.target, packet)
-            except OSError:  # The packet is dropped if the device is switched off or its queue is full.
+            except OSError:  # If the device is off or its queue is full, the packet is lost.
                 continue
 
     def next_s(self) -> float:
-        """Return the time at which the next packet must be forwarded; infinite if the queue is empty. [s]"""
+        """Return the time at which the next packet must be forwarded; infinite if no packet is in transit. [s]"""
         return self.under_way[0][0] if self.under_way else float("inf")
 
 
@@ -86,9 +90,9 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     delay_s : float
         Delay of each packet, in each direction. [s]
     loss : float
-        Share of packets that are lost, in [0, 1].
+        Fraction of packets that are lost, in [0, 1].
     seed : int
-        Seed of the random choice of the packets that are lost.
+        Seed of the random choice of lost packets.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),
@@ -108,9 +112,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
 
 
 def main() -> None:
-    """Run the relay: create the two tap devices that the JSON argument describes, print `ready`, and forward
-    packets.
-    """
+    """Create the two tap devices that the JSON argument describes, print `ready`, and forward packets."""
     wanted = json.loads(sys.argv[1])
     one, other = (open_tap(end["pid"], end["device"]) for end in wanted["ends"])
     print("ready", flush=True)

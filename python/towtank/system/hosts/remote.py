@@ -1,8 +1,8 @@
-"""Represents a host of provider `ssh`: another machine, on which processes start and end as on this machine.
+"""Represents a host of provider `ssh`: another machine, on which Towtank starts and ends processes.
 
-Towtank copies the engine to the remote machine, where the engine serves as guard and as probe. When the connection
-ends, the guard of a process ends the process and all its children. The probe observes the remote machine. A small shell
-script waits for the end of the connection and then removes the copied files.
+Towtank copies its engine to the remote machine, where it runs as the guard of each process and as the probe. If the
+connection is lost, the guards end all processes, and a shell script removes the copied files. The probe samples the
+remote machine.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time in which the guard of a process must end, in addition to the grace time of the process. [s]
+# Time in which the guard of a process must end, after the grace time of the process. [s]
 _REAP_S = 15.0
-# Longest time that the clean-up script waits for guards to end. [s]
+# Longest wait for the clean-up script. [s]
 _CLEAN_WITHIN_S = 40.0
-# Clean-up script: it waits until its standard input closes and all guards, whose process ids are recorded, have ended.
-# Then it removes the folder of the run.
+# Clean-up script. It waits until its standard input is closed, and then until all guards have ended, whose process ids
+# are stored in files. Finally it removes the folder of the run.
 _CLEAN_UP = """
 trap '' HUP INT TERM PIPE
 cat >/dev/null
@@ -53,7 +53,7 @@ while [ $n -lt 300 ]; do
 done
 rm -rf "$1"
 """
-# Script that writes its process id to a file and then executes a command, which keeps this id.
+# Shell command that writes its process id to the file `$0`, and is then replaced by a guard with the same process id.
 _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
@@ -65,9 +65,9 @@ class RemoteHost:
     name : str
         Name of the host in the system file.
     part : SshHost
-        Part of the system file that describes the host.
+        Entry of the host in the system file.
     base : Path
-        Folder that relative paths in the system file start from.
+        Folder to which relative paths in the system file refer.
     """
 
     provider = "ssh"
@@ -85,12 +85,11 @@ class RemoteHost:
 
     @property
     def folder(self) -> Path:
-        """Folder on the remote machine for the files of this run."""
         return Path(self._part.folder) / self._prefix
 
     @property
     def address(self) -> str:
-        """Numeric IP address of the remote machine, on which its services listen."""
+        """IP address of the remote machine, on which its services listen."""
         try:
             return socket.gethostbyname(self._part.address)
         except OSError as error:
@@ -98,19 +97,17 @@ class RemoteHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """Empty list, because pinning to CPUs is possible only on this machine."""
+        """Empty list: processes on a remote machine are not pinned."""
         return []
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of the remote host: services can be started on it, but its files are not accessible
-        here.
-        """
+        """Return the features of the remote host: services can be started on it, but its files are not shared."""
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return the requirements for the SSH connection that this machine does not meet.
+        """Return a sentence for each requirement of the SSH connection that this machine does not meet.
 
-        The requirements of the remote machine are checked when the connection is opened.
+        The remote machine is checked later, when the connection is opened.
         """
         where, part = f"hosts.{self.name}", self._part
         lines = []
@@ -138,19 +135,18 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder of the run must be new: its name becomes visible to other users, who could otherwise create it
-        # first.
+        # Creating the folder fails if it exists already: another user may have seen its name and created it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before other files are created. Its arguments name the folder, by which
-        # `towtank doctor --clean` on that machine recognises that the folder is in use.
+        # The clean-up script starts before other files are created. `towtank doctor --clean` on the remote machine
+        # finds the prefix in the arguments of the script, and recognises that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers that do not run as root must be able to enter their own folders, which are below these two folders.
+        # Servers that run as other users must be able to enter their own folders below these two folders.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -161,7 +157,7 @@ class RemoteHost:
         }
 
     def _number(self, variable: str) -> int:
-        """Return the value of a system configuration variable of the remote machine, as `getconf` prints it."""
+        """Return the value of a variable that `getconf` prints on the remote machine."""
         return int(self._said(["getconf", variable]))
 
     def _reached(self) -> Connection:
@@ -179,57 +175,59 @@ class RemoteHost:
         """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process on the remote machine, which a guard watches there; the output of the process goes to the
-        log on this machine.
+        """Return a process on the remote machine, not yet started, that will run under a guard. Its output will be
+        written to `log` on this machine.
         """
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
 
     def pid_file(self) -> Path:
-        """Return the path of a new file on the remote machine for the process id of a guard."""
+        """Return the path of a new file on the remote machine, to which the process id of a guard will be written."""
         self._pids += 1
         return self.folder / "pids" / str(self._pids)
 
     def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
-        """Return a command that runs under a guard on the remote machine; the guard's process id is written to
-        a file.
+        """Return a command that runs another command under a guard, and first writes the guard's process id to a
+        file.
         """
         guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
     def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command on the remote machine; its output goes to a log on this machine."""
+        """Start a command on the remote machine. Its output is written to a log on this machine."""
         marked = {MARK: self._prefix, "TMPDIR": str(self.temporary), **environment}
         return self._reached().start(command, log, marked)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command on the remote machine to its end; a guard ends the command at the time limit."""
+        """Run a command on the remote machine to its end, or until a guard ends it at the time limit."""
         variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse to return a path, because files of another machine are not accessible on this machine."""
+        """Raise an error, because this process cannot access files of the remote machine."""
         raise TargetError(f"host {self.name}: {path} is on another machine")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the remote machine."""
         self._said(["mkdir", "-p", str(path)])
         if owner is not None:
             self._said(["chown", f"{owner}:{owner}", str(path)])
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder on the remote machine that only its owner, and processes of a group, can enter."""
+        """Create a new folder on the remote machine that only its owner, and processes of a group of users, can
+        enter.
+        """
         self._said(["mkdir", "-m", "700", "--", str(path)])
         if group is not None:
             self._said(["chgrp", "--", group, str(path)])
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the remote machine that only its owner, and processes of a group, can read. If the path
-        is a link, the link is replaced.
+        """Write a small file on the remote machine that only its owner, and processes of a group of users, can read.
+
+        A symbolic link at the path is replaced.
         """
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
@@ -243,25 +241,21 @@ class RemoteHost:
         return answer.output if answer.status == 0 else None
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file or a folder from this machine to the remote machine."""
         self._said(["mkdir", "-p", str(Path(target).parent)])
         self._reached().put(source, str(target))
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy a file from the remote machine to this machine."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._reached().get(str(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder of the remote machine."""
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
-        """Return the path to which the engine was copied on the remote machine."""
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
-        """Return the path of the Python interpreter on the remote machine, as set in the system file."""
+        """Return the path of the Python interpreter on the remote machine, from the system file."""
         return self._part.python
 
     @property
@@ -270,16 +264,15 @@ class RemoteHost:
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse to return a disk, because a host of provider `ssh` has none. The check of the system file already
-        reports disk names.
+        """Raise an error, because a host of provider `ssh` has no disks. The system file is already checked for
+        this.
         """
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports of the remote machine; a port is never returned twice.
+        """Return the first of `count` consecutive free ports of the remote machine, and never return these ports again.
 
-        The search begins at a random port, so that two systems that search at the same time rarely find the same
-        ports.
+        The search begins at a random port. Two processes that search at the same time thus rarely find the same ports.
         """
         taken = self._listening() | self._given_ports
         firsts = list(range(_FIRST_PORT, _END_PORT - count + 1))
@@ -292,7 +285,7 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: no {count} consecutive ports are free")
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which a process of the remote machine already listens."""
+        """Raise an error if a process already listens on a port of the remote machine."""
         if port in self._listening():
             raise TargetError(f"{owner}: port {port} on {self.address} is already in use")
 
@@ -301,7 +294,7 @@ class RemoteHost:
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
     def facts(self) -> dict[str, Any]:
-        """Return address and properties of the remote machine for the manifest of the run, without secrets."""
+        """Return address and properties of the remote machine, without secrets, for the manifest of the run."""
         return {
             "provider": self.provider,
             "address": self._part.address,
@@ -311,25 +304,27 @@ class RemoteHost:
         }
 
     def roots(self) -> dict[str, int]:
-        """Return the process id of the guard of each running process on the remote machine, by name of the process."""
+        """Return the process id of the guard of each process that runs on the remote machine, by name of the
+        process.
+        """
         living = [process for process in self._processes if process.status() is None]
         noted = {process.spec.name: (self.read(process.pid_file) or "").strip() for process in living}
         return {name: int(text) for name, text in noted.items() if text.isdigit()}
 
     def watching(self) -> Watching:
-        """Return the probe that runs on the remote machine and observes it."""
+        """Return the probe that observes the remote machine."""
         from towtank.system.hosts.remote_probe import RemoteHostProbe  # noqa: PLC0415 - only where something is observed
 
         return Watching(probes=[RemoteHostProbe(self)])
 
     def ended(self) -> list[str]:
-        """Return a message if the connection to the remote machine was lost."""
+        """Return a message if the connection to the remote machine has been lost."""
         cleaner = self._cleaner
         lost = cleaner is not None and cleaner.status() is not None
         return ["the SSH connection was lost"] if lost else []
 
     def tear_down(self) -> None:
-        """Remove the folder of this run on the remote machine, and close the connection."""
+        """Remove the folder of the run on the remote machine, and close the connection."""
         connection, cleaner = self._connection, self._cleaner
         self._connection = self._cleaner = None
         try:
@@ -346,7 +341,7 @@ class RemoteHost:
 
 
 class RemoteProcess:
-    """Process of a service on another machine, watched by a guard."""
+    """Process of a service on a remote machine, which runs under a guard."""
 
     def __init__(self, host: RemoteHost, spec: ProcessSpec, log: Path) -> None:
         self.spec, self.log, self._host = spec, log, host
@@ -355,7 +350,7 @@ class RemoteProcess:
         self._stream: Any = None
 
     def start(self) -> None:
-        """Start the process on the remote machine; its output is appended to its log on this machine."""
+        """Start the process on the remote machine. Its output is appended to a log on this machine."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._stream = self.log.open("ab", buffering=0)
         spec = self.spec
@@ -368,15 +363,14 @@ class RemoteProcess:
         return None
 
     def status(self) -> int | None:
-        """Return the exit status of the process tree; None while the tree runs."""
+        """Return the exit status of the process; None while it or one of its descendants runs."""
         return None if self._command is None else self._command.status()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process; return its exit status."""
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the process tree by closing the standard input of its guard."""
+        """End the process and its descendants by closing the standard input of its guard."""
         command = self._command
         if command is not None:
             command.close_input()
@@ -387,14 +381,14 @@ class RemoteProcess:
             self._stream = None
 
     def signal(self, what: str) -> None:
-        """Kill, stop or resume all processes of the tree by a signal."""
+        """Kill, pause or resume the process and its descendants by a signal."""
         guard = self._guard_number()
         if guard is None:
             raise TargetError(f"{self.spec.name}: the id of its process on {self._host.name} is not known")
         signal_tree(self._host.execute, guard, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the kernel limits that apply to the command on the host."""
+        """Return the kernel's resource limits of the process, by name; empty if its id is unknown."""
         guard = self._guard_number()
         return {} if guard is None else limits_below(guard, self._host.read)
 
@@ -403,13 +397,13 @@ class RemoteProcess:
         return int(text) if text.isdigit() else None
 
     def is_held(self) -> bool:
-        """Return False, because a stop by a signal cannot be detected on another machine."""
+        """Return False, because Towtank does not check remote processes for stops by a signal."""
         return False
 
     def last_lines(self) -> str:
-        """Return the last lines of the log of the process."""
+        """Return the last lines of the log of the process, indented, to be appended to a message."""
         return "".join(f"\n  {line}" for line in log_tail(self.log))
 
     def ended_text(self) -> str:
-        """Return text that describes how the process ended."""
+        """Describe how the process ended."""
         return f"ended {describe_status(self.status())}"

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from towtank.system.hosts.remote import RemoteHost
 
 _STOP_WITHIN_S = 15.0
-# Number of clock readings, of which the most precise is used. Each reading starts the engine on the other machine. [1]
+# Number of clock readings, of which the most precise is used; each reading starts the engine on the remote machine. [1]
 _EXCHANGES = 5
 _EXCHANGE_WITHIN_S = 10.0
-# Length of the checksum with which each line of the stream begins: eight digits and a blank. [characters]
+# Length of the checksum and the blank at the start of each line of the probe's output. [characters]
 _CHECKSUM = 9
 
 
@@ -27,7 +27,7 @@ class RemoteHostProbe:
     Parameters
     ----------
     machine : RemoteHost
-        Host that the probe observes.
+        Remote machine that the probe observes.
     """
 
     def __init__(self, machine: RemoteHost) -> None:
@@ -36,19 +36,17 @@ class RemoteHostProbe:
         self._stream: IO[bytes] | None = None
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - it logs to the stream
-        """Start the probe on the remote machine. Each running process of a service forms a group that the probe
-        observes.
-        """
+        """Start the probe on the remote machine. The probe observes each process of a service as a group."""
         groups = [word for name, pid in self._machine.roots().items() for word in ("--group", f"{name}={pid}")]
         command = [str(self._machine.engine()), "probe", "--out", "-", "--interval", str(interval_s)]
         self._stream = stream.open("ab", buffering=0)
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read the clock of the remote machine several times, each time by an exchange of messages. Return the reading
-        with the shortest exchange.
+        """Return the offset of the remote machine's clock, and the largest possible error of the offset.
 
-        The error of this reading is at most half the duration of its exchange.
+        The clock is read several times, and the reading with the shortest duration is used. Its error is at most half
+        of this duration.
         """
         return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 
@@ -64,7 +62,7 @@ class RemoteHostProbe:
         return {"offset_ns": int(there) - (before + after) // 2, "uncertainty_ns": (after - before + 1) // 2}
 
     def stop(self) -> list[str]:
-        """End the probe; return a message if the probe ended earlier than requested, or does not end."""
+        """End the probe. Return a message if it ended before this call, or does not end now."""
         command, stream = self._command, self._stream
         self._command = self._stream = None
         if command is None or stream is None:

@@ -1,8 +1,7 @@
-"""Manages the resources that all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual
-network.
+"""Manages the resources that all hosts of provider `namespaces` share, such as the janitor and the virtual network.
 
-The network is a bridge, or a network card that all hosts share, in a separate network namespace. This machine has one
-additional network device while the network exists: the link of the load generator.
+The virtual network is in a network namespace of its own. It consists of a bridge, or of a network card that all hosts
+share. While it exists, this machine has an additional network device, by which the load generator reaches the hosts.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.prefix import new_prefix
 from towtank.system.identity import note_identity
 
-# Address range of the virtual network. RFC 2544 reserves the range for benchmarks, so no real network uses it.
+# Address range of the virtual network, which RFC 2544 reserves for benchmarks, so that no real network uses it.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
+# Host numbers, in the subnet of the virtual network, of this machine and of the first host. [1]
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
 DEVICE = "eth0"
-"""Name of a host's network device inside the network namespace of the host."""
+"""Name of the network device in the network namespace of each host."""
+# Name of the device by which Towtank reaches a host whose other device is a cable to another host.
 _CONDUCTOR_DEVICE = "conductor"
 _COMMAND_WITHIN_S = 30.0
 _JANITOR_WITHIN_S = 40.0
@@ -39,8 +40,8 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# Script that creates the shared network card as one end of a veth pair. The other end is unused but switched on, so the
-# card has a carrier. Packets that leave the machine through the card are lost.
+# Script that creates the network card to be shared, as one device of a veth pair. The second device is on, so that the
+# card has a carrier, but is not connected: packets sent to it are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -57,11 +58,11 @@ class Site:
     names : list of str
         Names of the hosts.
     network : Network
-        Settings of the network, including the generator's link.
+        Settings of the virtual network, including those of the generator's link.
     mtu : int
-        Size of the largest packet of all links. [byte]
+        Size of the largest packet on all links. [byte]
     generator : str, optional
-        Name of the host that runs the load generator; outside of all hosts by default.
+        Name of the host that runs the load generator; by default the generator runs outside all hosts.
     """
 
     def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
@@ -71,13 +72,13 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # First host of a `veth` cable, until the second host exists: name of the host, id of a process in its network
-        # namespace, and its link.
+        # First of the two hosts that `join` connects, until the second one is known: name of the host, id of a process
+        # in its network namespace, and properties of its link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables that all processes on the hosts receive."""
+        """Environment variables of all processes on the hosts."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
         if (
             "PYTHONPATH" in environment
@@ -88,48 +89,44 @@ class Site:
 
     @property
     def folder(self) -> Path:
-        """Folder for the temporary files of all hosts in this run."""
+        """Folder for temporary files of the hosts."""
         return Path(tempfile.gettempdir()) / self.prefix
 
     @property
     def images(self) -> Path:
-        """Folder for disk images. It is on disk and not in memory, because images may be large."""
+        """Folder for disk images. It is on a disk, because images may be too large for memory."""
         return cleaning.IMAGES / self.prefix
 
     def address(self, name: str) -> str:
-        """Return the address of a host in the virtual network."""
         return str(self._subnet[_FIRST + self.names.index(name)])
 
     @property
     def link(self) -> str:
-        """Kind of link (such as `bridge` or `veth`) between the hosts."""
         return self._network.link
 
     @property
     def own_address(self) -> str:
-        """Address of this machine in the virtual network."""
         return str(self._subnet[_OWN])
 
     @property
     def generator_address(self) -> str:
-        """Address of the load generator in the virtual network."""
         return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
-        """Create the virtual network when the first host needs it; each host must call `close` at its end.
+        """Create the virtual network at the first call. Each host calls this method once, and `close` at its end.
 
         Raises
         ------
         TargetError
-            If the kernel refuses.
+            If a folder or the network cannot be created.
         """
         self._users += 1
         if self._users > 1:
             return
         self.watch()
         try:
-            # Other users may not enter this folder. It contains the temporary folders of the hosts, to which all users
-            # may write.
+            # Other users must not enter this folder, because it contains temporary folders to which all users may
+            # write.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -142,7 +139,7 @@ class Site:
         self._connect_generator()
 
     def watch(self) -> None:
-        """Start the janitor. It is started before anything is created, because it removes everything at the end."""
+        """Start the janitor, before anything is created that the janitor must remove."""
         if self._janitor is not None:
             return
         self._janitor = subprocess.Popen(
@@ -155,7 +152,7 @@ class Site:
         )
 
     def _choose_subnet(self) -> None:
-        """Choose a random subnet in which this machine has no address."""
+        """Choose a random subnet of the address range in which this machine has no address."""
         taken = [
             ipaddress.ip_network(f"{address['local']}/24", strict=False)
             for device in json.loads(self.run(["ip", "-json", "-4", "address"]))
@@ -171,9 +168,7 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Connect this machine to the virtual network by the link over which the load generator and Towtank reach all
-        hosts.
-        """
+        """Connect this machine, with the load generator and Towtank itself, to the virtual network."""
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
@@ -186,15 +181,15 @@ class Site:
         Parameters
         ----------
         port : str
-            Name of the end at the bridge.
+            Name of the device at the bridge.
         pid : int
-            Id of a process in the network of the other end.
+            Id of the process.
         device, address : str
-            Name and address of the device at the other end.
+            Name and address of the device in the network namespace of the process.
         link : Link
-            Properties of the link; delay and loss apply only with `netem`.
+            Properties of the link.
         netem : bool
-            Whether the kernel applies delay and loss.
+            True if the kernel applies delay and loss; otherwise these properties are ignored.
         """
         size = f"mtu {link.mtu}"
         self._switch_ip([f"link add name {port} {size} type veth peer name {device} {size} netns {pid}"])
@@ -203,13 +198,14 @@ class Site:
         self.shape(pid, port, device, link, netem=netem)
 
     def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
-        """Create a device of the shared network card, and put it into the network namespace of a process."""
+        """Create a macvlan device on the shared network card, and move it to the network namespace of a process."""
         self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Connect the bridge to the network namespace of a process by a link that only Towtank uses; the link's device
-        gets no address here.
+        """Connect the bridge to the network namespace of a process by a veth pair that only Towtank uses.
+
+        The device in the namespace gets no address.
         """
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
@@ -218,7 +214,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Connect two hosts directly by a cable. Call the method once for each host; the second call makes the cable.
+        """Connect two hosts directly by a veth pair. The first call stores one host, the second call connects both.
 
         Parameters
         ----------
@@ -227,7 +223,7 @@ class Site:
         pid : int
             Id of a process in the network namespace of the host.
         link : Link
-            Properties of the host's end of the link.
+            Properties of the link, for the direction from this host.
         """
         if self._loose is None:
             self._loose = (name, pid, link)
@@ -243,14 +239,12 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # Packets to Towtank's address go by the device that only Towtank uses. All other packets go by the cable to
-            # the other host.
+            # Packets to Towtank's address use the separate device; all other packets use the link to the other host.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Connect a network device to the bridge of the virtual network."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:
@@ -258,11 +252,11 @@ class Site:
 
     @property
     def switch_pid(self) -> int:
-        """Id of a process in the network of the bridge."""
+        """Id of a process in the network namespace of the bridge."""
         return self._switch.pid
 
     def set_address(self, pid: int, device: str, address: str) -> None:
-        """Set the address of a device in the network namespace of a process, and switch the device on."""
+        """Set the address of a device in the network namespace of a process, and switch on the device."""
         lines = [
             f"link set {device} addrgenmode none",
             f"address add {address}/24 dev {device}",
@@ -271,7 +265,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def shape(self, pid: int, port: str, device: str, link: Link, *, netem: bool) -> None:
-        """Apply rate, delay, loss and offloads of a link at both ends of the link."""
+        """Apply rate, delay, loss and offloads of a link to the devices at both of its ends."""
         for end_pid, end in ((self._switch.pid, port), (pid, device)):
             if lines := disciplines(end, link, netem=netem):
                 self.run(in_network(end_pid, ["tc", "-batch", "-"]), "\n".join(lines))
@@ -279,7 +273,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off the offloads that the link disables, at one end of the link."""
+        """Turn off the offloads of a device that the system file disables for its link."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -289,34 +283,36 @@ class Site:
             raise TargetError(f"the offloads of {device} cannot be turned off: {error.strerror}") from error
 
     def run(self, command: list[str], text: str = "", limit_s: float = _COMMAND_WITHIN_S) -> str:
-        """Run a command that may change the kernel. The janitor does not clean up before the command has ended.
+        """Run a command that may create kernel objects. The janitor waits for the end of the command.
 
         Raises
         ------
         TargetError
-            If the command fails; the message contains its output.
+            If the command fails; the message contains the output of the command.
         """
         return run_with(self.lifeline(), command, text, limit_s)
 
     def lifeline(self) -> int:
-        """Return the file descriptor of the pipe to the janitor, which waits until all processes have closed it."""
+        """Return the descriptor of the pipe to the janitor, which begins to clean up when all processes have closed
+        it.
+        """
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Release the virtual network for a host that ends; the release by the last host removes the network."""
+        """Release the virtual network for one host. The network is removed when the last host has released it."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self.finish()
 
     def finish(self) -> None:
-        """Remove everything that the hosts share; do nothing if this was already done.
+        """Remove everything that the hosts share; do nothing if it is already removed.
 
         Raises
         ------
         TargetError
-            If any part could not be removed.
+            If something could not be removed.
         """
         janitor = self._janitor
         if janitor is None:
@@ -332,18 +328,16 @@ class Site:
             done = janitor.wait() == 0
         left = [] if done else cleaning.clean(self.prefix)
         if left:
-            raise TargetError(f"{self.prefix}: left behind: {'; '.join(left)}", hint="`towtank doctor --clean`")
+            raise TargetError(f"{self.prefix}: left behind: {'; '.join(left)}", hint="run `towtank doctor --clean`")
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """Return a command that runs in the network namespace of the given process, but sees the files of this process."""
+    """Return a command that runs another command in the network namespace of a process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 
 def run_with(lifeline: int, command: list[str], text: str, limit_s: float) -> str:
-    """Run a command and return its output. The command inherits the file descriptor `lifeline`, and so keeps it open
-    until it ends.
-    """
+    """Run a command that inherits the file descriptor `lifeline`, and return its output."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,6 @@
-"""Sums the memory of all sockets in the network namespace of this thread, as the kernel reports it (`sock_diag(7)`)."""
+"""Sums the memory of all sockets in the network namespace of this thread, as reported by the kernel
+(`sock_diag(7)`).
+"""
 
 from __future__ import annotations
 
@@ -12,22 +14,21 @@ _REQUEST_ALL = 0x301  # Flags NLM_F_REQUEST | NLM_F_DUMP, which request a list o
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _ANSWER_BYTES = 2**16
-# Lengths of the structures `inet_diag_msg` and `unix_diag_msg`, which precede the attributes in a message [byte], and
-# number of the attribute that contains the memory.
+# Lengths of `inet_diag_msg` and `unix_diag_msg`, which precede the attributes in a message [byte], and number of the
+# attribute that contains the memory.
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10). Sockets in these two states have
-# no memory to be counted.
+# Bit mask of the states of sockets to be listed: all except TIME_WAIT (6) and LISTEN (10), which have no memory.
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
-# Indexes of the values that are added up, in `SK_MEMINFO_*` (linux/sock_diag.h).
+# Indexes, in `SK_MEMINFO_*` of linux/sock_diag.h, of the values that are added.
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
 def socket_memory() -> float:
     """Return the memory of all TCP and Unix sockets in the network namespace of this thread. [byte]
 
-    The memory consists of unread input, unacknowledged output, and memory allocated in advance.
+    It consists of unread input, unacknowledged output, and memory that the kernel allocated in advance.
 
     Raises
     ------
@@ -48,7 +49,13 @@ def socket_memory() -> float:
 
 
 def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
-    """Yield the message that the kernel sends about each socket."""
+    """Request messages about all sockets from the kernel, and yield each message without its header.
+
+    Raises
+    ------
+    OSError
+        If the kernel refuses the request.
+    """
     channel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST_ALL, 0, 0) + asked)
     while True:
         answer = channel.recv(_ANSWER_BYTES)
@@ -64,10 +71,10 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 
 
 def _memory(body: bytes, start: int, wanted: int) -> int:
-    """Return the memory of one socket from its kernel message. [byte]
+    """Return the memory of one socket from the kernel's message about the socket. [byte]
 
-    The memory of a TCP socket includes the send queue, of which copies in flight are a part. The memory of a Unix
-    socket is data that its peer has not read.
+    For a TCP socket, copies of packets in flight are part of the send queue, and are counted only once. For a Unix
+    socket, the memory is data that the peer has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

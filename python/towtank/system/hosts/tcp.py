@@ -1,10 +1,10 @@
-"""Reads the TCP counters of a network: retransmitted segments, timeouts, connections lost to a full listen queue."""
+"""Reads the TCP counters of a network namespace, for example of retransmitted segments."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# The kernel's table that contains each counter, and the counter's names in different kernels, newest first.
+# For each counter: table of the kernel, first word of the table's lines, and names in different kernels, newest first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),
@@ -16,7 +16,7 @@ _COUNTERS = {
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Return the TCP counters of the network namespace of a process, counted since that network was created.
+    """Return the TCP counters of the network namespace of a process, since the namespace was created.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Counters by name, without counters that the kernel lacks. [1]
+        Counters by series name, without counters that the kernel lacks. [1]
 
     Raises
     ------
@@ -45,7 +45,7 @@ def tcp_counters(pid: int) -> dict[str, float]:
 
 
 def paired(text: str, row: str) -> dict[str, int]:
-    """Parse a table in which a line of names precedes a line of values, both with the same first word.
+    """Parse a table of the kernel, in which a line of names precedes a line of values with the same first word.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Sets the time slices of threads, on kernels that support this.
 
-Since Linux 6.12, threads of the fair class can choose their time slice by `sched_setattr(2)`; children inherit the
-slice. Older kernels accept the call but ignore the slice, so the slice in effect is read back.
+Since Linux 6.12, threads of the fair scheduling class can choose their time slice by `sched_setattr(2)`, and children
+inherit it. Older kernels accept the call but ignore the time slice, which is therefore read back.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from functools import cache
 
 from towtank.errors import TargetError
 
-# Numbers of the system calls sched_setattr and sched_getattr, by machine type.
+# Numbers of the system calls `sched_setattr` and `sched_getattr`, by machine type.
 _CALLS = {"x86_64": (314, 315), "aarch64": (274, 275), "riscv64": (274, 275)}
-# Format of the first version of struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
+# Format of the first version of `struct sched_attr`, with the fields size, policy, flags, nice, priority, runtime,
+# deadline and period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
+# Time slice by which support is tested. [s]
 _TRIED_S = 0.003
 _NS = 1e9
 
@@ -40,18 +42,18 @@ def _attributes(thread: int) -> list[int]:
 
 
 def slice_of(thread: int = 0) -> float:
-    """Return the time slice of a thread of the fair scheduling class; thread id 0 stands for the calling thread. [s]
+    """Return the time slice of a thread of the fair scheduling class; thread id 0 is the calling thread. [s]
 
     Raises
     ------
     OSError
-        If the kernel does not report the slice.
+        If the kernel does not report the time slice.
     """
     return _attributes(thread)[5] / _NS
 
 
 def _set(slice_s: float) -> None:
-    """Set the time slice of the calling thread; 0 restores the default. [s]"""
+    """Set the time slice of the calling thread; 0 restores the kernel's default. [s]"""
     attributes = _attributes(0)
     attributes[0], attributes[2], attributes[5:] = _ATTRIBUTES.size, 0, [round(slice_s * _NS), 0, 0]
     _call(_CALLS[platform.machine()][0], 0, _ATTRIBUTES.pack(*attributes), 0)
@@ -59,12 +61,12 @@ def _set(slice_s: float) -> None:
 
 @contextmanager
 def timeslice(slice_s: float | None) -> Iterator[None]:
-    """Set the time slice of all processes that this thread starts inside the block; None changes nothing. [s]
+    """Set the time slice of processes that this thread starts during the block; None changes nothing. [s]
 
     Raises
     ------
     TargetError
-        If the kernel refuses.
+        If the kernel refuses the time slice.
     """
     if slice_s is None:
         yield
@@ -81,7 +83,7 @@ def timeslice(slice_s: float | None) -> Iterator[None]:
 
 @cache
 def lacking() -> str | None:
-    """Return the reason why time slices of threads cannot be set on this machine; None if they can be set."""
+    """Return the reason why this machine does not support time slices of threads; None if it does."""
     try:
         with timeslice(_TRIED_S):
             seen = slice_of()

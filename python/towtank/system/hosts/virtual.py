@@ -1,6 +1,4 @@
-"""Implements a host of provider `namespaces`: a part of this machine with its own network, files, host name
-and limits.
-"""
+"""Creates hosts of provider `namespaces`: parts of this machine with their own network, files, host name and limits."""
 
 from __future__ import annotations
 
@@ -29,9 +27,9 @@ from towtank.system.process import HostEntry, Process, ProcessSpec, ServiceProce
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
-# Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders that
-# must stay visible. A private folder is mounted over the machine's temporary folder. Folders inside the machine's
-# temporary folder would then be hidden, so they are first mounted into the private folder.
+# Script that sets up the files of a host. Its arguments are the name and the folder of the host, the file of host
+# names, and the folders below /tmp that must stay visible. The host's own folder is mounted over /tmp. The folders
+# would then be hidden, so they are mounted into the host's folder first.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -43,23 +41,24 @@ done
 mount --rbind "$folder/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
-# Script that moves itself into control groups and then executes the command that follows `--`.
+# Shell command that moves itself into control groups, and is then replaced by the command that follows `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 class VirtualHost(SharedFiles):
-    """Virtual host: a part of this machine in Linux namespaces.
+    """Host that consists of Linux namespaces and a control group on this machine.
 
     Parameters
     ----------
     name : str
         Name of the host in the system file.
     part : NamespacesHost
-        Part of the system file that describes the host.
+        Entry of the host in the system file.
     site : Site
         Resources that all hosts of the system share.
     network : Network
-        Settings of the network. The first host of a system also reports what the network lacks.
+        Settings of the virtual network; the first host of a system also checks the capabilities that these settings
+        need.
     """
 
     provider = "namespaces"
@@ -75,20 +74,19 @@ class VirtualHost(SharedFiles):
 
     @property
     def address(self) -> str:
-        """Address of the host in the virtual network."""
         return self._site.address(self.name)
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs to which the host is pinned; None without pinning."""
+        """CPUs to which the processes of the host are pinned; None if they are not pinned."""
         return self._part.pinned
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of the virtual host, which supports every limit that a system file can set."""
+        """Return the features of a virtual host, which supports every limit that a system file can set."""
         return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
 
     def lacks(self) -> list[str]:
-        """Return the capabilities that the host's keys in the system file need, but that this machine lacks."""
+        """Return a message for each capability that the host needs but this machine lacks."""
         offered = capabilities.probe()
         where = f"hosts.{self.name}"
         lines = needs.lacking(where, needs.host_needs(self._part), offered)
@@ -102,8 +100,9 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Create namespaces, control group, link and disks of the host. The limits of memory, CPUs (pinning) and
-        weights apply from the start; `confine` applies the other limits.
+        """Create namespaces, control group, link and disks of the host.
+
+        Limits of memory, pinning and CPU weights apply from now on, whereas `confine` applies the other limits.
         """
         room.check()
         self._is_open = True
@@ -111,7 +110,7 @@ class VirtualHost(SharedFiles):
         folder = self._site.folder / self.name
         self._private.mkdir(parents=True)
         self._private.chmod(0o1777)
-        # A folder inside another folder of this list is not mounted separately: it is visible with the outer folder.
+        # A folder below another folder of the list is visible with the other folder, and is not mounted separately.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -123,8 +122,9 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Apply the limits of CPUs, memory and CPU weight. Servers read these limits when they start, for example to
-        choose their number of threads.
+        """Apply pinning, memory limits and the CPU weight.
+
+        Servers read some of these at their start, for example to choose their number of threads.
         """
         part = self._part
         if part.pinned is not None:
@@ -135,31 +135,29 @@ class VirtualHost(SharedFiles):
             self._group.weigh(part.cpu_shares)
 
     def cut(self) -> None:
-        """Disconnect the network cable of the host."""
         self._cable.cut()
 
     def mend(self) -> None:
-        """Reconnect the network cable of the host."""
         self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host with one large file, or with many empty files, up to the given free space."""
+        """Fill a disk of the host up to the given numbers of free bytes and files."""
         return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
 
     def release(self, disk: str) -> None:
-        """Remove the files that fill a disk of the host."""
+        """Remove the files that `fill` created."""
         release_disk(self.outside(self.disk(disk)))
 
     @property
     def _private(self) -> Path:
-        """Temporary folder of the host as processes outside of the host see it, without the folders mounted in it."""
+        """Temporary folder of the host, by the path that processes outside the host use."""
         return self._site.folder / self.name / "tmp"
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Empty the page cache if the system file requests it, and apply the limits of CPU time and disks."""
+        """Evict the page cache if the system file requests it, and apply the limits of CPU time and disks."""
         if self._part.page_cache == "drop":
-            # The kernel attributes a page of a file to the group that first read or wrote it. Files that Towtank wrote
-            # would thus not be evicted with the group's page cache, so they are evicted separately.
+            # The kernel counts a page of a file for the control group that first used it. Pages of files that Towtank
+            # wrote therefore do not belong to the host's group, and are evicted separately.
             evict_files((*(self.outside(disk.point) for disk in self._disks.values()), self._private, *folders))
             self._cache_left = self._group.drop_page_cache()
         if self._part.cpus is not None:
@@ -169,8 +167,9 @@ class VirtualHost(SharedFiles):
         self._is_confined = True
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process in the namespaces of the host. Its guard runs outside of them, but in the host's control
-        group.
+        """Return a process in the namespaces of the host, not yet started.
+
+        The guard of the process runs outside the namespaces, but in the host's control group.
         """
         entry = HostEntry(
             guard=self._join,
@@ -181,10 +180,9 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> HostEntry:
-        """Return the environment and the command wrapper by which a command runs in the host's network and control
-        group.
+        """Return the command prefix and environment that make a command run in the host's network and control group.
 
-        The commands see the files of this machine.
+        Such a command sees the files of this machine.
         """
         pid = self._namespaces.pid
         return HostEntry(
@@ -192,7 +190,7 @@ class VirtualHost(SharedFiles):
         )
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network namespace of the host, and return its result."""
+        """Call a function in the network namespace of the host, and return the result."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -204,21 +202,19 @@ class VirtualHost(SharedFiles):
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command on the host to its end."""
         inside = self._join(self._namespaces.enter(command))
         return execute(inside, limit_s, {**self._environment(), **(environment or {})})
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which processes outside of the host access a file on the host."""
+        """Return the path by which processes outside the host can access a file of the host."""
         return self._namespaces.outside(path)
 
     @property
     def temporary(self) -> Path:
-        """Temporary folder of the host, which other hosts cannot see."""
+        """Temporary folder of the host, by the path that processes on the host use."""
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:
-        """Return the mount point of a disk of the host."""
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
@@ -226,11 +222,11 @@ class VirtualHost(SharedFiles):
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which another process in the host's network already listens."""
+        """Raise an error if another process already listens on a port in the host's network namespace."""
         within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the host and its effective limits, for the manifest of the run."""
+        """Return the properties and limits of the host, for the manifest of the run."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
         return {
             "provider": self.provider,
@@ -252,11 +248,11 @@ class VirtualHost(SharedFiles):
         return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """Return a message if the relay program of the host's network cable has ended unexpectedly."""
+        """Return a message if the relay program of the host's link has ended unexpectedly."""
         return self._cable.ended()
 
     def tear_down(self) -> None:
-        """Remove the host; when the last host is removed, also remove the resources that all hosts share."""
+        """Remove the host; also remove the resources that the hosts share if this was the last host."""
         if not self._is_open:
             return
         self._is_open = False

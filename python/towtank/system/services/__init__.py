@@ -1,1 +1,1 @@
-"""Holds the kinds of services that Towtank can start, with one file for each kind."""
+"""Contains the kinds of services that Towtank can start, one module for each kind."""

@@ -1,8 +1,8 @@
-"""Builds the web application of the CMIS repository from pinned files once, and stores it in the cache.
+"""Builds the web application of the CMIS repository from fixed versions of its files, and stores it in the cache.
 
-OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another web
-application. The application built here contains the libraries of both web applications and the PostgreSQL driver. Two
-classes are compiled from `system/java`. The deployment descriptor enables only the Browser Binding.
+OpenCMIS publishes its adapter to JCR as a web application, and Jackrabbit publishes its libraries as another one. The
+application built here contains libraries of both, the PostgreSQL driver, and two classes that are compiled from
+`system/java`. Of the protocols of CMIS, only the Browser Binding is enabled.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used. Its other libraries serve SOAP, or Jackrabbit contains newer versions of them.
+# Libraries of OpenCMIS that are used. The others are for SOAP, or Jackrabbit contains newer versions of them.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -66,7 +66,7 @@ _OF_OPENCMIS = (
     "stringtemplate-3.2.1",
     "woodstox-core-",
 )
-# Libraries of Jackrabbit's default database, which are left out because PostgreSQL is used instead.
+# Libraries of Jackrabbit's default database, which PostgreSQL replaces.
 _NOT_OF_JACKRABBIT = ("derby-",)
 _LIBRARIES = "WEB-INF/lib/"
 _COMPILE_WITHIN_S = 120.0
@@ -102,8 +102,8 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Configuration that makes Jetty's statistics servlet available to the application; by default, Jetty hides its own
-# classes. The statistics page of Jetty's runner is not used, because it serves only requests from the same machine.
+# Configuration that gives the application access to Jetty's statistics servlet, a class that Jetty hides by default.
+# The statistics page of `jetty-runner` is not used, because it serves only requests from the same machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">
@@ -121,9 +121,7 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 
 def application_folder() -> Path:
-    """Return the folder of the web application. The name of the folder depends on the pinned files and on all generated
-    parts.
-    """
+    """Return the folder of the web application, named by a hash of the files it is built from."""
     parts = [artefact.sha256 for artefact in ARTEFACTS] + [
         _DESCRIPTOR,
         _JETTY_WEB,
@@ -141,7 +139,7 @@ def _sources() -> list[Path]:
 
 
 def build_application() -> Path:
-    """Build the web application of the CMIS repository, unless it is already in the cache.
+    """Build the web application of the CMIS repository, unless it is in the cache.
 
     Returns
     -------
@@ -163,8 +161,7 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # The error is ignored if the folder exists, because another process then built the same application in the
-            # meantime.
+            # If the folder exists, another process has built the same application in the meantime.
             if not folder.is_dir():
                 raise
     return folder
@@ -185,7 +182,7 @@ def _write(folder: Path) -> None:
 
 
 def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> None:
-    """Extract the given libraries from a web application into a folder."""
+    """Extract into a folder the libraries of a web application for which `wanted` returns True."""
     with zipfile.ZipFile(place_of(artefact)) as archive:
         for member in archive.namelist():
             library = member.removeprefix(_LIBRARIES)

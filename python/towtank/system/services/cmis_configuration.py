@@ -1,6 +1,4 @@
-"""Writes the configuration of one node of the CMIS repository: Jackrabbit's `repository.xml`, and Jetty's
-configuration.
-"""
+"""Writes the configuration of one node of the CMIS repository, for Jackrabbit and Jetty."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from xml.etree.ElementTree import Element, SubElement
 from towtank.system.repository_model import CmisRepositorySettings
 
 REPOSITORY = "content"
-"""Name of the repository's workspace. OpenCMIS uses it as the identifier of the repository; the content server has the
-same identifier.
+"""Name of the repository's workspace, which is also the identifier of the repository in CMIS. The content server uses
+the same identifier.
 """
 
 TEXT_FILE = "tika.xml"
-"""Name of the file, in the folder of each node, that lists the content types whose text is indexed."""
+"""File in the folder of each node with the content types whose text is indexed."""
 
 _CORE = "org.apache.jackrabbit.core"
 _DATABASE = "database"
@@ -27,8 +25,8 @@ _HEAD = (
     '<!DOCTYPE Repository PUBLIC "-//The Apache Software Foundation//DTD Jackrabbit 2.0//EN" '
     '"http://jackrabbit.apache.org/dtd/repository-2.0.dtd">\n'
 )
-# Configuration by which only plain text is indexed, as in the content server. Other contents would take too much CPU
-# time.
+# Configuration that limits the full-text index to plain text, as in the content server. Extracting text from other
+# documents would take too much CPU time.
 _TIKA = """<?xml version="1.0" encoding="UTF-8"?>
 <properties>
   <detectors><detector class="org.apache.tika.mime.MimeTypes"/></detectors>
@@ -42,17 +40,18 @@ _JETTY_HEAD = (
 
 
 def repository_xml(settings: CmisRepositorySettings, database: str, contents: Path, node: str | None) -> str:
-    """Return Jackrabbit's configuration for one node as XML.
+    """Return Jackrabbit's configuration of one node as XML.
 
     Parameters
     ----------
     settings : CmisRepositorySettings
+        Settings of the repository in the system file.
     database : str
         Address of the database, `postgresql://user@host:port/name`.
     contents : Path
-        Folder of the contents, the same for all nodes.
+        Folder for the contents of documents, which all nodes share.
     node : str or None
-        Name of the node in the cluster; None while the repository is filled, before any node runs.
+        Name of the node in the cluster; None for a repository without a cluster.
     """
     root = Element("Repository")
     _data_source(SubElement(root, "DataSources"), settings, database)
@@ -123,7 +122,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Add an element for a login that accepts any user and password. The repository does not check users."""
+    """Add an element by which the repository accepts any user and password."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})
@@ -144,12 +143,11 @@ def _storage(parent: Element, settings: CmisRepositorySettings, folder: str, pre
 
 
 def text_xml() -> str:
-    """Return the configuration of the text extraction for the full-text index."""
     return _TIKA
 
 
 def jetty_xml(settings: CmisRepositorySettings) -> str:
-    """Return the part of Jetty's configuration that cannot be set by command-line options: the thread pool."""
+    """Return the configuration of Jetty's thread pool, which no command-line option can set."""
     root = Element("Configure", {"id": "Server", "class": "org.eclipse.jetty.server.Server"})
     SubElement(SubElement(root, "Get", name="ThreadPool"), "Set", name="maxThreads").text = str(settings.threads)
     ElementTree.indent(root)

@@ -1,7 +1,7 @@
-"""Writes the content server's population as a list of objects, with which a CMIS repository is filled.
+"""Writes the documents and folders of the content server as a list, from which a CMIS repository is filled.
 
-The repository and the content server then contain the same documents under the same identifiers. A workload can
-therefore use either server with the same lists.
+The repository then contains the same documents, with the same identifiers, as the content server, so that a workload
+can use either server.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from contextlib import closing
 from pathlib import Path
 
 SEARCHES_FOLDER = "7f3d2c86-6a54-5d0b-9c1e-5ea7c4e50001"
-"""Identifier of the folder `/searches`, whose documents represent the content server's stored searches."""
+"""Identifier of the folder `/searches`, which contains a document for each stored search of the content server."""
 
 LISTS = ("documents", "folders", "searches", "terms", "accounts")
-"""Names of the lists that a population provides for workloads, each as a file `NAME.csv`."""
+"""Names of the lists `NAME.csv` of a population, which workloads read."""
 
 
 def write_list(data: Path, target: Path) -> None:
-    """Write the objects of a population to a list, in the format that `system/java/towtank/Populate.java` documents.
+    """Write the objects of a population to a list in the format of `system/java/towtank/Populate.java`.
 
     Parameters
     ----------
     data : Path
-        Folder of a populated content server over SQLite.
+        Data folder of a populated content server that uses SQLite.
     target : Path
         File to which the list is written.
     """
@@ -47,7 +47,7 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield a folder after all its parents. If a folder has no identifier, one is computed from its path."""
+    """Yield a folder after its parents, unless it is in `made`. A missing identifier is computed from the path."""
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)
@@ -61,7 +61,7 @@ def _rows(data: Path, name: str) -> Iterator[dict[str, str]]:
 
 
 def _contents(data: Path) -> dict[str, Path]:
-    """Return the file that stores each document's content, by the document's identifier."""
+    """Return the path of each document's content by the identifier of the document."""
     with closing(sqlite3.connect(f"{(data / 'content.sqlite').as_uri()}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT id, content_id FROM object WHERE latest = 1 AND content_id IS NOT NULL")
         return {number: data / "area" / content[:2] / content[2:4] / content for number, content in rows}

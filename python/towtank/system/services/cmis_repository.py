@@ -1,8 +1,8 @@
-"""Runs a third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, PostgreSQL, and a folder of contents.
+"""Runs a third-party CMIS repository, which consists of OpenCMIS and Jackrabbit in Jetty, and uses PostgreSQL.
 
-Several nodes form a cluster: they share the folder of contents and the database. The changes of each node reach the
-other nodes through a journal in the database. Database and contents are created for every run. The documents are
-generated once and kept.
+Several nodes form a cluster. They share the database and a folder for the contents of documents, and send their changes
+to each other through a journal in the database. Database and contents are created for each run, from documents that
+are generated only once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# Login for the repository, which requires a user and a password but accepts any values.
+# HTTP header with a login. The repository requires a login, but accepts any user and password.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of a response. The first response takes longest, because the repository opens its session and indexes
-# before it responds. [s]
+# Time limit of a response. The first response takes longest, because the repository then opens its indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -49,8 +48,8 @@ class CmisRepository(NodesService):
         self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
-        """Return a message about missing requirements on this machine: Java, the files of the repository, or the
-        content server, whose programs generate the documents.
+        """Return a message if Java, a file of the repository, or the content server (which generates the documents) is
+        missing; None if nothing is missing.
         """
         if absent := jvm.missing_programs():
             return f"{self.name}: Java is not installed ({', '.join(absent)} missing); {jvm.INSTALL}"
@@ -67,32 +66,28 @@ class CmisRepository(NodesService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Use the PostgreSQL service of the system; if there is none, add a separate PostgreSQL service for the
-        repository.
-        """
+        """Use the PostgreSQL service of the system for the database, or add one if the system has none."""
         super().meet(others)
         self._database = self.database_among(others)
 
     @property
     def database(self) -> Postgresql:
-        """PostgreSQL service that runs the database of the repository."""
+        """PostgreSQL service with the database of the repository."""
         assert self._database is not None
         return self._database
 
     def requires(self) -> list[Service]:
-        """Return the database service, and the mount if it stores the contents."""
+        """Return the database service, and the mount if it stores the contents of documents."""
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
-        """Return the cache folder, which contains the repository's programs."""
+        """Return the cache folder, which contains the repository's web application."""
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         return [folder]
 
     def prepare(self, place: Place) -> None:
-        """Choose ports, build the web application, generate the documents, and fill the repository with the
-        documents.
-        """
+        """Choose ports, build the web application, generate the documents, and fill the repository with them."""
         self.choose_ports()
         self._data, self._logs, self._scratch = place.data, place.logs, place.scratch
         place.note(f"{self.name}: preparing the population")
@@ -108,11 +103,11 @@ class CmisRepository(NodesService):
         shutil.rmtree(home)
 
     def _contents_on(self, host: Host) -> Path:
-        """Return the path of the folder of contents as a host sees it."""
+        """Return the path of the folder for contents on a host."""
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population once. It is kept for later runs, because runs do not change it."""
+        """Generate the content server's population, unless an earlier run has done so."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [
@@ -129,7 +124,7 @@ class CmisRepository(NodesService):
         place.run(ProcessSpec(f"{self.name}-documents", program), cpus=_all_cpus(place))
 
     def _fill(self, place: Place, host: Host, home: Path) -> None:
-        """Fill the database and the folder of contents. All CPUs may be used, because nothing is measured yet."""
+        """Fill the database and the folder for contents, on all CPUs, because nothing is measured yet."""
         home.mkdir()
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
@@ -146,7 +141,7 @@ class CmisRepository(NodesService):
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
     def _make_node(self, first: Path, number: int) -> None:
-        """Create the folder of one node, with the configuration of the node and the search index of the documents."""
+        """Create the folder of a node with its configuration, and a copy of the search index made while filling."""
         home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
@@ -165,7 +160,9 @@ class CmisRepository(NodesService):
         return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, contents, node)
 
     def _java(self, host: Host, home: Path, node: str | None, log: Path) -> list[str]:
-        """Return the `java` command with its options and the properties that the classes of `system/java` read."""
+        """Return the `java` command with its options, and with the properties that the classes in `system/java`
+        read.
+        """
         self._configure(host, home, node)
         (home / "temporary").mkdir(exist_ok=True)
         program = find_program("java") or "java"
@@ -178,7 +175,7 @@ class CmisRepository(NodesService):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process (a JVM) for each node."""
+        """Return one JVM process for each node."""
         return [self._process(number, address) for number, address in enumerate(self.addresses(), start=1)]
 
     def _process(self, number: int, address: str) -> ProcessSpec:
@@ -193,15 +190,15 @@ class CmisRepository(NodesService):
         return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node responds with the description of its repository, otherwise the reason.
+        """Return None if a node describes its repository in response to a request; otherwise the reason.
 
-        Connecting is not sufficient as a check, because Jetty accepts connections before the repository is ready.
+        Opening a connection is no sufficient check, because Jetty accepts connections before the repository is ready.
         """
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings, the population, the files of the web application, and the properties that each JVM
-        reported.
+        """Return the settings, the population, the files of the web application, and the options that each JVM
+        logged.
         """
         return {
             **self._part.configuration,
@@ -211,7 +208,7 @@ class CmisRepository(NodesService):
         }
 
     def scrapers(self) -> list[Any]:
-        """Return scrapers of Jetty's statistics and of the garbage collector's log, for every node."""
+        """Return scrapers of the statistics page and of the garbage collector's log, for every node."""
         from towtank.observe import GcLogScraper, JettyScraper  # noqa: PLC0415 - only where something is observed
 
         scrapers: list[Any] = []
@@ -221,7 +218,7 @@ class CmisRepository(NodesService):
         return scrapers
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of documents in the repository that workloads may use."""
+        """Return the lists of the repository's documents, for workloads."""
         return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in cmis_population.LISTS}
 
 

@@ -1,5 +1,7 @@
-"""Runs any program as a service: fills in the values in its texts and files, creates its population once, and copies
-the population for each run.
+"""Runs any program as a service.
+
+References such as `${port}` in the texts and files of the program are replaced by values. The population (initial data)
+of the program is created once, and copied for each run.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from towtank.system.reach import refuses_connection, refuses_http
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services.private_server import no_program, program_at, server_account
 
-# Time limit for one run of the command that checks whether the program is ready. [s]
+# Time limit of the command that checks if the program is ready. [s]
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
 _PATH = "PATH"
 # Largest number of bytes that are kept from the end of an unfinished log line. [byte]
 _LINE_BYTES = 2**16
-# Permissions of the run folder for the group of the program's user: to enter the folder without listing its content.
+# Permissions of the folder of the run for the group of the program's user, who may enter it but not list it.
 _GROUP_FOLDER_MODE = 0o710
 
 
 class CommandService(PlainService):
-    """Service that runs one program with its child processes."""
+    """Service that runs one program, with its child processes."""
 
     kind = "command"
 
@@ -52,7 +54,7 @@ class CommandService(PlainService):
         self._account = part.user if os.geteuid() == 0 else None
 
     def missing(self) -> str | None:
-        """Return a message for each missing program, folder, user or environment variable; None if nothing is
+        """Return one line for each missing program, folder, user or environment variable; None if nothing is
         missing.
         """
         lacks = [
@@ -71,34 +73,34 @@ class CommandService(PlainService):
         return "\n".join(lacks) or None
 
     def _fill_early(self, text: str) -> str | None:
-        """Return a text with its references (placeholders) replaced; None if it refers to a folder that exists only
-        during a run.
-        """
+        """Return a text with all references replaced; None if it refers to a folder that exists only during a run."""
         late = "\0"
         done = filled(text, lambda place: late if place.section in ("data", "scratch") else self._value(place))
         return None if late in done else done
 
     def _found(self, program: str) -> str | None:
-        """Return the path of a program. A path is relative to the system file; a plain name is searched in `PATH`."""
+        """Return the path of a program, which is relative to the system file or, for a plain name, searched in
+        `PATH`.
+        """
         return program_at(program, self._base, self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
-        """Store the other services of the system by name, because the program's texts may refer to them."""
+        """Store the other services of the system by name, because texts of the program may refer to them."""
         self._others = {other.name: other for other in others}
 
     def requires(self) -> list[Service]:
-        """Return the services that the program's texts refer to, and the services that the key `after` names."""
+        """Return the services to which texts of the program refer, and those in the key `after`."""
         used = services_used(self._part, (read_template(self._base / path) for path in self._part.files.values()))
         return [self._others[name] for name in used]
 
     def folders(self) -> list[Path]:
-        """Return the program's working folder and the folder of its executable, if the system file sets them."""
+        """Return the working folder and the folder of the executable, if the system file contains their paths."""
         program = self._part.program
         named = [self._part.folder, os.path.dirname(program) if "/" in program else None]  # noqa: PTH120 - text
         return [self._base / path for path in named if path is not None and "${" not in path]
 
     def prepare(self, place: Place) -> None:
-        """Choose or check the port, restore the population, and write the program's files."""
+        """Choose or check the port, copy the population to the data folder, and write the files of the program."""
         self._scratch = place.scratch
         self._data = place.scratch / "data"
         if self._part.port:
@@ -118,7 +120,7 @@ class CommandService(PlainService):
         self._log = LogWatch(place.logs / f"{self.name}.log")
 
     def _write(self, name: str, text: str) -> None:
-        """Write a file that only the user of the program can read, because it may contain secrets."""
+        """Write a file that only the user of the program can read, because the file may contain secrets."""
         path = self._file(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         group = None if self._account is None else _group_of(self._account)
@@ -130,9 +132,9 @@ class CommandService(PlainService):
         self.host.write(path, text, group)
 
     def _bring_back(self, place: Place) -> None:
-        """Fill `${data}` with a copy of the kept population.
+        """Fill the data folder of the run, `${data}`, with a copy of the stored population.
 
-        If the population depends on the run, it is not kept, and the population command fills `${data}` directly.
+        A population that depends on the run is not stored: its command then fills the data folder directly.
         """
         population = self._part.population
         if population is None:
@@ -143,13 +145,13 @@ class CommandService(PlainService):
             return
         kept = place.data / self._digest()
         if not kept.is_dir():
-            place.note(f"{self.name}: creating the population, which is kept")
+            place.note(f"{self.name}: creating the population, which later runs reuse")
             self._create(place, kept)
         copying = ["cp", "-a", "--reflink=auto", "-T", str(kept), str(self._data)]
         place.run(ProcessSpec(f"{self.name}-copy", copying))
 
     def _create(self, place: Place, kept: Path) -> None:
-        """Run the population command on all CPUs. The data are kept only if the command succeeds."""
+        """Run the command of the population on all CPUs, and store the data if the command succeeds."""
         unfinished = kept.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True, mode=0o700)
@@ -164,14 +166,14 @@ class CommandService(PlainService):
         return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
 
     def _digest(self) -> str:
-        """Return a digest of all inputs of the population command."""
+        """Return a hash of everything on which the population depends."""
         assert self._part.population is not None
         first = self._fill_early(self._part.population.command[0])
         program = None if first is None or "/" in first else self._found(first)
         return population_digest(self._part, self._base, self._environment(Path("/")), program)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the single process of the service, which runs the program."""
+        """Return the process that runs the program."""
         command = [filled(text, self._value) for text in (self._part.program, *self._part.arguments)]
         stop = self._part.stop
         return [
@@ -185,11 +187,10 @@ class CommandService(PlainService):
         ]
 
     def _in_folder(self, command: list[str], account: str | None = None) -> list[str]:
-        """Return a command that runs in the working folder. If its program is a path, the path is relative to the
-        system file.
+        """Return a command that changes to the working folder, then to the user `account`, and then runs a program.
 
-        The working folder is entered before the user is changed, because the new user may lack access to its parent
-        folders.
+        A path of a program is relative to the system file. The working folder comes first, because the user may not be
+        allowed to enter its parent folders.
         """
         program = str(self._base / command[0]) if "/" in command[0] else command[0]
         folder = self._base / filled(self._part.folder or ".", self._value)
@@ -203,9 +204,8 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference (placeholder), which must be valid.
-
-        The check of the system file reports invalid references.
+        """Return the value of a reference such as `${port}`, which must be valid; the check of the system file ensures
+        this.
         """
         plain = {
             "host": lambda: self.host.address,
@@ -230,14 +230,14 @@ class CommandService(PlainService):
         return f"{self.host.address}:{self._port}"
 
     def starting(self, process: str) -> None:  # noqa: ARG002
-        """Skip the present content of the log. Only later lines can show that the program is ready."""
+        """Skip the current content of the log, because only later lines can show that the program is ready."""
         if self._log is not None:
             self._log.skip()
 
     def ready(self) -> str | None:
-        """Return None if the check in the key `ready` succeeds, otherwise the reason.
+        """Return None if the check in the key `ready` succeeds; otherwise the reason.
 
-        Without such a check, the program is ready when its port accepts connections.
+        Without this key, the program is ready when its port accepts connections.
         """
         check = self._part.ready
         if check is None:
@@ -252,7 +252,7 @@ class CommandService(PlainService):
         return self._refuses_command(check.command or [])
 
     def _refuses_command(self, command: list[str]) -> str | None:
-        """Run the command of the key `ready` once; return None if it succeeds, otherwise the reason."""
+        """Run the command in the key `ready`; return None if it succeeds, otherwise the reason."""
         words = self._in_folder([filled(text, self._value) for text in command], self._account)
         try:
             answer = self.host.execute(words, _CHECK_WITHIN_S, self._environment(self._data))
@@ -270,7 +270,9 @@ class CommandService(PlainService):
         return [f"tcp://{self.address}" if self._part.speaks == "tcp" else self.address]
 
     def settings_used(self) -> dict[str, object]:
-        """Return program, arguments as written in the system file, settings, port, disk and population."""
+        """Return the program, its arguments as written in the system file, and its settings, port, disk and
+        population.
+        """
         part = self._part
         population = None if part.population is None else part.population.model_dump(mode="json")
         further = {"port": None if part.port is None else self._port, "disk": part.disk, "population": population}
@@ -278,7 +280,7 @@ class CommandService(PlainService):
         return {**part.settings, "program": part.program, "arguments": list(part.arguments), **given}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the program's page of metrics, if it has one."""
+        """Return a scraper of the program's metrics page if the system file names such a page."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -286,22 +288,22 @@ class CommandService(PlainService):
         return [PrometheusScraper(self.name, self.kind, f"http://{self.address}{self._part.metrics}")]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files in the folder `${data}` that workloads may use, by name."""
+        """Return the paths of the files in the data folder that workloads may use, by name."""
         return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
 
 
 def _group_of(account: str) -> str:
-    """Return the primary group of a user of this machine."""
+    """Return the name of the primary group of a user of this machine."""
     return grp.getgrgid(pwd.getpwnam(account).pw_gid).gr_name
 
 
 class LogWatch:
-    """Searches the lines that a program appends to its log for a pattern.
+    """Searches for a pattern in the lines that a program appends to its log.
 
     Parameters
     ----------
     path : Path
-        The log, which may not exist yet.
+        Path of the log, which need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -311,18 +313,18 @@ class LogWatch:
         self._found = False
 
     def skip(self) -> None:
-        """Skip the present content of the log, so that only later lines are searched."""
+        """Skip the current content of the log, so that only later lines are searched."""
         self._position = self._path.stat().st_size if self._path.exists() else 0
         self._rest, self._found = b"", False
 
     def finds(self, pattern: str) -> bool:
-        """Return True if a pattern matches a complete line that was written since the last call of `skip`."""
+        """Return True if a pattern matches a complete line written after the last call of `skip`."""
         while not self._found and (lines := self._lines()) is not None:
             self._found = any(re.search(pattern, line.decode("utf-8", "replace")) for line in lines)
         return self._found
 
     def _lines(self) -> list[bytes] | None:
-        """Return the next complete lines of the log; None if the log contains no further text."""
+        """Return the next complete lines of the log; None if nothing was appended."""
         if not self._path.exists():
             return None
         with self._path.open("rb") as stream:
@@ -335,7 +337,7 @@ class LogWatch:
 
 
 def _of_service(service: Service, place: Reference) -> str:
-    """Return a property of another service that a reference names, for example its URL or a setting.
+    """Return the property of another service that a reference names, such as its URL or a setting.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Runs the reference content server: one or several nodes over one database and one storage area.
+"""Runs the reference content server, as one or several nodes that share a database and a folder for contents.
 
-The population is generated once and kept. Before every run, it is reset to its original state.
+The population (initial data) is generated once, and reset to its original state before every run.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
-# Names of the environment variables that pass addresses and secrets to the content server.
+# Environment variables with the addresses of database and directory, which contain secrets.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# Time from the signal TERM until the server is killed. It must be longer than the five seconds for which the server
-# waits for requests in progress. [s]
+# Time between the signal TERM and the kill of the server; longer than the five seconds in which the server finishes its
+# requests. [s]
 _GRACE_S = 8.0
-# Lists that the population provides for workloads; they are exported as `documents_csv` and so on.
+# Lists of the population that workloads can use, exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
 _PRIVATE = "postgresql"
-# Name of the storage area (folder of contents), below the data folder.
+# Folder for the contents of documents, below the data folder.
 _AREA = "area"
 
 
@@ -44,23 +44,23 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # Folder of the kept population, and folder of the copy that the run uses.
+        # Folder of the stored population, and folder of the data that the run uses.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the content server's package is missing on this machine; None otherwise.
+        """Return a message if the package of the content server is missing on this machine; otherwise None.
 
-        If the service runs on another machine, a missing package is reported later.
+        Another machine is not checked here: a missing package is reported when the server starts there.
         """
         if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the database and the directory of the content server among the services of the system."""
+        """Find the database and the directory service of the content server among the services of the system."""
         super().meet(others)
         if self._part.settings.database == _PRIVATE:
             self._database = self.database_among(others)
@@ -70,11 +70,11 @@ class ContentServer(NodesService):
         self._directory = directories[0] if directories else None
 
     def requires(self) -> list[Service]:
-        """Return the database, directory and mount that the content server uses, if they are services of the system."""
+        """Return the services of the system that the content server uses: database, directory and mount."""
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
-        """Choose ports, create the population if it does not exist yet, and reset it to its original state."""
+        """Choose ports, create the population if it does not exist, and reset it to its original state."""
         self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
@@ -91,7 +91,7 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, and return the folder of the copy. The disk is new in each run."""
+        """Copy the data to a disk of the host, which is empty in each run; return the folder of the copy."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)
@@ -101,7 +101,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to the disk or mount that stores them; a disk or mount is new in each run."""
+        """Copy the contents of documents to the disk or mount that stores them, which is empty in each run."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -111,22 +111,18 @@ class ContentServer(NodesService):
             self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
-        """Return the path of the folder of contents as a host sees it; None if the contents are part of the data
-        folder.
-        """
+        """Return the path of the folder for contents on a host; None if the contents stay in the data folder."""
         root = self.storage_on(host)
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """Copy the lists for workloads to this machine, from a machine whose files are not accessible here; return the
-        folder of the copies.
-        """
+        """Copy the lists for workloads from another machine to this machine, and return the folder of the copies."""
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the path of the configured file of users, as the nodes see it; None if no file is configured."""
+        """Return the path of the file of users for the nodes; None if the system file names no such file."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -140,8 +136,8 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a program of the content server on all CPUs and without the limits of its host. This is allowed, because
-        nothing is measured yet.
+        """Run a command of the content server on all CPUs, without the limits of its host, because nothing is measured
+        yet.
         """
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
@@ -154,7 +150,7 @@ class ContentServer(NodesService):
     def _addresses_of_others(self) -> dict[str, str]:
         """Return environment variables with the addresses of database and directory.
 
-        The addresses contain logins, which must not be arguments, because other users can read arguments.
+        The addresses contain logins, which other users could read in command-line arguments.
         """
         given = self._part.settings
         addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
@@ -163,7 +159,6 @@ class ContentServer(NodesService):
         return addresses
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process of the content server for each node."""
         return [
             ProcessSpec(
                 node,
@@ -191,17 +186,17 @@ class ContentServer(NodesService):
         return options
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node serves its page of metrics, otherwise the reason."""
+        """Return None if a node serves its metrics page; otherwise the reason."""
         return refuses_http(address, _METRICS)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the effective settings and population, and the disks of data and contents."""
+        """Return the settings, the population, and the disks for data and contents."""
         given = self._part
         places = {key: place for key, place in (("disk", given.disk), ("storage", given.storage)) if place is not None}
         return {**given.configuration, **places, "population": given.population.model_dump(mode="json")}
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers of every node and of the SQLite file; a PostgreSQL service has its own scrapers."""
+        """Return scrapers of every node, and of the SQLite file if the database is SQLite."""
         from towtank.observe import PrometheusScraper, Scraper, SqliteScraper  # noqa: PLC0415 - only where observed
 
         scrapers: list[Scraper] = [
@@ -214,7 +209,7 @@ class ContentServer(NodesService):
         return list(scrapers)
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of the content server's documents, for workloads."""
+        """Return the lists of the content server's documents and other objects, for workloads."""
         return {f"{name}_csv": (self._lists / f"{name}.csv").absolute() for name in _LISTS}
 
 

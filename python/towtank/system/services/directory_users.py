@@ -1,4 +1,4 @@
-"""Generates the users of a directory from a seed: equal seeds give equal names, passwords and hashes."""
+"""Generates the users of a directory service from a seed; names and passwords depend only on the seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """User of a directory. A virtual user can log in with this name and password."""
+    """User of a directory service; virtual users of a workload can log in with this name and password."""
 
     name: str
     password: str
@@ -29,28 +29,27 @@ class DirectoryUser:
 
     @property
     def dn(self) -> str:
-        """Distinguished name (DN) of the user in the directory."""
         return f"uid={self.name},{PEOPLE}"
 
     @property
     def hashed(self) -> str:
-        """Salted SHA-1 hash of the password, in the format of RFC 2307, as slapd uses it.
+        """Salted SHA-1 hash of the password in the format of RFC 2307, which slapd accepts.
 
-        The password of a test user protects nothing, so a slower hash is not needed.
+        A slower hash is not needed, because the passwords of test users protect nothing.
         """
         digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
         return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Generate users `user000001` and so on. With a larger count, the first users stay the same.
+    """Generate the users `user000001`, `user000002` and so on. The first users are the same for every count.
 
     Examples
     --------
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    # A seeded generator is not secure, but passwords must be the same in every run.
+    # The generator need not be secure, because passwords must be the same in every run.
     drawn = random.Random(seed)
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
@@ -59,7 +58,7 @@ def users(count: int, seed: int) -> Iterator[DirectoryUser]:
 
 
 def ldif(count: int, seed: int) -> Iterator[str]:
-    """Yield the entries of the directory in LDIF (RFC 2849), parents first."""
+    """Yield the entries of the directory in the format LDIF (RFC 2849), parents before children."""
     yield f"dn: {SUFFIX}\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n"
     yield f"dn: {PEOPLE}\nobjectClass: organizationalUnit\nou: people\n\n"
     for number, user in enumerate(users(count, seed), start=1):

@@ -1,6 +1,4 @@
-"""Represents a service that is operated without Towtank. Towtank connects to the service, but never starts or
-stops it.
-"""
+"""Represents a service that Towtank loads and observes, but neither starts nor stops."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from towtank.system.watched import roots_of
 
 
 class Existing(PlainService):
-    """Service that already runs: its addresses, and optionally its page of metrics and files for workloads."""
+    """Service that already runs, with its addresses and, optionally, a metrics page and files for workloads."""
 
     kind = "existing"
 
@@ -26,8 +24,8 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return the reasons why the service is not ready: addresses that refuse connections, or named processes that
-        do not run. None if it is ready.
+        """Return the addresses that refuse connections and the named processes that do not run, with reasons; None if
+        the service is ready.
         """
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         try:
@@ -37,7 +35,7 @@ class Existing(PlainService):
         return "; ".join(refusals) or None
 
     def watched(self) -> list[int]:
-        """Return the ids of the processes that the system file names, each once."""
+        """Return the ids of the processes that the system file names, without duplicates."""
         found = [pid for named in self._part.watch for pid in roots_of(named, self._base)]
         return list(dict.fromkeys(found))
 
@@ -46,11 +44,13 @@ class Existing(PlainService):
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
     def client_url(self) -> str | None:
-        """Return the first address of the service as configured, with scheme and login."""
+        """Return the first address of the service as in the system file, with scheme and login."""
         return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the service's addresses, the URL of its page of metrics, and the names of its processes."""
+        """Return the addresses, the path of the metrics page, and the descriptions of processes from the system
+        file.
+        """
         watch = [str(named) for named in self._part.watch]
         return {
             "address": list(self._part.address),
@@ -59,7 +59,7 @@ class Existing(PlainService):
         }
 
     def scrapers(self) -> list[Any]:
-        """Return a scraper of the metrics page for each address; the scraper uses the login of the address."""
+        """Return a scraper of the metrics page for each address; it sends the login in the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -71,5 +71,5 @@ class Existing(PlainService):
         ]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the paths of the files for workloads; relative paths start at the folder of the system file."""
+        """Return the paths of files for workloads, by name; relative paths refer to the folder of the system file."""
         return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

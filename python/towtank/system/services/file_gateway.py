@@ -1,4 +1,4 @@
-"""Defines the base class of gateways that can serve files instead of forwarding requests."""
+"""Defines the base class of gateways that can also serve files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class PrivateFileGateway(PrivateGateway):
         self._files = None if part.files is None else (base / part.files).absolute()
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Check that the folder of served files exists."""
+        """Raise an error if the folder to be served does not exist."""
         if self._files is not None and not self._files.is_dir():
             raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
 
 
 def quoted(value: Path | str) -> str:
-    """Put an argument of a configuration directive into quotes, as Apache httpd and nginx read it."""
+    """Quote an argument of a configuration directive for Apache httpd or nginx."""
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

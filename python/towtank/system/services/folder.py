@@ -1,6 +1,4 @@
-"""Creates a folder for the files of virtual users. No server is needed, because the engine reads and writes the
-files.
-"""
+"""Creates a folder for the files of virtual users, which the engine reads and writes without a server."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _PREFIX = "towtank-folder-"
 
 
 class Folder(PlainService):
-    """Folder for the files of virtual users, created for every run."""
+    """Folder for the files of virtual users, created for each run."""
 
     kind = "folder"
 
@@ -28,9 +26,7 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Create the folder. Its path is outside the host's own files, so that this process and the engine can access
-        it.
-        """
+        """Create the folder at a path that this process and the engine can access."""
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
         try:
@@ -39,16 +35,16 @@ class Folder(PlainService):
             raise TargetError(f"{self.name}: its folder cannot be created: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the folder with the files of virtual users."""
+        """Remove the folder with its files."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return the path of the folder as an address."""
+        """Return the URL of the folder."""
         if self._path is None:
             raise TargetError(f"{self.name} was not prepared")
         return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the access to files in the folder."""
+        """Return the settings of the folder in the system file."""
         return self._part.settings.model_dump(mode="json")

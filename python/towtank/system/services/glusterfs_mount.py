@@ -1,4 +1,4 @@
-"""Mounts a GlusterFS file system: one `glusterfs` process on each host, all with the same volume file."""
+"""Mounts a GlusterFS file system, with one `glusterfs` process on each host that uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.system.services.mount import MountService
 
 
 class GlusterfsMount(MountService):
-    """Mounted GlusterFS file system, with one `glusterfs` process for each host."""
+    """Mounted GlusterFS file system. One `glusterfs` process runs on each host; all read the same volume file."""
 
     kind = "glusterfs_mount"
     program: ClassVar[str] = "glusterfs"
@@ -27,18 +27,18 @@ class GlusterfsMount(MountService):
         self._bricks: list[GlusterfsServer] = []
 
     def meet(self, others: list[Service]) -> None:
-        """Find the GlusterFS servers of the mount among the other services."""
+        """Find the GlusterFS servers of the mount among the services of the system."""
         super().meet(others)
         self._bricks = [server for server in self._servers if isinstance(server, GlusterfsServer)]
 
     def configure(self) -> None:
-        """Write the volume file (configuration) of the mount."""
+        """Write the volume file, which is the configuration of the mount."""
         addresses = {server.name: (server.host.address, server.port, server.secret) for server in self._bricks}
         with open_private(self.folder / "mount.vol") as stream:
             stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
-        """Return the command of one `glusterfs` process, which serves one mount point."""
+        """Return the command of the `glusterfs` process for one mount point."""
         given = self._part.settings
         command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]
@@ -46,12 +46,12 @@ class GlusterfsMount(MountService):
         return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the mount, its servers, and the mount point on each host."""
+        """Return the settings, the servers, and the mount point on each host."""
         points = {host.name: str(self.point_on(host)) for host in self.places.values()}
         return {**self._part.configuration, "servers": self._names, "mounted_at": points}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper that reads the files with the statistics of each mount."""
+        """Return a scraper for each mount, which reads the statistics files of the mount."""
         from towtank.observe import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
 
         names = clients(self._part.settings, [server.name for server in self._bricks])

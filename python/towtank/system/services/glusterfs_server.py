@@ -1,4 +1,4 @@
-"""Runs a server of GlusterFS: one process that exports folders of its host to mounts, without `glusterd`."""
+"""Runs a GlusterFS server as one process that exports folders of its host, without the daemon `glusterd`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from towtank.system.services.private_server import PrivateServer
 
 
 class GlusterfsServer(PrivateServer):
-    """GlusterFS server, with one `glusterfsd` process."""
-
     kind = "glusterfs_server"
     program: ClassVar[str] = "glusterfsd"
     title: ClassVar[str] = "GlusterFS"
@@ -28,9 +26,9 @@ class GlusterfsServer(PrivateServer):
         self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing, or if this user is not root; None otherwise.
+        """Return a message if the program is missing or the current user is not root; otherwise None.
 
-        The server needs root, because it sets attributes of files that only root may set.
+        The server sets attributes of files that only root may set.
         """
         if os.geteuid() != 0:
             return f"{self.name}: a GlusterFS server must run as root"
@@ -38,11 +36,10 @@ class GlusterfsServer(PrivateServer):
 
     @property
     def port(self) -> int:
-        """Port on which the GlusterFS server listens."""
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Create the exported folders, and write the volume file of the server."""
+        """Create the exported folders, and write the volume file (configuration) of the server."""
         disk = self._part.disk
         folder = (self.host.temporary if disk is None else self.host.disk(disk)) / f"{self.name}-files"
         if disk is None and self.host.provider == "local":
@@ -53,18 +50,17 @@ class GlusterfsServer(PrivateServer):
         self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the `glusterfsd` process, which runs in the foreground."""
+        """Return the `glusterfsd` process."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings, the disk and the port of the server."""
         return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options that make a GlusterFS process write its files to the folder of the run, and only warnings to its
+    """Return options by which a GlusterFS process writes its files to the folder of the run, and only warnings to its
     log.
     """
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

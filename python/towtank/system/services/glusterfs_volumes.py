@@ -1,4 +1,4 @@
-"""Writes volume files of GlusterFS: the translators of a server and of a mount, without `glusterd`."""
+"""Writes volume files of GlusterFS, which list the translators (modules) of a server or a mount."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServe
 PARTS = 2
 """Number of folders that each server exports. [1]
 
-The first folder is for the files that belong to the server itself, the second for copies of another server's files.
+The first folder contains the files of the server itself, the second folder copies of files of another server.
 """
 ASKED = "asked"
-"""Name of the top translator (module) of a mount, which counts the calls of programs to the mount."""
+"""Name of the topmost translator (module) of a mount, which counts the calls by programs."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -44,13 +44,13 @@ def _plain(value: object) -> str:
 
 
 def folder_name(part: int) -> str:
-    """Return the name of an exported folder with a given number, below the folder of the server."""
+    """Return the name of the exported folder with a given number."""
     return f"part-{part}"
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the text of a server's volume file, whose translators are: folders, locks, a cache if configured, threads,
-    and the network with logins.
+    """Return the volume file of a server: translators for folders, locks, an optional cache, threads, and the
+    network.
     """
     texts, tops = [], []
     for part in range(PARTS):
@@ -70,7 +70,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # The address of clients is not restricted, because they are admitted by login.
+        # Clients may have any address, because they must log in.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -79,20 +79,20 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 
 
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
-    """Return the text of a mount's volume file, that is, its configuration.
+    """Return the volume file (configuration) of a mount.
 
     Parameters
     ----------
     settings : GlusterfsMountSettings
         Settings of the mount.
     servers : mapping of str to tuple
-        Address, port and secret of each server by name, in the order of the servers.
+        Address, port and secret of each server by name. The order of the servers determines where copies are.
     """
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # A separate translator in front of each server counts the requests to it, because reading the counters of
-            # `protocol/client` would reset them.
+            # A translator of its own counts the requests to each server, because reading the counters of
+            # `protocol/client` resets them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -121,14 +121,15 @@ def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: s
 
 
 def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
-    """Add translators that keep a copy of each file on a second server, and return the names of the translators.
+    """Add a translator for each server that stores files on it and on the next server; return the translators' names.
 
-    Files in the first folder of each server have copies in the second folder of the next server.
+    Copies of the files in the first folder of a server are in the second folder of the next server.
     """
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The last server's pair ends with the first server. With `reads: same`, this pair reads from the first server.
+        # The last server's pair ends with the first server. With `reads: same`, its files are read from the first
+        # server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -144,8 +145,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # With `flush-behind` off, closing a file waits for all its writes. Other hosts can then read the complete file,
-        # and the writer learns if the disk is full.
+        # Without `flush-behind`, closing a file waits for all its writes. Other hosts can then read the whole file, and
+        # the writer receives an error if the disk is full.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
     if settings.cache:
@@ -161,7 +162,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Return the name of the server to which a translator connects, and the number of the exported folder.
+    """Return the server to which a translator connects, and the number of the exported folder.
 
     Examples
     --------
@@ -173,10 +174,10 @@ def server_of(client: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Return a size in bytes as text, because `io-cache` accepts numbers of bytes without a unit."""
+    """Return a size as text without a unit, because `io-cache` expects bytes. [byte]"""
     return f"{size}"
 
 
 def clients(settings: GlusterfsMountSettings, servers: Sequence[str]) -> list[str]:
-    """Return the names of the translators of a mount that count the requests to each server."""
+    """Return the names of a mount's translators that count the requests to each server."""
     return [_client(name, part) for name in servers for part in range(settings.copies)]

@@ -1,4 +1,4 @@
-"""Runs HAProxy: a load balancer for HTTP/1.1, observed through its command socket."""
+"""Runs HAProxy as a load balancer for HTTP/1.1, and observes it through its command socket."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# Weight of each member (server to which requests are forwarded): the number of its points on HAProxy's hash ring. With
-# few points, the policy `random` would give the members unequal shares of the requests. [1]
+# Weight of each member (server that receives requests), which is the number of points of the member on HAProxy's hash
+# ring. With few points, the policy `random` would distribute requests unequally. [1]
 _WEIGHT = 256
-# Name of the cookie by which a client stays with one member (server). HAProxy removes the cookie from each request
-# before it forwards the request.
+# Name of the cookie that assigns a client to a member. HAProxy removes the cookie from the requests that it forwards.
 _COOKIE = "MEMBER"
-# Number of open files of HAProxy in addition to two per connection: listeners, checks, pipes of the threads. [1]
+# Number of open files that HAProxy needs besides two per connection, for example for listeners and pipes. [1]
 _OTHER_FILES = 1000
 
 
@@ -80,8 +79,8 @@ class Haproxy(PrivateGateway):
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """Return the HAProxy process, which runs in the foreground.
 
-        HAProxy refuses to start if its connections may need more open files than the limit allows. Only root can raise
-        the hard limit.
+        HAProxy refuses to start if its connections may need more open files than the limit allows. If Towtank is root,
+        the limit is therefore raised.
         """
         command = self.as_server([self.path, "-db", "-f", str(self.folder / "haproxy.cfg")])
         if self._account is not None:
@@ -90,13 +89,13 @@ class Haproxy(PrivateGateway):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if HAProxy accepts requests and commands, otherwise the reason."""
+        """Return None if HAProxy accepts requests and commands; otherwise the reason."""
         return refuses_connection(self.address) or (
             None if self.commands.is_socket() else "it does not accept commands yet"
         )
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper that reads HAProxy's counters through the command socket."""
+        """Return a scraper that reads HAProxy's counters through the command socket."""
         from towtank.observe import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
         return [HaproxyScraper(self.name, str(self.commands))]

@@ -1,8 +1,8 @@
-"""Runs Apache httpd with the event MPM: gateway and load balancer for HTTP/1.1, or server of files.
+"""Runs Apache httpd with the event MPM, as a load balancer for HTTP/1.1 or as a server of files.
 
-httpd 2.4 has no random balancing method. For the policy `random`, there are several balancers with one member each, and
-a `RewriteMap` of type `rnd` selects one of them. As with the other policies, httpd then pools connections and counts
-requests by member.
+httpd 2.4 has no random balancing method. For the policy `random`, each member gets a balancer of its own, and a
+`RewriteMap` of type `rnd` selects one of the balancers for each request. httpd thus pools connections and counts
+requests by member, as with the other policies.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`. For the policy `random`, also write the file from which httpd selects a balancer at
-        random.
-        """
+        """Write `httpd.conf`, and for the policy `random` the list from which httpd selects balancers."""
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
@@ -87,9 +85,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _observed(self) -> list[str]:
-        """Return the directives of `httpd.conf` for status and configuration pages, which are served on the second
-        port.
-        """
+        """Return the directives of `httpd.conf` for the status and configuration pages, which use a separate port."""
         proxied = ["ProxyStatus On"] if self._files is None else []
         return [
             "ExtendedStatus On",
@@ -105,14 +101,14 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _balancers(self) -> list[str]:
-        """Return the directives of the load balancers: one balancer with all members, or one per member for the policy
-        `random`.
+        """Return the directives of `httpd.conf` for one balancer with all members, or, with the policy `random`, for
+        one balancer per member.
         """
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # Balancers have numbers instead of names of members, because some versions of httpd refuse underscores in the
-        # host name of a URL.
+        # Balancers are named by numbers instead of member names, because some versions of httpd refuse underscores in
+        # the host name of a URL.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):
@@ -146,16 +142,18 @@ class Httpd(PrivateFileGateway):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def _modules(self) -> Path:
-        """Return the folder that contains the modules: that beside the program if there is one, else the installed."""
+        """Return the folder of the modules, which is beside the program or, if it is not there, that of the
+        distribution.
+        """
         places = (Path(self.path).parent.parent / "lib/apache2/modules", *_PLACES)
         return next((place for place in places if place.is_dir()), _PLACES[0])
 
     def ready(self) -> str | None:
-        """Return None if httpd serves its status page, otherwise the reason."""
+        """Return None if httpd serves its status page; otherwise the reason."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of httpd's status page."""
+        """Return a scraper of httpd's status page."""
         from towtank.observe import HttpdScraper  # noqa: PLC0415 - only where something is observed
 
         members = {address: name for name, address in self.members.items()}

@@ -1,4 +1,4 @@
-"""Selects programs and options of the Java virtual machine, and reads the log of its garbage collector."""
+"""Finds the programs of Java, sets the options of a Java virtual machine (JVM), and reads properties from its log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Names of the lines at the beginning of a JVM's log whose values are read, such as the number of CPUs.
+# Names of the properties to read at the beginning of a JVM's log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -23,16 +23,17 @@ def missing_programs() -> list[str]:
 
 
 def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
-    """Return the options of `java` for the settings of a JVM.
+    """Return the command-line options of `java` for the settings of a JVM.
 
     Parameters
     ----------
     settings : JvmSettings
+        Settings of the JVM in the system file.
     host : Host
-        Host of the JVM. Its CPU limit applies only after all services have started, but the JVM chooses its number of
-        threads when it starts. It therefore receives the number of CPUs as an option.
+        Host of the JVM. The JVM chooses its number of threads at its start, when the CPU limit of the host does not
+        apply yet. It therefore receives the number of CPUs as an option.
     log : Path
-        File of the garbage collector's log.
+        Path of the garbage collector's log.
     """
     given = [f"-Xmx{settings.heap}", f"-XX:+{_COLLECTORS[settings.collector]}"]
     given += [f"-Xms{settings.initial_heap}"] if settings.initial_heap is not None else []
@@ -40,22 +41,21 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # `timenanos` gives times of CLOCK_MONOTONIC in the log, and `filecount=0` keeps the log in one file of unlimited
-    # size.
+    # The log contains times on CLOCK_MONOTONIC (`timenanos`), and stays a single file (`filecount=0`).
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # Without this option, the JVM would write a file to the temporary folder, and leave it there if the JVM is killed.
+    # Without `-UsePerfData`, a killed JVM would leave a file in the temporary folder.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 
 def cpus_of(host: Host) -> int | None:
-    """Return the CPU limit of a host as a number of CPUs, rounded up; None without a limit. [1]"""
+    """Return the CPU limit of a host, rounded up to whole CPUs; None if the host has no limit. [1]"""
     virtual = host.facts().get("cpus_virtual")
     return None if virtual is None else max(1, math.ceil(virtual))
 
 
 def reported(log: Path) -> dict[str, Any]:
-    """Read the properties that a JVM wrote to its log when it started: version, CPUs, memory, heap, and threads of the
-    garbage collector.
+    """Return the properties that a JVM logged at its start, such as its version, memory and number of CPUs; empty if
+    the log cannot be read.
     """
     try:
         with log.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Runs a MariaDB server with its own data folder, socket and port, which are removed when the system is stopped."""
+"""Runs a MariaDB server with its own data folder, Unix socket and port, all of which are removed at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_database import PrivateDatabase
 from towtank.system.services.private_server import find_program
 
 INSTALL_HINT = "apt-get install mariadb-server"
-# Settings with which the data files must be created; it is too late to set them when the server starts.
+# Settings that affect the format of the data files, and must be known when the files are created.
 _OF_FILES = (
     "innodb_page_size",
     "innodb_log_file_size",
@@ -21,21 +21,19 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# Longest time that the server needs at its end to write dirty pages to disk. [s]
+# Longest time in which the server writes its dirty pages to disk when it is stopped. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Shell script that executes SQL from a file, because the SQL is too long for a command line. Its arguments are the
-# file, the client program and the options of the client. In binary mode, the client does not execute commands of its
-# own, such as `system`.
+# Shell command that executes an SQL file, which may be too long for a command line. Its arguments are the file, and the
+# client program with its options. In binary mode, the client ignores commands that run programs, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights for all databases that the database user of the load receives, to read the state of the server. More rights
-# would be dangerous: a database user who may write into the database `mysql` can grant itself every right, and so gain
-# access to the files of the account that runs the server.
+# Privileges of the load's database user for all databases, with which it can read the state of the server. With write
+# access to the database `mysql`, for example, it could grant itself any privilege, and so access files of the account
+# that runs the server.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
 def program(name: str) -> Path | None:
-    """Return the path of a MariaDB program; None if it is not installed."""
     found = find_program(name)
     return None if found is None else Path(found)
 
@@ -62,24 +60,25 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Command-line option that names the options file of the client. The file contains the password, which must not
-        appear on a command line.
+        """Option that names the client's options file. The file contains the password, which must not be an
+        argument.
         """
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property
     def _password(self) -> str:
-        """Password of the database user: from the system file, or else generated for the run."""
+        """Password of the database user, from the system file or generated for the run."""
         return self._part.password or self._secret
 
     @property
     def dsn(self) -> str:
-        """Address of the database for clients, with user and password."""
         part = self._part
         return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
     def prepare(self, place: Place) -> None:
-        """Create the data folder with `mariadb-install-db`, and the SQL script that the server runs at its start."""
+        """Create the data folder with `mariadb-install-db`, and write the SQL script that the server executes at its
+        start.
+        """
         self._make_folder()
         self.host.write(self.folder / "client.cnf", self._client_text(), self._group)
         self.host.write(self.folder / "begin.sql", self._first_statements(), self._group)
@@ -87,11 +86,9 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # The temporary folder is not shared, because a server removes the temporary tables of all servers in its
-            # folder when it starts.
+            # The folder must not be shared, because a server removes all temporary tables in it at its start.
             f"--tmpdir={self.sockets}",
-            # With `--force`, the host name need not be resolvable. This is harmless, because no user is defined by a
-            # host name.
+            # With `--force`, the name of the host need not be resolvable. No database user depends on it.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -107,27 +104,27 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the SQL statements that the server executes at each start, before it listens; one statement per line.
+        """Return SQL statements, one per line, that the server executes at each start before it listens.
+
         Executing them again changes nothing.
         """
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
             f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
-            # The initial users of a new server are removed, because they have no passwords.
+            # The initial users of a new server have no passwords.
             "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
             "FLUSH PRIVILEGES;\n"
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
             f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
             f"GRANT SELECT ON performance_schema.* TO {who};\n"
-            # Underscores in the database name are escaped, because in a grant an unescaped underscore stands for any
-            # character.
+            # In a grant, an underscore stands for any character unless it is escaped.
             f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
             f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process. Its command prevents the server from reading option files of the machine."""
+        """Return the server process, which ignores the options files of the machine."""
         options = [_option(name, value) for name, value in self._configuration().items()]
         command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -138,8 +135,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # If the path of the socket is too long for the kernel, it is replaced by an empty path: the server opens no
-            # socket.
+            # If the path is too long for the kernel, the server opens no socket.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -149,11 +145,11 @@ class Mariadb(PrivateDatabase):
         }
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send SQL statements."""
+        """Return the URL to which virtual users send SQL statements."""
         return [self.dsn]
 
     def ready(self) -> str | None:
-        """Return None if the server executes a statement in its database, otherwise the reason."""
+        """Return None if the server executes statements and its population is created; otherwise the reason."""
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
@@ -162,12 +158,12 @@ class Mariadb(PrivateDatabase):
         return None
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the server was started, with database, user and version."""
+        """Return the settings of the server, its database, the user, and the version."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper that reads the server's status variables."""
+        """Return a scraper of the server's status variables."""
         from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
 
         return [MariadbScraper(self.name, self.dsn)]

@@ -1,4 +1,4 @@
-"""Defines the base class of mounts of network file systems, with one process and one mount point on each host."""
+"""Defines the base class of network file systems, which one process mounts on each host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Script that tests a mount: it writes a file and reads it back. This succeeds only if the servers respond.
+# Shell script that writes a file on a mount and reads it, which succeeds only if the servers respond.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,14 +26,14 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# Script that unmounts the mount that a killed program may have left, and then executes the mount program.
+# Shell command that removes the mount of an earlier, killed program, and is then replaced by the mount program.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
-    """Network file system, mounted on one or several hosts for the services on these hosts.
+    """Network file system that is mounted on one or several hosts, for the services there.
 
-    Each mount is in the mount namespace of its host. Only this host sees it, and it is removed with the host.
+    Each mount is in the mount namespace of its host. Only this host sees the mount, which disappears with the host.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -42,7 +42,7 @@ class MountService(ProgramService):
         self._servers: list[Service] = []
 
     def missing(self) -> str | None:
-        """Return a message if the mount program or FUSE is missing; None otherwise."""
+        """Return a message if the mount program or FUSE is missing; otherwise None."""
         if lacking := super().missing():
             return lacking
         if not _DEVICE.exists():
@@ -50,21 +50,21 @@ class MountService(ProgramService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the servers of the mount among the other services."""
+        """Find the servers of the file system among the services of the system."""
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the servers of the file system. They must respond before the mount can be ready."""
+        """Return the servers of the file system, which must respond before it can be mounted."""
         return list(self._servers)
 
     @property
     def places(self) -> dict[str, Host]:
-        """Host of each mount process, by name of the process."""
+        """Host of each mount process by name of the process."""
         hosts = self.hosts or [self.host]
         return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
 
     def point_on(self, host: Host) -> Path:
-        """Return the path of the mount point as the services on a host see it."""
+        """Return the path of the mount point on a host."""
         return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
@@ -78,7 +78,7 @@ class MountService(ProgramService):
         """Write the configuration of the mount program."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process for each host, which runs in the foreground."""
+        """Return one mount process for each host."""
         specs = []
         for process, host in self.places.items():
             point = self.point_on(host)
@@ -87,17 +87,15 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Return program and arguments of one mount process. The process makes the files accessible at its
-        mount point.
-        """
+        """Return the command of one mount process with its arguments."""
         return [self.path, str(point)]
 
     def ready(self) -> str | None:
-        """Return None if a file can be written and read back on each host, otherwise the reason."""
+        """Return None if a file can be written and read on each host; otherwise the reason."""
         return next((reason for process in self.places if (reason := self.process_ready(process)) is not None), None)
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if a file can be written and read back on the host of a process, otherwise the reason."""
+        """Return None if a file can be written and read on the host of a process; otherwise the reason."""
         host = self.places[process]
         point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
@@ -105,10 +103,12 @@ class MountService(ProgramService):
         return None if answer.status == 0 else f"no file can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Unmount the mounts of killed programs, because every access to such a mount would block for ever."""
+        """Unmount the file system everywhere. After its program was killed, every access to a mount would block for
+        ever.
+        """
         if self._folder is not None:
             for host in self.places.values():
-                # An error is ignored here, because the host is removed next, together with the mount.
+                # The error is ignored, because the mount disappears with its host.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

@@ -1,8 +1,7 @@
-"""Runs nginx: gateway and load balancer for HTTP/1.1, or server of files.
+"""Runs nginx, as a load balancer for HTTP/1.1 or as a server of files.
 
-The page `stub_status` does not count requests by member (upstream server). nginx therefore logs the number of the
-member, two bytes for each request, and flushes the log once a second. The scraper reads the log, which is removed with
-the scratch folder.
+The page `stub_status` does not count requests by upstream server (member). nginx therefore writes the number of the
+member to a log, two bytes for each request, and flushes the log once per second. A scraper reads this log.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Nginx(PrivateFileGateway):
         """Write the configuration file `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # If Towtank runs as root, so does nginx when it serves files, because the files may be readable only by root.
+        # To serve files that only root can read, nginx runs as root if Towtank does.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -73,15 +72,15 @@ class Nginx(PrivateFileGateway):
         ]
 
     def _upstream(self) -> list[str]:
-        """Return the directives for the members (upstream servers), and a map from each member's address to its number
-        in the log.
+        """Return the directives for the upstream servers (members), and for the numbers that represent them in the
+        log.
         """
         given = self._settings
         kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # A zone is shared memory, so all workers have the same view of the members.
+            # The zone is shared memory, through which all workers have the same state of the members.
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),
@@ -111,18 +110,16 @@ class Nginx(PrivateFileGateway):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the master process, which runs in the foreground and starts the workers."""
+        """Return the master process, which starts the workers."""
         command = [self.path, "-e", "stderr", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if nginx serves its status page, otherwise the reason."""
+        """Return None if nginx serves its status page; otherwise the reason."""
         return refuses_http(self.status_address, _STATUS)
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of nginx's status page, and of the log with the member (upstream server) of each
-        request.
-        """
+        """Return a scraper of the status page, and of the log of members if nginx forwards requests."""
         from towtank.observe import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG

@@ -1,6 +1,4 @@
-"""Defines the base class of servers with several nodes: one process per node, and a database and a storage that the
-nodes share.
-"""
+"""Defines the base class of servers that consist of several nodes, with a common database and storage of contents."""
 
 from __future__ import annotations
 
@@ -19,17 +17,18 @@ _READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
 class NodesService(PlainService):
-    """Server with all its nodes, each of which is one process.
+    """Server that consists of several nodes, each of which is one process.
 
     Parameters
     ----------
     name : str
+        Name of the service.
     part : NodesService
-        Part of the system file that describes the server.
+        Entry of the service in the system file.
     base : Path
         Folder of the system file.
     port : int
-        Port of the first node; the other nodes use the next ports. 0 chooses free ports.
+        Port of the first node; the other nodes use the following ports. If 0, free ports are chosen.
     """
 
     def __init__(self, name: str, part: Part, base: Path, port: int) -> None:
@@ -41,14 +40,12 @@ class NodesService(PlainService):
         self._mount: MountService | None = None
 
     def meet(self, others: list[Service]) -> None:
-        """Find the mount that stores the contents, if the contents are on a mount."""
+        """Find the mount that stores the contents of documents, if the system file names one."""
         mounts = [other for other in others if isinstance(other, MountService) and other.name == self._asked.storage]
         self._mount = mounts[0] if mounts else None
 
     def database_among(self, others: list[Service]) -> Postgresql:
-        """Return the PostgreSQL service of the system; if there is none, return a separate PostgreSQL for this
-        service.
-        """
+        """Return the PostgreSQL service of the system, or a new one if the system has none."""
         found = [other for other in others if isinstance(other, Postgresql)]
         return found[0] if found else self._own_database()
 
@@ -60,20 +57,19 @@ class NodesService(PlainService):
         return database
 
     def host_of(self, number: int) -> Host:
-        """Return the host of the node with the given number; nodes are numbered from 1."""
+        """Return the host of a node; `number` counts from 1."""
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """Return the path of the disk or mount that stores the contents, as a host sees it; None if there is
-        neither.
-        """
+        """Return the path, on a host, of the disk or mount for the contents; None if the system file names none."""
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Read all contents once on every host except the first, so that they are in the page cache of each host. On
-        the first host, they are in the page cache already.
+        """Read all contents on every host except the first, so that they are in the page cache of every host.
+
+        On the first host, they are cached because they were written there.
         """
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
@@ -82,7 +78,7 @@ class NodesService(PlainService):
             place.run(ProcessSpec(f"{self.name}-contents-{name}", command), on=host)
 
     def choose_ports(self) -> None:
-        """Choose free ports, or check that the configured ports are free."""
+        """Choose free ports, or check that the ports in the system file are free."""
         numbers = range(1, len(self.nodes) + 1)
         if not self._port:
             self._ports = [self.host_of(number).free_ports() for number in numbers]
@@ -96,14 +92,14 @@ class NodesService(PlainService):
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002
-        """Return None if the node at an address responds, otherwise the reason."""
+        """Return None if the node with an address responds; otherwise the reason."""
         return None
 
     def ready(self) -> str | None:
-        """Return None if every node responds, otherwise a reason for each node that does not respond."""
+        """Return None if every node responds; otherwise the reasons of the nodes that do not."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if the node of a process responds, otherwise the reason."""
+        """Return None if the node that a process runs responds; otherwise the reason."""
         return self.refuses(self.addresses()[self.nodes.index(process)])

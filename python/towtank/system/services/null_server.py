@@ -1,6 +1,6 @@
 """Runs the engine's null server, which responds immediately with a fixed body.
 
-The null server needs little CPU time, and a known amount, so a run with it measures the load generator itself.
+It needs only a small and known amount of CPU time, so that a run with it measures the load generator itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.system.service import Place, PlainService
 
 
 class NullServer(PlainService):
-    """Null server (a server with fixed responses), with one `towtank-engine null-server` process."""
+    """Server with fixed responses, run by one process `towtank-engine null-server`."""
 
     kind = "null_server"
 
@@ -29,7 +29,7 @@ class NullServer(PlainService):
         self._seed = secrets.randbits(63) if given is None else given
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
-        """Choose the ports, or check that the configured ports are free."""
+        """Choose the ports, or check that the ports in the system file are free."""
         if self._settings.port:
             for port in range(self._port, self._port + self._ports):
                 self.host.require_free(port, self.name)
@@ -37,7 +37,6 @@ class NullServer(PlainService):
             self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process of the null server."""
         given = self._settings
         command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
@@ -49,17 +48,18 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections on its first port, otherwise the reason. The server begins to
-        listen on all its ports at the same time.
+        """Return None if the server accepts connections; otherwise the reason.
+
+        The first port suffices, because the server begins to listen on all its ports at the same time.
         """
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:
-        """Return the address `host:port` for each port of the null server."""
+        """Return an address `host:port` for each port of the server."""
         return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the null server, with the chosen port."""
+        """Return the settings of the null server with the actual port and seed."""
         draws = self._settings.work > 0 and self._settings.work_variation != "constant"
         seed = self._seed if draws else self._settings.seed
         return {**self._settings.model_dump(mode="json"), "port": self._port, "seed": seed}

@@ -1,4 +1,4 @@
-"""Runs a separate `slapd` of OpenLDAP for the system under test, with generated users and the monitor database."""
+"""Runs a `slapd` server of OpenLDAP with generated users and the monitor database."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# Limit of open files for slapd. It is far above the number of its connections. A higher limit would cost memory: slapd
-# allocates 650 bytes for each possible file, 21 MB with this limit. [1]
+# Limit of open files for slapd, far above the number of its connections. slapd allocates 650 bytes for each file that
+# the limit allows, 21 MB in total. [1]
 _OPEN_FILES = 32768
 
 
 class Openldap(PrivateServer):
-    """LDAP server `slapd` of OpenLDAP that Towtank starts for the system under test."""
+    """LDAP server that Towtank starts for the system under test."""
 
     kind = "openldap"
     program: ClassVar[str] = "slapd"
@@ -44,7 +44,7 @@ class Openldap(PrivateServer):
         self._password = part.password or secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if slapd, or the program that fills its database, is missing; None otherwise."""
+        """Return a message if `slapd` or `slapadd` is missing; otherwise None."""
         absent = [name for name in ("slapd", "slapadd") if find_program(name) is None]
         return (
             f"{self.name}: OpenLDAP is not installed ({', '.join(absent)} missing); {self.install}" if absent else None
@@ -52,11 +52,10 @@ class Openldap(PrivateServer):
 
     @property
     def url(self) -> str:
-        """Address of the server, by which clients connect."""
         return f"ldap://{self.address}"
 
     def configure(self, place: Place) -> None:
-        """Write the configuration `slapd.conf`, and fill the database of the directory with users."""
+        """Write the configuration file `slapd.conf`, and fill the database with users."""
         self.make_own_folder("db")
         self.make_own_folder("run")
         self.write("slapd.conf", "\n".join(self._configuration()) + "\n")
@@ -77,7 +76,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # The monitor database has no limit of results, because the scraper must read all its entries.
+            # The monitor database has no limit, so that the scraper can read all its entries.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -90,7 +89,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Copy the database of users that an earlier run with equal settings kept, or create and keep it."""
+        """Copy the database of users from an earlier run with equal settings; create it first if it does not exist."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -115,7 +114,7 @@ class Openldap(PrivateServer):
         with self._users.open("w", encoding="utf-8") as stream:
             stream.write("user,password\n")
             stream.writelines(f"{user.name},{user.password}\n" for user in users(count, seed))
-        # The option -n 2 selects the database with the users; database 1 is the monitor.
+        # The option -n 2 selects the database with the users; number 1 is the monitor database.
         command = [self._slapadd(), "-q", "-n", "2", "-f", str(self.folder / "slapd.conf"), "-l", str(source)]
         place.run(ProcessSpec(f"{self.name}-slapadd", command), limit_s=_POPULATE_WITHIN_S)
         source.unlink()
@@ -127,33 +126,33 @@ class Openldap(PrivateServer):
         return found
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process. An option for the debug level, even the level `none`, keeps the server in the
-        foreground.
-        """
+        """Return the server process, which an option for the debug level keeps in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
         return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, which means that its databases are open."""
+        """Return None if the server accepts connections, which it does once its databases are open; otherwise the
+        reason.
+        """
         return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of slapd, its population and its port."""
+        """Return the settings, the population and the port of the server."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users connect anonymously, before they log in."""
+        """Return the URL to which virtual users connect."""
         return [self.url]
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of slapd's monitor database."""
+        """Return a scraper of slapd's monitor database."""
         from towtank.observe import OpenldapScraper  # noqa: PLC0415 - only where something is observed
 
         return [OpenldapScraper(self.name, self.url)]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the list of users, for the logins of workloads."""
+        """Return the list of users and passwords, with which workloads can log in."""
         return {} if self._users is None else {"users_csv": self._users.absolute()}
 
 

@@ -1,4 +1,4 @@
-"""Runs a PostgreSQL server with its own data folder and port, which are removed when the system is stopped."""
+"""Runs a PostgreSQL server with its own data folder and port, which are removed at its end."""
 
 from __future__ import annotations
 
@@ -19,38 +19,34 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Names of the superuser, of the database user that executes the load, and of the database. The database user is not a
-# superuser, so that no statement of a study can run a program.
+# Names of the superuser, of the database user that executes the load, and of the database. The load does not use the
+# superuser, who can run programs by SQL statements.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
-# Folder of Debian's PostgreSQL programs, with a subfolder per version; it is not on the search path.
+# Folder of PostgreSQL's programs on Debian, with a subfolder for each version; it is not in PATH.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# Options by which psql ignores the startup file of the user and stops at the first error.
+# Options by which psql ignores the user's startup file, and stops at the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
-# For each major version, the first minor version in which psql supports `\restrict` (release notes of 2025-08-14,
+# First minor version of psql with the command `\restrict`, by major version (release notes of 2025-08-14,
 # CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
-# Number of iterations with which PostgreSQL computes the verifier of a password (scram-common.h). [1]
+# Iteration count with which PostgreSQL derives the verifier of a password (scram-common.h). [1]
 _SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
-    """Return the path of a PostgreSQL program: the newest version in Debian's folders, or else the program on the
-    search path.
-    """
+    """Return the path of a PostgreSQL program: that of Debian's newest version, or else that in PATH."""
     versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
 
 
 def _version_of(path: Path) -> float:
-    """Return the PostgreSQL version in a path such as `/usr/lib/postgresql/15/bin/postgres`; 0 if the path contains no
-    version.
-    """
+    """Return the version in a path such as `/usr/lib/postgresql/15/bin/postgres`; 0 if the path contains no version."""
     try:
         return float(path.parts[-3])
     except ValueError:
@@ -58,7 +54,7 @@ def _version_of(path: Path) -> float:
 
 
 def has_restrict(version: str) -> bool:
-    r"""Return True if the psql of a version supports `\restrict`.
+    r"""Return True if psql has the command `\restrict`, given the output of `psql --version`.
 
     Examples
     --------
@@ -73,8 +69,9 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the SCRAM verifier that PostgreSQL stores in place of a password (RFC 5802, section 3; format of RFC
-    5803). The password must be plain ASCII.
+    """Return the SCRAM verifier that PostgreSQL stores instead of a password.
+
+    It is calculated by RFC 5802, section 3, and has the format of RFC 5803. The password must be plain ASCII.
     """
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
@@ -98,8 +95,7 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
-        # on the search path.
+        # The command prints the path of Debian's newest version, or else that in PATH.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -112,9 +108,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can disable its own commands in a script; otherwise a script could run programs with
-        these commands.
-        """
+        """Return True if `psql` can disable its backslash commands, with which a script could run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -126,11 +120,10 @@ class Postgresql(PrivateDatabase):
 
     @property
     def dsn(self) -> str:
-        """Address of the database for clients, with user and password."""
         return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
-        """Create the data folder with `initdb`, and write the access rules."""
+        """Create the data folder with `initdb`, and write the access rules and the first SQL statements."""
         self._make_folder()
         secret = self.folder / "superuser"
         self.host.write(secret, f"{self._superuser_password}\n", self._group)
@@ -150,8 +143,8 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser may connect only from the host itself, the database user also from
-        the host's network.
+        """Return the access rules: the superuser may connect from this host only, and the database user also from the
+        network of the host.
         """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
@@ -161,18 +154,18 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Return statements that create the user, the database, and the extension that counts statements, unless they
-        exist.
+        """Return SQL statements that create the database user, the database and the extension `pg_stat_statements`.
 
-        The user may read all statistics. The statement that creates the user contains the verifier of its password. The
-        password itself therefore appears neither in a log nor in the statistics of statements.
+        Objects that exist already are not changed. The user may read all statistics. The statement that creates the
+        user contains a verifier instead of the password, so that the password appears neither in a log nor in the
+        statistics.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
             f"SELECT '{user}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{_USER}') \\gexec",
             f"SELECT 'CREATE DATABASE {_DATABASE} OWNER {_USER}'"
             f" WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{_DATABASE}') \\gexec",
-            # The role pg_checkpoint, which exists since PostgreSQL 15, lets the script of a population request a
+            # With the role pg_checkpoint, which exists since PostgreSQL 15, a population's script can request a
             # checkpoint.
             f"SELECT 'GRANT pg_checkpoint TO {_USER}'"
             " WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint') \\gexec",
@@ -182,18 +175,18 @@ class Postgresql(PrivateDatabase):
         return "\n".join(lines) + "\n"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the postmaster process, whose children are in the same process group."""
+        """Return the server process (postmaster), whose children are in the same process group."""
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
         command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send SQL statements."""
+        """Return the URL to which virtual users send SQL statements."""
         return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved for superusers, so that the database user of the load can use all connections.
+            # No connection is reserved for superusers, so that the load can use all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -204,30 +197,26 @@ class Postgresql(PrivateDatabase):
         }
 
     def _socket_folder(self) -> str:
-        """Return the folder of the server's Unix socket.
-
-        Empty if the path of the socket would be too long for the kernel.
-        """
+        """Return the folder of the server's Unix socket; empty if the path would be too long for the kernel."""
         return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
-        """Return the settings that load `pg_stat_statements`, the library that counts statements.
+        """Return the settings that load the library `pg_stat_statements`.
 
-        Empty if the study does not use the library, or if it is not installed.
+        The result is empty if the system file turns off statistics of statements, or the library is not installed.
         """
         if not self._part.settings.statements or not self.has_statements():
             return {}
-        # Statements are stored up to this size, larger than the default, because a truncated statement cannot be
-        # explained by `EXPLAIN`.
+        # Statements are stored up to this size, because `EXPLAIN` needs complete statements. [byte]
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
-        """Return True if `pg_stat_statements`, the library that counts statements, is installed with the server."""
+        """Return True if the library `pg_stat_statements` is installed with the server."""
         library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, and its database is populated and written to disk; otherwise
+        """Return None if the server accepts connections, and its population is created and written to disk; otherwise
         the reason.
         """
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
@@ -240,9 +229,7 @@ class Postgresql(PrivateDatabase):
         return self._as_superuser("-c", "CHECKPOINT")
 
     def _as_superuser(self, *what: str) -> str | None:
-        """Run SQL statements as the superuser of the database; return the error, or None if the statements
-        succeeded.
-        """
+        """Run `psql` as the superuser of the database; return None if it succeeds, otherwise its error message."""
         command = ["psql", *_QUIETLY, *self._where, "-U", _SUPERUSER, "-d", "postgres", *what]
         done = self.host.execute(self._as_server(*command), environment={"PGPASSWORD": self._superuser_password})
         return None if done.status == 0 else done.output.strip() or f"psql ended with status {done.status}"
@@ -250,8 +237,8 @@ class Postgresql(PrivateDatabase):
     def stopping(self, *, for_good: bool) -> None:
         """Shut the server down without waiting for its clients, and wait for its end.
 
-        If the data are no longer needed, the server skips its last checkpoint: the data are removed next, and a
-        checkpoint to a slow disk would take long.
+        With `for_good`, the server skips its last checkpoint, which takes long on a slow disk, because its data are
+        removed next.
         """
         mode = "immediate" if for_good else "fast"
         stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
@@ -259,11 +246,11 @@ class Postgresql(PrivateDatabase):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the server was started, and its database and version."""
+        """Return the settings of the server, its database, and its version."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper that reads the server's statistics views."""
+        """Return a scraper of the server's statistics views."""
         from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
 
         return [PostgresqlScraper(self.name, self.dsn)]

@@ -1,7 +1,7 @@
-"""Defines the base class of private database servers: folder, account, password, programs and population.
+"""Defines the base class of the database servers that Towtank starts.
 
-These servers refuse to run as root. If Towtank is root, servers and clients therefore run as the user of the Debian
-package. The folder of a database then belongs to root, and only the group of that user may enter the folder. No other
+These servers refuse to run as root. If Towtank is root, servers and clients therefore run as the user that the Debian
+package created. The folder of a database then belongs to root, and the group of that user may only enter it. No other
 user can thus replace files that root writes there.
 """
 
@@ -25,7 +25,7 @@ from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
-# Longest path of a Unix socket: the length of sun_path in sockaddr_un without its terminator (unix(7)). [byte]
+# Longest path of a Unix socket: the length of `sun_path` in `sockaddr_un`, without its terminator (unix(7)). [byte]
 _SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 
@@ -35,9 +35,9 @@ class PrivateDatabase(PlainService):
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Prefix of the folder names of this kind of database. It serves to find folders whose owner was killed.
+    # First part of the folder names for this kind of database, by which old folders are found.
     prefix: ClassVar[str] = ""
-    # User as whom the server runs if Towtank runs as root.
+    # Name of the user that runs the server if Towtank is root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -48,46 +48,38 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # The password consists of hexadecimal digits, which need no quotes in an address, an options file or a
-        # statement.
+        # Hexadecimal digits need no quotes in a URL, an options file or an SQL statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Use the same password for all databases of the system, because a load target has a single password for all
-        its services.
-        """
+        """Use the same password for all databases of the system, because a target of the load has only one password."""
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
     @property
     def _password(self) -> str:
-        """Password of the database user."""
         return self._secret
 
     @abstractmethod
     def _program(self, name: str) -> Path | None:
-        """Return the path of a program of the server on this machine; None if it is not installed."""
+        """Return the path of one of the server's programs on this machine; None if it is not installed."""
 
     @abstractmethod
     def _search(self, name: str) -> str:
-        """Return a shell command that prints the path of a program, for a machine whose files are not
-        accessible here.
-        """
+        """Return a shell command that prints the path of one of the server's programs, for a remote machine."""
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
-        """Return the command that runs an SQL script as the user of the database."""
+        """Return the command that executes an SQL script as the database user."""
 
     def _login(self) -> Mapping[str, str]:
-        """Return the environment variables from which the database clients read the password."""
+        """Return environment variables with the password, for clients of the database."""
         return {}
 
     def missing(self) -> str | None:
-        """Return a message if a program is missing, or if Towtank is root and the server's user is missing; None
-        otherwise.
+        """Return a message if a program of the server, or the user that must run it, is missing; otherwise None.
 
-        For a remote host, nothing is checked here; programs that are missing there are reported when the database is
-        prepared.
+        A remote host is not checked here; missing programs are reported when the database is prepared there.
         """
         if not self.host.capabilities().shares_files:
             return None
@@ -100,7 +92,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of the database for the run.
+        """Folder for all files of the database server in this run.
 
         Raises
         ------
@@ -113,7 +105,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def data(self) -> Path:
-        """Folder in which the database server keeps its data.
+        """Folder for the data of the database server.
 
         Raises
         ------
@@ -123,7 +115,7 @@ class PrivateDatabase(PlainService):
         return self.folder / "data"
 
     def _make_folder(self) -> None:
-        """Choose or check the port, choose the user that runs the server, and create the folder of the database."""
+        """Choose or check the port, and create the folder of the database server."""
         host = self.host
         if self._part.port:
             host.require_free(self._part.port, self.name)
@@ -144,15 +136,12 @@ class PrivateDatabase(PlainService):
 
     @property
     def _group(self) -> str | None:
-        """Group whose processes may read the files of the server.
-
-        None if the server runs as the user of this process.
-        """
+        """Group that may read files for the server; None if the server runs as the user of this process."""
         return self.account if self._is_root else None
 
     @property
     def sockets(self) -> Path:
-        """Folder of the database server's Unix socket and temporary files.
+        """Folder for the Unix socket and temporary files of the database server.
 
         Raises
         ------
@@ -167,11 +156,11 @@ class PrivateDatabase(PlainService):
             raise TargetError(f"{self.name}: `{command[0]}` failed: {answer.output.strip()}")
 
     def _fits_socket(self, path: Path) -> bool:
-        """Return True if the kernel accepts a Unix socket with this path, which must not be too long."""
+        """Return True if a path is short enough for a Unix socket."""
         return len(str(path)) <= _SOCKET_PATH_AT_MOST
 
     def _populate(self) -> None:
-        """Run the SQL script of the population once.
+        """Execute the SQL script of the population, unless this was already done.
 
         Raises
         ------
@@ -188,7 +177,7 @@ class PrivateDatabase(PlainService):
         self._is_populated = True
 
     def stopped(self) -> None:
-        """Remove the folder of the database after its processes have ended."""
+        """Remove the folder of the database server."""
         if self._folder is not None:
             with suppress(TargetError, OSError):
                 self.host.remove(self._folder)
@@ -198,7 +187,7 @@ class PrivateDatabase(PlainService):
         return answer.output.strip() if answer.status == 0 else ""
 
     def _path(self, name: str) -> str:
-        """Return the path of a program of the server on the host."""
+        """Return the path of one of the server's programs on the host."""
         if self.host.capabilities().shares_files:
             found = str(self._program(name) or "")
         else:
@@ -210,14 +199,12 @@ class PrivateDatabase(PlainService):
         return found
 
     def _as_server(self, name: str, *options: str) -> list[str]:
-        """Return the command of a program, run as the server's user if Towtank is root on the host."""
+        """Return a command with options, to be run as the server's user if Towtank is root on the host."""
         command = [self._path(name), *options]
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove the folders of databases whose owner, a Towtank process, was killed. The servers ended with their
-        owner.
-        """
+        """Remove the folders of databases on this machine whose owner, a Towtank process, was killed."""
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
             owner = noted_identity(folder / _OWNER)
             if owner is not None and has_ended(owner):
@@ -225,7 +212,6 @@ class PrivateDatabase(PlainService):
 
 
 def _has_account(name: str) -> bool:
-    """Return True if this machine has a user with the given name."""
     with suppress(KeyError):
         pwd.getpwnam(name)
         return True

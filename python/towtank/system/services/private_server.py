@@ -1,7 +1,7 @@
-"""Defines the base class of private third-party servers: program, folder, ports and configuration file.
+"""Defines the base classes of third-party programs and servers that Towtank starts.
 
-All files of a private server are in its scratch folder, which is removed when the system is stopped. `System` writes
-the output of the server's process to a log in the run folder.
+All files of such a program are in its scratch folder, which is removed when the system is stopped. Its output is
+written to a log in the run folder.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ from towtank.system.reach import refuses_connection
 from towtank.system.releases import Release
 from towtank.system.service import Place, PlainService, Service
 
-# Folders with server programs that Debian does not include in the search path of ordinary users.
+# Folders of server programs that may be missing from PATH.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
-# Permissions for a group to enter a folder without listing its content, and to read a file.
+# Permissions with which a group can enter a folder but not list it, and read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 _PROGRAM_MODE = 0o755
-# Lowest port on which users other than root may listen, unless the kernel's default was changed.
+# Lowest port on which a user other than root can listen, by the kernel's default.
 _FIRST_FREE_PORT = 1024
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a server program; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_PLACES]))
 
 
 def program_at(program: str, base: Path, search_path: str | None = None) -> str | None:
-    """Return the path of a program that a system file names; None if no executable file exists there.
+    """Return the path of an executable program that a system file names; None if it does not exist.
 
-    A path is relative to `base`, the folder of the system file; a plain name is searched in `search_path`, which is
-    `PATH` by default.
+    A path is relative to `base`, the folder of the system file. A plain name is searched in `search_path`, by default
+    in `PATH`.
     """
     if "/" not in program:
         return shutil.which(program, path=search_path)
@@ -48,13 +47,13 @@ def program_at(program: str, base: Path, search_path: str | None = None) -> str 
 
 
 def no_program(name: str, program: str, base: Path) -> str:
-    """Return the message that a service lacks the program that the system file names."""
+    """Return the message that the program of a service does not exist."""
     where = f"at {base / program}" if "/" in program else "on PATH"
     return f"{name}: the program {program} is not installed: no executable file {where}"
 
 
 def server_account(names: Sequence[str]) -> str | None:
-    """Return the first of the given users that exists on this machine; None if none exists."""
+    """Return the first of several user names that exists on this machine; None if none exists."""
     for name in names:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name
@@ -62,23 +61,25 @@ def server_account(names: Sequence[str]) -> str | None:
 
 
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
-    """Wrap a command so that it runs as another user, with additional options of `setpriv`.
+    """Return a command that runs another command as a user, with additional options of `setpriv`.
 
-    The kernel sends the process a signal when its guard ends (PR_SET_PDEATHSIG). It clears this setting when a process
-    changes its user, but `--pdeathsig=keep` preserves the setting.
+    The kernel signals the process when its guard ends (PR_SET_PDEATHSIG). A change of the user would clear this
+    setting, which `--pdeathsig=keep` prevents.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]
 
 
 class ProgramService(PlainService):
-    """Service that starts a third-party program and keeps the program's files in a folder of the run.
+    """Service that runs a third-party program.
 
     Parameters
     ----------
     name : str
+        Name of the service.
     part : Released, optional
-        Entry of the system file, which may name a program or a package; by default the installed program is used.
+        Entry of the service in the system file, which may name a program or a package. By default, the program that is
+        installed on this machine is used.
     base : Path, optional
         Folder of the system file.
     """
@@ -95,7 +96,7 @@ class ProgramService(PlainService):
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the server program is missing; None otherwise."""
+        """Return a message if the program is missing; otherwise None."""
         if self._found() is not None:
             return None
         if self.release is not None:
@@ -110,21 +111,21 @@ class ProgramService(PlainService):
         return find_program(self.program) if self.named_program is None else program_at(self.named_program, self._base)
 
     def folders(self) -> list[Path]:
-        """Return the folder of the program or of the unpacked package that the system file names."""
+        """Return the folder of the program or package that the system file names."""
         if self.release is not None:
             return [self.release.folder]
         named = self.named_program
         return [(self._base / named).parent] if named is not None and "/" in named else []
 
     def settings_used(self) -> dict[str, str]:
-        """Return the program or the package that the system file names; empty if the installed program is used."""
+        """Return the program or package that the system file names; empty if it names none."""
         if self.release is not None:
             return {"package": self.release.package}
         return {} if self.named_program is None else {"program": self.named_program}
 
     @property
     def path(self) -> str:
-        """Path of the third-party program.
+        """Path of the program.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class ProgramService(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder with the files that the program uses during the run.
+        """Folder for the files of the program in this run.
 
         Raises
         ------
@@ -151,13 +152,13 @@ class ProgramService(PlainService):
 
 
 class PrivateServer(ProgramService):
-    """Third-party server program that runs only for the system under test.
+    """Third-party server program.
 
-    If Towtank is root, the server runs as the user of its package, if that user exists. The group of that user may then
-    enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to that user.
+    If Towtank is root, the server runs as the user that its package created, if this user exists. The group of the user
+    may then enter the folder of the run and read its files. The user owns the folders that `make_own_folder` creates.
     """
 
-    # Users that the packages of the server may have created; the server runs as the first of them that exists.
+    # Users that packages of the server may create; the server runs as the first of them that exists.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int, part: server_models.Released | None = None, base: Path = Path()) -> None:
@@ -168,11 +169,10 @@ class PrivateServer(ProgramService):
 
     @property
     def address(self) -> str:
-        """Address on which the server listens."""
         return f"{self.host.address}:{self._port}"
 
     def prepare(self, place: Place) -> None:
-        """Set the scratch folder, choose or check the port, and write the configuration."""
+        """Set the folder, choose or check the port, and write the configuration."""
         self._folder = place.scratch
         if self._account is not None:
             shutil.chown(self._folder, group=self._account)
@@ -184,10 +184,10 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write the configuration file of the third-party server."""
+        """Write the configuration of the server; subclasses override this method."""
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file in the folder of the run that only this user and the server can read; it may contain secrets."""
+        """Write a file in the folder of the run that only this process and the server can read."""
         path = self.folder / name
         with open_private(path) as stream:
             if self._account is not None:
@@ -197,7 +197,7 @@ class PrivateServer(ProgramService):
         return path
 
     def make_own_folder(self, name: str) -> Path:
-        """Create a folder in which the server can create files."""
+        """Create a folder that belongs to the server."""
         path = self.folder / name
         path.mkdir(PRIVATE_FOLDER_MODE)
         if self._account is not None:
@@ -207,9 +207,9 @@ class PrivateServer(ProgramService):
     def as_server(self, command: list[str]) -> list[str]:
         """Return a command that runs as the user of the server if Towtank is root.
 
-        The command starts in the folder of the run, because that user may have no access to the current folder.
-        HAProxy, for example, ends without such access. That user may not reach a named program or an unpacked package
-        either, so its program is copied to the folder of the run.
+        The command starts in the folder of the run, because the user may have no access to the current folder, without
+        which HAProxy, for example, ends. The user may not have access to the program either, if the system file names a
+        program or a package. In this case, the program is copied to the folder of the run.
         """
         if self._account is None:
             return command
@@ -224,15 +224,14 @@ class PrivateServer(ProgramService):
         return as_account(self._account, ["env", f"--chdir={self.folder}", *command], *more)
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, otherwise the reason."""
+        """Return None if the server accepts connections; otherwise the reason."""
         return refuses_connection(self.address)
 
 
 class PrivateGateway(PrivateServer):
-    """Gateway, a server that forwards requests to the addresses of other services.
+    """Server that forwards requests to the addresses of other services.
 
-    The counters of the gateway are read from a second port, so that reading them does not count as a request of the
-    load.
+    Its counters are read from a second port, so that reading them does not count as a request of the load.
     """
 
     def __init__(self, name: str, part: server_models.Gateway, base: Path) -> None:
@@ -246,26 +245,24 @@ class PrivateGateway(PrivateServer):
         self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the services (members) to which the gateway forwards requests; they must respond before the gateway
-        does.
-        """
+        """Return the services to which the gateway forwards requests, which must respond before it."""
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
-        """Choose the port on which the gateway serves its counters, then prepare the server."""
+        """Choose the port for the counters, and prepare the server."""
         self._status_port = self.host.free_ports()
         super().prepare(place)
 
     @property
     def status_address(self) -> str:
-        """Address at which the gateway serves its counters."""
         return f"{self.host.address}:{self._status_port}"
 
     @property
     def members(self) -> dict[str, str]:
-        """Address of each member (service to which the gateway forwards requests), by name.
+        """Address of each member (server to which the gateway forwards requests), by name.
 
-        A service with two addresses, such as `content`, gives the members `content-1` and `content-2`.
+        For a service with one address, the member has the name of the service. For a service `content` with two
+        addresses, the members are `content-1` and `content-2`.
         """
         found = {}
         for service in self._members:
@@ -279,5 +276,5 @@ class PrivateGateway(PrivateServer):
         return [self.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the gateway, its release if the system file names one, its members and its ports."""
+        """Return the settings, the program or package if the system file names one, the port, and the members."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port, "members": self.members}

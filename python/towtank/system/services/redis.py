@@ -1,6 +1,4 @@
-"""Runs a separate Redis server for the system under test. The server is empty at the start, and its data are
-not kept.
-"""
+"""Runs a Redis server that is empty at its start, and whose data are not kept."""
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ from towtank.system.process import ProcessSpec
 from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateServer
 
+# Commands that could access files or programs outside the server, and are disabled.
 _KEPT_BACK = ("CONFIG", "MODULE", "DEBUG", "REPLICAOF", "SLAVEOF")
 
 
@@ -36,7 +35,6 @@ class Redis(PrivateServer):
         lines = [
             f"bind {self.host.address}",
             f"requirepass {self._password}",
-            # Commands that would access files and programs outside the server are disabled.
             *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
             f'dir "{self.make_own_folder("data")}"',
@@ -54,12 +52,11 @@ class Redis(PrivateServer):
         self.write("redis.conf", "\n".join(lines) + "\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process of the Redis server."""
         command = self.as_server([self.path, str(self.folder / "redis.conf")])
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server responds to a ping, otherwise the reason."""
+        """Return None if the server responds to a ping; otherwise the reason."""
         from towtank.observe import ScrapeError, ask_redis  # noqa: PLC0415 - the scraper speaks its protocol
 
         try:
@@ -69,15 +66,15 @@ class Redis(PrivateServer):
         return None if answer == "PONG" else f"it responds to a ping with {answer!r}"
 
     def client_url(self) -> str | None:
-        """Return the URL of the server, including its password."""
+        """Return the URL of the server, with its password."""
         return f"redis://:{self._password}@{self.address}"
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the Redis server, its release if the system file names one, and its port."""
+        """Return the settings, the program or package if the system file names one, and the port."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper that reads the output of the command `INFO`."""
+        """Return a scraper of the output of the command `INFO`."""
         from towtank.observe import RedisScraper  # noqa: PLC0415 - only where something is observed
 
         return [RedisScraper(self.name, self.address, self._password)]

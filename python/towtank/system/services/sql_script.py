@@ -1,4 +1,4 @@
-"""Reads SQL scripts that populate databases, and replaces placeholders in them by values."""
+"""Reads the SQL script of a population, and replaces the references `${NAME}` in the script by values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ _PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
 def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
-    """Return the text of a population's SQL script, in which each placeholder (name of a value) is replaced by the
-    value.
+    """Return the SQL script of a population, with each reference `${NAME}` replaced by a value of the population.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Creates an SQLite database in a file for every run. No server is needed, because the engine itself opens the file."""
+"""Creates an SQLite database file for each run, which the engine opens without a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX = "towtank-sqlite-"
 
 
 class Sqlite(PlainService):
-    """SQLite database that is created for every run."""
+    """SQLite database, created for each run."""
 
     kind = "sqlite"
 
@@ -42,10 +42,10 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Create the database file with its population. At the end, the write-ahead log is empty, so that every run
-        begins in the same state.
+        """Create the database file with its population, and empty the write-ahead log, so that all runs begin
+        equally.
         """
-        # The path must be valid for this process, outside the host, because the engine opens the file there.
+        # The engine opens the file outside the host, by the path that is valid for this process.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -67,11 +67,11 @@ class Sqlite(PlainService):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return the path of the database file as an address, with the settings that each session applies."""
+        """Return the URL of the database file, with the settings of each session."""
         given = self._part.settings
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the database file was created and with which the engine opens it."""
+        """Return the settings of the database file and its sessions, and the version of the SQLite library."""
         return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

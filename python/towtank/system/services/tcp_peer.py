@@ -1,4 +1,4 @@
-"""Runs the engine's TCP peer, which receives and sends bytes; a run with this peer measures the network."""
+"""Runs the engine's TCP peer, which receives and sends bytes. A run with it measures the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNIX = "unix:"
 
 
 class TcpPeer(PlainService):
-    """TCP peer, with one `towtank-engine peer` process."""
+    """TCP peer, run by one process `towtank-engine peer`."""
 
     kind = "tcp_peer"
 
@@ -25,8 +25,8 @@ class TcpPeer(PlainService):
         self._listen = ""
 
     def prepare(self, place: Place) -> None:
-        """Choose the port, or check that the configured port is free; a Unix socket is created in a folder of
-        the run.
+        """Choose the port, or check that the port in the system file is free. A Unix socket is created in the folder of
+        the run instead.
         """
         port = self._settings.port
         if self._settings.unix:
@@ -37,22 +37,21 @@ class TcpPeer(PlainService):
         self._listen = f"{self.host.address}:{port or self.host.free_ports()}"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process of the peer."""
         given = self._settings
         command = [str(self.host.engine()), "peer", "--listen", self._listen]
         command += ["--take", str(given.take), "--give", str(given.give)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the peer accepts connections, otherwise the reason."""
+        """Return None if the peer accepts connections; otherwise the reason."""
         return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
 
     def addresses(self) -> list[str]:
-        """Return the address on which the TCP peer listens."""
+        """Return the URL on which the peer listens."""
         if self._settings.unix:
             return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
         return [f"tcp://{self._listen}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings, with the chosen address."""
+        """Return the settings, with the actual address."""
         return {**self._settings.model_dump(mode="json"), "listen": self._listen}
