@@ -5,9 +5,9 @@ of the steady stage before the first event. The system has recovered at the star
 seconds lie within the band, provided that at least `HOLD_S` seconds remain. The band limits three values of each
 second:
 
-- Throughput has a lower bound. By chance, one in a thousand undisturbed seconds lies below it. The bound is above zero
+- Throughput has a lower bound. By chance, one of a thousand undisturbed seconds lies below it. The bound is above zero
   if no earlier second had zero throughput and throughput is not very low.
-- Mean response time has an upper bound. By chance, one in a thousand undisturbed seconds exceeds it.
+- Mean response time has an upper bound. By chance, one of a thousand undisturbed seconds exceeds it.
 - The share of failures is limited by its highest earlier value or by the limit of the study, whichever is larger.
 
 After an outage, throughput recovers long before the queue is drained, so only response times show the queue. Throughput
@@ -174,7 +174,7 @@ def _longest_s(column: MeasuredColumn, chosen: Mask, by_chance: float) -> float 
 def _standstill(rates: Floats, mean: float) -> float:
     """Return the throughput below which a second counts as a standstill, even if earlier seconds vary strongly. [1/s]
 
-    With a mean of 6.9 = -ln 0.001 independent completions per second, one in a thousand seconds has no completions by
+    With a mean of 6.9 = -ln 0.001 independent completions per second, one of a thousand seconds has no completions by
     chance. If the mean is at least that large, and no earlier second had zero throughput, chance does not explain a
     second without completions. The result is then 0.5, a value between no completions and one completion in a second.
     Otherwise, the result is 0.
