@@ -421,7 +421,7 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
     doubt = found["no_steady_state"]
     # The step from 0.25 to 0.75 s is +200 %. The seconds at its edges contain old and new response times, so +171 % is
     # measured.
-    assert doubt["message"].startswith("response time steps by +171 % at 17 s")
+    assert doubt["message"].startswith("response time changes abruptly by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 
 

@@ -60,6 +60,6 @@ def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
         where = f" ({label})" if key else ""
         if met is None:
-            yield OpenQuestion(f"{text}{where}", "at some loads no valid run decides it")
+            yield OpenQuestion(f"{text}{where}", "at some loads, no valid run gives a verdict")
         elif certain is False:
             yield OpenQuestion(f"{text}{where}", "the confidence interval of a measured value contains the limit")

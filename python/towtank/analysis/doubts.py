@@ -128,7 +128,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "lengthen the settle stage, or let it last until steady; find the earlier stage that left the backlog",
     ),
     DoubtKind.TOO_FEW_SAMPLES: (
-        "The values are too few: the confidence interval is wide, or it cannot be computed.",
+        "There are too few values: the confidence interval is wide, or it cannot be computed.",
         "lengthen the steady stage or add repetitions",
     ),
     DoubtKind.ERRORS_ABOVE_LIMIT: (
@@ -276,7 +276,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     DoubtKind.RECONNECTS: (
         "The server closed connections after its responses, so nearly every request needed a new connection. The "
         "response times and the work of the server include the new connections.",
-        "check whether the server keeps connections (keep-alive, HTTP/1.0), unless its users open new ones, too",
+        "check whether the server keeps connections (keep-alive, HTTP/1.0), unless real users open new ones as well",
     ),
     DoubtKind.PAUSES: (
         "Single seconds are far slower than the others: something stops the system at times (garbage collection, a "
@@ -317,7 +317,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     ),
     DoubtKind.NOT_PINNED: (
         "Generator and system share CPUs, so each takes time from the other.",
-        "use a machine with more cores, or generate the load from another one",
+        "use a machine with more cores, or generate the load from another machine",
     ),
     DoubtKind.DISK_FULL: (
         "The disk was full, so the recording ends early.",
@@ -375,7 +375,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
 }
 """Two texts for each kind of doubt: why it matters, and the recommended next step."""
 NOTHING_RECORDED = (
-    "Without a request in the steady stage there is nothing to judge.",
+    "Without a request in the steady stage there is nothing to analyse.",
     "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
     "folder",
 )

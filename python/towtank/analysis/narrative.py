@@ -52,8 +52,8 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # A search usually measures few load levels, which cannot show the limit. If the search found the limit,
-        # `_found` has already described it.
+        # A configuration with a search has a single load level, which usually cannot show the limit. If the search
+        # found the limit, `_found` has already described it.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -398,7 +398,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
     for objective in summary["objectives"]:
         where = f" with {objective['label']}" if objective["configuration"] else ""
         if objective["met"] is None:
-            text = f"The objective “{objective['text']}”{where} is not judged: {_not_judged(objective)}."
+            text = f"The objective “{objective['text']}”{where} has no verdict: {_not_judged(objective)}."
         elif objective["met"]:
             at = (
                 ""
@@ -427,7 +427,7 @@ def _not_judged(objective: dict[str, Any]) -> str:
     """Render why an objective has no verdict at some loads, and the worst value at the other loads."""
     gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
-        return gaps or "no measured value decides it"
+        return gaps or "no value was measured"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
 
 
@@ -453,7 +453,7 @@ def _doubt(objective: dict[str, Any]) -> str:
     if objective.get("certain") is not False:
         return ""
     whose = f" of {' and '.join(miss['run'] for miss in far[:_NAMED])}" if far else ""
-    return f" The interval{whose} contains the limit, so another run may decide otherwise."
+    return f" The interval{whose} contains the limit, so another run may give another verdict."
 
 
 def _seen(objective: dict[str, Any]) -> str:

@@ -48,17 +48,17 @@ def _answer(objective: Json, configuration: Json) -> str:
         for key in ("certain", "holds_certain", "missed_certain")
     )
     if objective.get("users") is not None or objective.get("rate") is not None:
-        verb = {True: "meets", False: "misses"}.get(met, "was not judged by")
+        verb = {True: "meets", False: "misses"}.get(met, "was not tested against")
         return f"{verb} {text}{doubt}"
     holds, missed = objective["holds_up_to"], objective.get("missed_at")
     if holds is None:
         if missed is None:
-            return f"was not judged by {text}"
+            return f"was not tested against {text}"
         return f"misses {text} at {_load(configuration, missed)}{_already(configuration, missed)}{unsure_miss}"
     met_words = f"meets {text} up to {_load(configuration, holds)}{unsure_holds}"
     if missed is not None:
         return f"{met_words}, misses it at {missed:,.10g}{unsure_miss}"
-    return f"{met_words}{', not judged beyond' if met is None else ''}"
+    return f"{met_words}{', without a verdict at higher loads' if met is None else ''}"
 
 
 def _load(configuration: Json, level: float) -> str:

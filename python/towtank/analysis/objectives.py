@@ -234,7 +234,7 @@ class _Check:
         if not objective.is_about_stored or objective.limit is None:
             return None
         whys = left_open(objective, level.summaries)
-        text = "; ".join(f"{name} leaves it open ({why})" for name, why in whys.items())
+        text = "; ".join(f"{name} does not decide the objective ({why})" for name, why in whys.items())
         return level.gap("not_measured", text, list(whys)) if whys else None
 
     def undecided(self) -> list[Gap]:
@@ -268,7 +268,7 @@ class _Check:
         transaction never completed.
         """
         transaction = self.objective.transaction
-        why = f"{transaction} was not measured" if transaction else "no measured value decides it"
+        why = f"{transaction} was not measured" if transaction else "no value was measured"
         return level.gap("not_measured", why)
 
     def windows(self, levels: Sequence[Level]) -> Document:

@@ -18,14 +18,14 @@ from towtank.results import RunFolder
 GROUPS_AT_MOST = 20
 """Largest number of groups of similar log lines that are reported for each service. [1]"""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Number of bytes of a log that are read from the start of the load. [byte]
+"""Number of bytes of a log that are read at the start of the load. [byte]
 
 The middle of the log is skipped if the log grew by more than `HEAD_BYTES` + `TAIL_BYTES` under load.
 """
 TAIL_BYTES = 1024 * 1024
-"""Number of bytes of a log that are read up to the end of the load. [byte]
+"""Number of bytes of a log that are read at the end of the load. [byte]
 
-Of the lines that were logged before the load, this number of bytes is read from the start and up to the end.
+Of the section that was logged before the load, this number of bytes is read at its start and at its end.
 """
 _LINE_BYTES = 4096
 # While a log is read, at most this number of different lines is remembered. Further lines are counted, but not grouped.

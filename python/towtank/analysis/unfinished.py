@@ -58,7 +58,7 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Return the targets without a single successful request in the run, as names with addresses.
+    """Return the targets of which every request in the run failed, as names with addresses.
 
     Parameters
     ----------

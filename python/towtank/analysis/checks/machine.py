@@ -122,7 +122,7 @@ def _idle(evidence: Evidence) -> str:
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return (
-        f"; hardly any CPU time was used by {', '.join(idle)}, perhaps only the launcher of the real server"
+        f"; {' and '.join(idle)} used hardly any CPU time and may be only the launcher of the real server"
         if idle
         else ""
     )

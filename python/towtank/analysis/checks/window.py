@@ -60,7 +60,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     for step in window.steps:
         level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
         name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
-        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        text = f"{name} changes abruptly by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
@@ -108,7 +108,6 @@ def _hidden(name: str, found: Rest | None) -> str:
 
 
 def _round_up(length_s: float) -> float:
-    """Round a length up to a multiple of ten seconds. [s]"""
     return 10.0 * math.ceil(length_s / 10.0)
 
 

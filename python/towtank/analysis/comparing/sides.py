@@ -216,7 +216,6 @@ def _of_file(path: Path) -> Side:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 digest of the content of a file."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -43,7 +43,7 @@ class Busiest:
         Mean CPU use, and mean share of the time in which the process or thread was ready to run but waited for a CPU.
         [1]
     most : float or None
-        Largest CPU use in a sample; None if unknown. [1]
+        95 % quantile of the CPU use over all samples; None if unknown. [1]
     full_share : float
         Share of the samples with a CPU use of 0.95 or more, in [0, 1].
     """

@@ -84,7 +84,7 @@ def of_window(window: Window) -> Iterator[Doubt]:
     for step in window.steps:
         level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
         name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
-        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        text = f"{name} changes abruptly by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     yield from _of_rise(window)
     if window.length_s < _SHORT_S:

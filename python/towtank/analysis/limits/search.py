@@ -263,7 +263,6 @@ def _back(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | Non
 
 
 def _passing_above(outcomes: Sequence[PlateauOutcome], high: float) -> list[float]:
-    """Return the load levels that pass although they are above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 

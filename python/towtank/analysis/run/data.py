@@ -133,7 +133,6 @@ class RunData:
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
-        """Return the numbers of the stages in a planned window."""
         inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
         return {int(number) for number in self.measurement.stage[inside]}
 

@@ -73,7 +73,6 @@ def _expects_not_modified(request: Mapping[str, Any]) -> bool:
 
 
 def _accepts_any(checks: Sequence[Mapping[str, Any]], codes: frozenset[int]) -> bool:
-    """Return True if a check of the status code accepts any of the given codes."""
     return any(check.get("kind") == "status" and _accepts(check, codes) for check in checks)
 
 

@@ -105,7 +105,6 @@ class Estimate:
 
     @staticmethod
     def _is_symmetric_in_logarithms(value: float, low: float, high: float) -> bool:
-        """Return True if an interval is more symmetric about the value in logarithms than in the values themselves."""
         if not 0 < low < value < high < math.inf:
             return False
         down, up = value - low, high - value

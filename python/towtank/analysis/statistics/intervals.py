@@ -184,7 +184,6 @@ def _are_over_runs(first: Estimate, second: Estimate) -> bool:
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if an estimate is above zero and its interval does not extend below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 

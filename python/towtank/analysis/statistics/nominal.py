@@ -178,7 +178,6 @@ def _effect(
 
 
 def _wilson(probability: float, count: float, t: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share over `count` independent values."""
     middle = (probability + t * t / (2 * count)) / (1 + t * t / count)
     half = t * math.sqrt(probability * (1 - probability) / count + t * t / (4 * count * count)) / (1 + t * t / count)
     return middle - half, middle + half

@@ -118,7 +118,7 @@ def _statistics(rows: Floats) -> Floats:
 
 
 def _p_value(part: Floats, observed: float, rng: np.random.Generator) -> float:
-    # Sums of the same values in a different order differ by rounding errors. The subtrahend allows for them.
+    # Sums of the same values in a different order differ by rounding errors, for which this tolerance allows.
     least = observed - 1e-9 * max(observed, float(np.abs(part).max()))
     if math.isclose(float(np.ptp(part)), 0.0, abs_tol=1e-12 * float(np.abs(part).max())):
         return 1.0

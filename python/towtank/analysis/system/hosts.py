@@ -94,7 +94,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a host that is a separate machine, from the records of the probe on this machine in the window."""
+    """Describe a host that is a separate machine in the window, from the records of the probe on the host."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {

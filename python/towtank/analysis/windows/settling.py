@@ -150,7 +150,7 @@ def look(seconds: SteadySeconds) -> SettlingResult:
     least = least_window_s(seconds)
     if total < least or count < OBSERVATIONS_AT_LEAST:
         return SettlingResult(
-            False, total, "too short to be judged" if math.isfinite(least) else "no transaction has ended yet"
+            False, total, "too short to be tested" if math.isfinite(least) else "no transaction has ended yet"
         )
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
@@ -192,7 +192,7 @@ def _unrest(chosen: SteadySeconds, changes: dict[str, float], *, proven: bool) -
     """
     sizes = _grouping(chosen)
     if sizes is None:
-        yield "too few transactions to be judged"
+        yield "too few transactions for a test"
         return
     series, edges = _series(chosen, sizes)
     for name, values in series.items():

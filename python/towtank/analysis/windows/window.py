@@ -441,7 +441,8 @@ def _note(window: Window) -> str:
         for change in window.changes
     ]
     parts += [
-        f"{step.metric.replace('_', ' ')} steps by {signed_percent(round(step.share, 2))} at {step.at_s:.0f} s"
+        f"{step.metric.replace('_', ' ')} changes abruptly by {signed_percent(round(step.share, 2))} "
+        f"at {step.at_s:.0f} s"
         for step in window.steps
     ]
     return "; ".join(parts)
