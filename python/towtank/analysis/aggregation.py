@@ -156,7 +156,7 @@ class Point:
 
     @property
     def stage(self) -> str | None:
-        """Names of the analysed load stages, if runs have several load levels and the same analysed stages; otherwise None."""
+        """Names of the analysed load stages, if all runs have several load levels and the same stages; otherwise None."""
         names = {stage_named(run) for run in self.usable}
         return names.pop() if len(names) == 1 else None
 
@@ -385,7 +385,7 @@ def _pair(values: Sequence[float | None]) -> list[float] | None:
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and the longest response time of all runs; both are None if no response time was recorded. [s]"""
+    """Return the shortest and longest response time of all runs; both are None if no time was recorded. [s]"""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}

@@ -35,7 +35,10 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
     times of the disk.
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
-        text = f"the control group limits disk {disk} of host {host} to {limits}, which determines the percentiles of disk times"
+        text = (
+            f"the control group limits disk {disk} of host {host} to {limits}, which determines the percentiles of disk "
+            "times"
+        )
         yield Doubt(DoubtKind.DISK_THROTTLED, DoubtLevel.NOTE, text)
 
 

@@ -50,7 +50,10 @@ class Rate:
             in_words(self.value, self.low or 0.0, self.high or 0.0, "/s") if known else f"{few_digits(self.value)} /s"
         )
         of = f" on `{self.transaction}`" if self.transaction else ""
-        return f"a limit of about {rate}{of} that no observed resource explains: a lock, a pool or a service behind the target"
+        return (
+            f"a limit of about {rate}{of} that no observed resource explains: a lock, a pool or a service behind the "
+            "target"
+        )
 
 
 @dataclass(frozen=True)
