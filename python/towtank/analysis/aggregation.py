@@ -156,7 +156,7 @@ class Point:
 
     @property
     def stage(self) -> str | None:
-        """Names of the analysed load stages, if all runs have several load levels and the same stages; otherwise None."""
+        """Names of the analysed load stages, if all runs have several load levels and equal stages; otherwise None."""
         names = {stage_named(run) for run in self.usable}
         return names.pop() if len(names) == 1 else None
 

@@ -52,7 +52,7 @@ class Judgement:
     met : bool or None
         True if all load levels meet the objective, False if a level misses it; None if it is undecided.
     certain : bool or None
-        True if the intervals confirm `met`; None if they leave it open because a level has no interval.
+        True if the intervals confirm `met`; None if a level that matters has no interval.
     seen : float or None
         Measured value at the worst of the levels that were evaluated.
     at : dict

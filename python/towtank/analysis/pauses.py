@@ -64,7 +64,7 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Return the smallest number of slow seconds among `count` seconds that is reported. Chance does not explain it.
+    """Return the number of slow seconds, among `count` seconds, from which they are reported. Chance explains fewer.
     [1]
     """
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)

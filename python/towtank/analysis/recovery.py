@@ -1,7 +1,7 @@
 """Describes the events of a study: when they took place, what was lost, and how long the system took to recover.
 
 The behaviour of the undisturbed system is described by a band of normal values. The band is computed from the seconds
-of the steady stage before the first event. The system has recovered at the start of the first second after which all
+of the steady stage before the first event. The system has recovered at the start of the first second from which on all
 seconds lie within the band, provided that at least `HOLD_S` seconds remain. The band limits three values of each
 second:
 
@@ -304,8 +304,8 @@ def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
 
 
 def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
-    """Return two indices: that of the first second outside the band, and that of the first second after which no second
-    is outside.
+    """Return the index of the first second outside the band, and the index of the first second from which on all
+    seconds are inside.
 
     The first index is None if no second is outside. The second index is None if fewer than `HOLD_S` seconds remain.
 

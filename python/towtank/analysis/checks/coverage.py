@@ -125,8 +125,8 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _others_known(others: dict[str, Any] | None) -> bool:
-    """Return True if the CPU use of programs other than generator and target is known. This applies to a target on this
-    machine that Towtank did not start.
+    """Return True if the CPU use of programs other than generator and target is known, for a target on this machine
+    that Towtank did not start.
     """
     return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 

@@ -36,8 +36,8 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = (
-            f"the control group limits disk {disk} of host {host} to {limits}, which determines the percentiles of disk "
-            "times"
+            f"the control group limits disk {disk} of host {host} to {limits}, which determines the percentiles of "
+            "disk times"
         )
         yield Doubt(DoubtKind.DISK_THROTTLED, DoubtLevel.NOTE, text)
 

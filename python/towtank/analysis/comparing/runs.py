@@ -151,7 +151,7 @@ class Side:
 
     @property
     def lost_share(self) -> float:
-        """Share of `counted` that is invalid only because the system failed, in [0, 1]."""
+        """Share of the runs in `counted` that are invalid only because the system failed, in [0, 1]."""
         return len(self.lost) / len(self.counted) if self.counted else 0.0
 
     @property

@@ -141,8 +141,8 @@ def _is_far_lower(lowest: Point, top: Point) -> bool:
 
 
 def _other_than_pool(lowest: Point, top: Point) -> str | None:
-    """Return the evidence that a limit which looks like a full pool has another cause; None if there is no such
-    evidence.
+    """Return the evidence that a pool seems to be the limit, but that its server may be the limit, or the number of
+    connections no limit. Return None if there is no such evidence.
 
     If the server takes longer under load, the server may be the limit. If a request occupies a connection for less time
     under load, several requests share a connection, as in HTTP/2, so the number of connections is no limit. A

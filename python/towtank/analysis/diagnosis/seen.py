@@ -120,9 +120,9 @@ class Served:
     def of(cls, summary: Mapping[str, Any], rate: float) -> Served | None:
         """Extract the share from a run summary; None if no transaction was completed.
 
-        By chance, the number of arrivals differs from the requested rate. In a window of at least four seconds, the
-        arrivals were counted, as were the transactions in the system at the start and at the end. The share of these
-        counts hardly depends on chance.
+        By chance, the number of arrivals differs from the requested rate. In a window of at least four seconds,
+        however, arrivals were counted, and also the transactions in the system at the start and at the end. The share
+        is then computed from these counts, so that it hardly depends on chance.
         """
         value, high = (lookup(summary, ("throughput_per_s", key)) for key in ("value", "high"))
         if not value:

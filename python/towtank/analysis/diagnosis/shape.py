@@ -68,7 +68,7 @@ class Shape:
     total_per_s : float
         Throughput of all transactions over the window. [1/s]
     ramp_per_s : float or None
-        Mean throughput of all transactions over a linear ramp from 0 users; None without such a ramp. [1/s]
+        Mean throughput of all transactions over a linear ramp from 0 users; None if the run has no such ramp. [1/s]
     plateaus : tuple of (float, float)
         Load [1] or [1/s] and throughput [1/s] of each plateau of a search, in ascending order of the load.
     """

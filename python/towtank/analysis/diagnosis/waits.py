@@ -31,7 +31,7 @@ _SHARED_WORDS = 2
 _NOBODY = 0.05
 """A lock or pool delays no requests if, on average, fewer requests than this wait for it. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""Limits of effort. `_SHOWN`: number of locks, and of pools, that are reported. `_COMPARED`: number of size gauges that
+"""`_SHOWN`: largest number of locks, and of pools, that are reported. `_COMPARED`: largest number of size gauges that
 are compared with one gauge of use. [1]
 """
 

@@ -21,7 +21,8 @@ VALUES_AT_LEAST = 6
 """
 # Sum of the squares of the weights 1, -2, 1 of a second difference: 1 + 4 + 1 = 6.
 _WEIGHTS = 6.0
-# Degrees of freedom per second difference. The value would be 1 if second differences were independent. [1]
+# Ratio of the degrees of freedom to the number of second differences. It would be 1 if these differences were
+# independent. [1]
 _EFFICIENCY = 18 / 35
 
 

@@ -32,9 +32,9 @@ _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
 # Significance level of a step (lasting change of level). Levels are fitted to the series and follow correlated noise,
-# so a step needs a much lower level than a t-test. In series without a step, at most 0.7 % of 20 observations with a
-# lag-1 correlation of 0.6 have a step by chance, and at most 0.3 % of longer or less correlated series (1,000 series
-# for each of 18 kinds of noise).
+# so a step needs a much lower level than a t-test. Chance causes a step in 0.7 % of series of 20 observations with a
+# lag-1 correlation of 0.6, and in at most 0.3 % of longer or less correlated series (1,000 series for each of 18 kinds
+# of noise).
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
 # Tiers with a smaller mean CPU use are not tested, because their measured CPU time consists of a few clock ticks of the
