@@ -23,7 +23,7 @@ A run may fall below this bound without a fault, because users may leave when th
 # Error of the CPU time that one CPU used in a window. The probe reads the CPU time slightly before or after the time
 # stamp of a sample, and the kernel counts CPU time in clock ticks. [s]
 _CPU_ERROR_S = 0.1
-_CPU_ERROR_SHARE = 0.02
+_CPU_ERROR_SHARE = 0.02  # Relative error of CPU use. [1]
 # Two intervals of one load thread may overlap by this time, because times are rounded. [s]
 _SAME_INSTANT_S = 1e-6
 # The number of users may differ from the requested number by this share, because users start and stop some milliseconds

@@ -18,7 +18,7 @@ LAW, LOWEST = "response time law", "lowest level"
 # `_DEVIATIONS` standard errors, and by more than the share `_SHARE` of a cycle. Pacing causes such deviations.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
-_THINKS_AT_LEAST = 30.0
+_THINKS_AT_LEAST = 30.0  # Smallest number of think times, over all load levels. [1]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Checks the operational laws on every run.
 
 The laws hold for every system and any distribution [1]_. If a measurement violates them, a counter is wrong or the
-system changed within the window. A small deviation is normal,
-because some transactions cross an edge of the window; the limits allow for this deviation only.
+system changed within the window. A small deviation is normal, because some transactions cross an edge of the window;
+the limits allow for this deviation only.
 
 References
 ----------

@@ -42,7 +42,7 @@ A second, wider band is used as well. With the same probability, at least one se
 # At least this number of seconds is needed before the first event. Fewer seconds do not show how much values vary from
 # second to second.
 _SECONDS_BEFORE = 5
-_WHOLE = 0.5
+_WHOLE = 0.5  # Shorter bins are not used as seconds. [s]
 # Relative tolerance for rounding errors in the lengths of seconds. Without it, a second could count as below the band
 # although it equals all earlier seconds.
 _ROUNDING = 1e-9

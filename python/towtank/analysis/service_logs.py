@@ -27,7 +27,7 @@ TAIL_BYTES = 1024 * 1024
 
 Of the section that was logged before the load, this number of bytes is read at its start and at its end.
 """
-_LINE_BYTES = 4096
+_LINE_BYTES = 4096  # The rest of a longer line is ignored. [byte]
 # While a log is read, at most this number of different lines is remembered. Further lines are counted, but not grouped.
 _FORMS_AT_MOST = 2000
 

@@ -9,7 +9,7 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.distributions import binomial_tail
 
-ERRORS_SHARE = 0.01
+ERRORS_SHARE = 0.01  # Default limit of the share of failed transactions and requests, in [0, 1].
 # Significance level of the test whether the share of failures exceeds its limit. At this level, chance hardly ever
 # raises a doubt in a study of ten runs.
 BY_CHANCE = 0.001

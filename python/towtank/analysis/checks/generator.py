@@ -11,9 +11,9 @@ from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, 
 # Limit of the CPU utilization of the load threads, in [0, 1]. Up to this limit, requests start on time. At 85 %, an
 # M/M/1 queue holds 5.7 requests on average.
 GENERATOR_BUSY = 0.85
-OVERFLOW_SHARE = 0.001
-START_LAG_CLOSED_S = 0.010
-START_LAG_OPEN_S = 0.001
+OVERFLOW_SHARE = 0.001  # A run is suspect if a larger share of the arrivals was not started, in [0, 1].
+START_LAG_CLOSED_S = 0.010  # Default limit of p99 of the start lag under a closed load. [s]
+START_LAG_OPEN_S = 0.001  # Default limit of p99 of the start lag under an open load. [s]
 # The run is invalid if the start lag exceeds its limit by this factor. Such a load is not the requested load. [1]
 _LAG_INVALID = 10.0
 # Limits of the share of the response time that requests spend inside the generator, in [0, 1]. A run above

@@ -10,8 +10,8 @@ from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, 
 from towtank.analysis.system.rates import CLOCK_JUMP_S
 from towtank.results import GENERATOR_GROUP, THIS_MACHINE, WATCHED_KIND
 
-STEAL_SHARE = 0.02
-STEAL_INVALID = 0.10
+STEAL_SHARE = 0.02  # Largest share of steal time without a doubt, in [0, 1].
+STEAL_INVALID = 0.10  # A larger share of steal time makes a run invalid, in [0, 1].
 # Largest share of the system's CPUs that other programs may use without a doubt, in [0, 1].
 FOREIGN_SHARE = 0.10
 # Largest share of a machine's CPUs that processes outside all tiers may use without a doubt, in [0, 1]. Kernel threads,
@@ -29,8 +29,8 @@ PACE_SPREAD = 0.10
 """Limit for the speed of a machine: a fixed amount of work may take longer in slow seconds than in fast seconds by at
 most this share. [1]
 """
-THROTTLED_SHARE = 0.01
-_THROTTLED_INVALID = 0.10
+THROTTLED_SHARE = 0.01  # Largest throttled share of the window without a doubt, in [0, 1].
+_THROTTLED_INVALID = 0.10  # A run is invalid if the generator was throttled for a larger share of the window.
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -13,8 +13,8 @@ from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.windows.window import Window
 from towtank.results import THIS_MACHINE
 
-OBSERVATION_CPUS = 0.01
-OBSERVATION_CPUS_SUSPECT = 0.05
+OBSERVATION_CPUS = 0.01  # Largest CPU use of probes and scrapers without a doubt. [CPUs]
+OBSERVATION_CPUS_SUSPECT = 0.05  # A larger CPU use makes a run suspect. [CPUs]
 _GAPS_SHOWN = 3
 
 

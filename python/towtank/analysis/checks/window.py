@@ -25,9 +25,9 @@ from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
 from towtank.analysis.windows.tolerances import GROSS
 
-EFFECTIVE_SAMPLES = 30
-NARROW = 0.10
-TAIL_SAMPLES = 100
+EFFECTIVE_SAMPLES = 30  # Smallest number of independent response times for a reliable mean. [1]
+NARROW = 0.10  # If the relative half-width of the mean is at most this, too few samples are only noted. [1]
+TAIL_SAMPLES = 100  # Smallest number of transactions slower than p99. [1]
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
 """Two lengths of a window as multiples of the relaxation time of a queue. [1]
 

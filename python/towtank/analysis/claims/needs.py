@@ -11,7 +11,7 @@ from towtank.study import NumberBounds
 
 RUNS_AT_MOST = 1000
 """Numbers of runs above this are not tried. [1]"""
-_POWER = 0.8
+_POWER = 0.8  # Probability that a claim is decided with `Needs.probably` runs.
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from towtank.analysis.comparing.runs import ComparedRun, Measured, Place
 from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import t_quantile
 
-_CELLS_AT_LEAST = 3
-_RUNS_AT_LEAST = 2
-_WIDEST = 50
+_CELLS_AT_LEAST = 3  # Smallest number of cells whose differences can be treated as paired values. [1]
+_RUNS_AT_LEAST = 2  # Smallest number of runs for a variance. [1]
+_WIDEST = 50  # Intervals with a larger half-width, in logarithms, are not returned. [1]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from towtank.distributions import chi_square_median, noncentral_t_tail, normal_t
 
 HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
 """Figures that determine the verdict `same`: each of them, over all transactions together, must be the same."""
-_POWER = 0.80
-_WIDEST = 10.0
-_RUNS_AT_MOST = 10_000
+_POWER = 0.80  # Probability with which a change must be detected, in (0, 1).
+_WIDEST = 10.0  # Largest change that is tried, in logarithms. [1]
+_RUNS_AT_MOST = 10_000  # Largest number of runs per side that is tried. [1]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Cause(StrEnum):
     """The evidence does not show what limits throughput."""
 
 
-_LIKELY = 0.5
+_LIKELY = 0.5  # Smallest degree of belief in a likely cause, in (0, 1).
 _CLAUSES = {
     Cause.CPU: "the CPU{place}",
     Cause.QUOTA: "the CPU limit{place}",

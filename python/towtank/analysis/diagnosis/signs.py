@@ -50,7 +50,7 @@ _REST_OF_TIER = 0.30
 """
 _FOREIGN = 0.25
 """Other programs may limit the system if they use at least this share of the CPUs of the machine, in (0, 1)."""
-_MOSTLY_ERRORS = 0.5
+_MOSTLY_ERRORS = 0.5  # Most requests fail if their share is at least this, in (0, 1).
 _MOSTLY_OWN = 0.5
 """The system is the cause of full CPUs if its share of the CPU use of all programs except the generator is at least
 this, in (0, 1).

@@ -26,8 +26,8 @@ A lock that is held all the time has the value 1; because of measurement errors,
 """
 FULL = 0.90
 """A pool may limit the system if, on average, at least this share of the pool is in use, in (0, 1)."""
-_SIGNIFICANT_WAIT = 0.5
-_SHARED_WORDS = 2
+_SIGNIFICANT_WAIT = 0.5  # Smallest mean number of waiting requests that is considerable. [1]
+_SHARED_WORDS = 2  # Metrics describe the same object if at least this number of words is equal. [1]
 _NOBODY = 0.05
 """A lock or pool delays no requests if, on average, fewer requests than this wait for it. [1]"""
 _SHOWN, _COMPARED = 3, 200

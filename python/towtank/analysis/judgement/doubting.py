@@ -21,11 +21,11 @@ _NOTABLE, _SERIOUS = 0.1, 0.5
 """Limits of the resolution of the response times, divided by their median. Above `_NOTABLE`, the resolution is noted;
 above `_SERIOUS`, the file is suspect. [1]
 """
-_OMITTED_AT_LEAST = 0.0005
-_OMITTED_SERIOUS = 0.01
-_SKIPPED_SERIOUS = 0.01
-_EMPTY_AT_MOST = 0.1
-_STRETCH_AT_LEAST = 1.5
+_OMITTED_AT_LEAST = 0.0005  # Smallest share of omitted requests that raises a doubt, in (0, 1).
+_OMITTED_SERIOUS = 0.01  # From this share on, the file is invalid if the omission halves p99 or more.
+_SKIPPED_SERIOUS = 0.01  # A single skipped row is only noted if its share of all rows is at most this.
+_EMPTY_AT_MOST = 0.1  # Largest share of the window without starts that raises no doubt, in (0, 1).
+_STRETCH_AT_LEAST = 1.5  # Length from which a time without starts counts, in observations. [1]
 # Only windows of at least this length are checked for long times without a start. If times are recorded in whole
 # seconds, shorter windows contain empty observations in any case. [s]
 _EMPTY_WITHIN_S = 1.0

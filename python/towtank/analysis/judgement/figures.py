@@ -20,7 +20,7 @@ MEAN = "mean"
 # to 98 % in files of 10,000 requests, and tested with other files of such queues:
 # `tests/certified/test_certified_judge.py`. [1]
 _LONGER = {MEAN: 30.0, "p50": 16.0, "p90": 60.0, "p95": 150.0, "p99": 300.0}
-_LONGEST = 4.0
+_LONGEST = 4.0  # No interval is returned if it would be lengthened by a larger factor. [1]
 # Response times are correlated if the design effect exceeds this: more than this number of them carry as much
 # information as one independent response time. [1]
 _CORRELATED = 2.0

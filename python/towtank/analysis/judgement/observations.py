@@ -13,11 +13,11 @@ from towtank.foreign import Requests
 # Smallest mean number of requests per observation. With this number, the tests for a steady state compare means instead
 # of single response times. [1]
 _REQUESTS_AT_LEAST = 20
-_AT_MOST = 8 * BATCHES
+_AT_MOST = 8 * BATCHES  # Largest number of observations in a window. [1]
 # Requests count as a single wave if all of them start before this share of the time until the last response, in (0, 1).
 # The window then ends with the last response.
 _SHARE_OF_STARTS = 0.5
-_DECIMALS = 6
+_DECIMALS = 6  # Times in seconds are rounded to this number of decimals.
 # If the resolution of the clock is at least this, the window begins and ends with a tick of the clock, because the
 # first and the last tick are incomplete. k6 writes whole seconds into its CSV files. [s]
 _COARSE_S = 0.1

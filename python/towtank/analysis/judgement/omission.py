@@ -27,7 +27,7 @@ _SPANNED = 0.8
 # A start was triggered by a response if it follows the response within this multiple of the median gap. Closed users
 # without think time send in this way, so their load has no constant rate. [1]
 _IDLE_AT_LEAST = 0.1
-_REQUESTS_AT_LEAST = 100
+_REQUESTS_AT_LEAST = 100  # Files with fewer requests are not tested. [1]
 _TAIL = 0.99
 
 

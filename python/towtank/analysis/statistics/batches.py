@@ -42,7 +42,7 @@ _CORRELATION_AT_MOST = 0.98
 # The recommended length is multiplied by this factor, because a longer run may show a larger correlation. [1]
 _SPARE = 1.5
 _ROUNDING = 1e-12
-_CORRELATION_LEVEL = 0.1
+_CORRELATION_LEVEL = 0.1  # Significance level of a positive correlation, in (0, 1).
 
 
 def lag_one(values: Floats) -> float:

@@ -33,8 +33,8 @@ _WORTH_DRAWING = 0.01
 # A p-value below this is not simulated. A simulation cannot resolve it, and the error of the limiting distribution does
 # not change the verdict.
 _BEYOND_DRAWING = 1e-12
-_SMALL_EXPECTED = 100.0
-_DRAWS_AT_MOST = 200_000
+_SMALL_EXPECTED = 100.0  # Counts are small if the smallest expected count is below this. [1]
+_DRAWS_AT_MOST = 200_000  # Largest number of simulated samples. [1]
 # Largest number of binomial random values in the simulation of a test. They are generated in a second or two. [1]
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101

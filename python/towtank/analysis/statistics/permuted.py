@@ -27,7 +27,7 @@ _SIDE = 3
 _PERMUTATIONS = 4999
 # Number of permutations that are tried first. If they show that the change is not significant, no more are tried. [1]
 _FIRST = 199
-_HOPELESS = 0.1
+_HOPELESS = 0.1  # A change is not significant if its p-value after the first permutations is above this.
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
 """A process or thread uses one CPU fully if its CPU use in a sample is at least this. [CPUs]"""
-_FEWEST = 3
+_FEWEST = 3  # Smallest number of samples in the window. [1]
 
 
 def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Mapping[str, Any] | None]:

@@ -31,7 +31,7 @@ TREND_SIGNIFICANCE = 0.05
 """Significance level of the trend test within the test for a steady state, in (0, 1). It is larger than the level 0.01
 of other trend tests, so that fewer trends are missed.
 """
-_CONFIDENCE = 0.90
+_CONFIDENCE = 0.90  # One-sided confidence with which larger changes are excluded, in (0, 1).
 # A line is fitted only to at least this number of observations. With fewer, the error of the line cannot be estimated.
 # [1]
 _ESTIMATED_AT_LEAST = 5

@@ -28,9 +28,9 @@ Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
 """Number of consecutive tests for a steady state that must pass before a settle stage ends. [1]"""
-_CYCLES = 3.0
-_RESPONSES = 5.0
-_TRANSACTIONS_PER_OBSERVATION = 5
+_CYCLES = 3.0  # Length of the shortest tested window in user cycles of a closed load. [1]
+_RESPONSES = 5.0  # Length of the shortest tested window in mean response times. [1]
+_TRANSACTIONS_PER_OBSERVATION = 5  # Smallest mean number of transactions in an observation. [1]
 
 
 @dataclass(frozen=True)

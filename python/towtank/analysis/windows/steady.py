@@ -33,7 +33,7 @@ CUT_SIGNIFICANCE = 0.001
 # correlated, which reduces the degrees of freedom. Without this minimum, no curved trend would be found in a short
 # window. [1]
 _FREEDOM_AT_LEAST = 3.0
-_CORRELATION_AT_MOST = 0.9
+_CORRELATION_AT_MOST = 0.9  # Larger estimates of a correlation are replaced by this value. [1]
 # For caution, an estimated correlation r with the standard error s is replaced by r + 2.5 r s. [1]
 _RAISED = 2.5
 # Smallest number of means of neighbouring observations for which their correlation is computed. [1]

@@ -29,8 +29,8 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 # Smallest number of observations in a window that is tested. Fewer observations show neither a trend nor a transient.
 # [1]
 _TESTED_AT_LEAST = 4
-_KEEP_AT_LEAST = 0.5
-_WHOLE = 0.5
+_KEEP_AT_LEAST = 0.5  # Share of the window that remains at least after its start was excluded, in (0, 1).
+_WHOLE = 0.5  # Bins shorter than this share of the median length are not used, in (0, 1).
 # Significance level of a step (lasting change of level). Levels are fitted to the series and follow correlated noise,
 # so a step needs a much lower level than a t-test. Chance causes a step in 0.7 % of series of 20 observations with a
 # lag-1 correlation of 0.6, and in at most 0.3 % of longer or less correlated series (1,000 series for each of 18 kinds
