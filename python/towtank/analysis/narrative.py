@@ -247,7 +247,7 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
     text = (
         f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
         f"{over_runs.words((low, high), high, seconds)}, p95 of all their requests together is "
-        f"{seconds(point['response_time_s']['p95']['value'])}. Find out how the runs differ before quoting either."
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find out how the runs differ before you report p95."
     )
     yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
 
@@ -473,7 +473,7 @@ def _quality(summary: Summary) -> Iterator[Sentence]:
     counts = f"{verdict['valid_runs']} valid, {verdict['suspect_runs']} suspect and {verdict['invalid_runs']} invalid"
     text = f"{total} {runs}: {counts}"
     if verdict["missing_runs"]:
-        text += f"; {verdict['missing_runs']} of the design are missing"
+        text += f"; {verdict['missing_runs']} of the planned runs are missing"
     yield _sentence("quality", text + ".", **{key: verdict[key] for key in verdict if key.endswith("_runs")})
 
 
@@ -518,7 +518,7 @@ def headline(summary: Summary) -> str:
         sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
     missing = int(summary["verdict"].get("missing_runs") or 0)
     if missing:
-        sentences.append(f"{missing} of the design's runs {'is' if missing == 1 else 'are'} missing")
+        sentences.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
     change = _strongest(summary)
     if change is not None:
         sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))

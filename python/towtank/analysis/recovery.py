@@ -268,9 +268,9 @@ def _effect(
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
-        return {**nothing, "why": "it did not take place"}
+        return {**nothing, "why": "the event did not take place"}
     if asked is None or not asked.asked_start_s < event.begin_s < asked.asked_end_s:
-        return {**nothing, "why": "it did not take place within the steady stage"}
+        return {**nothing, "why": "the event did not take place within the steady stage"}
     if band is None or far is None:
         return {**nothing, "why": f"the steady stage has less than {_SECONDS_BEFORE} s before the first event"}
     after = (measurement.ends > event.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)

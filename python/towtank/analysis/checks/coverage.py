@@ -18,10 +18,10 @@ from towtank.analysis.system.gaps import limit_s
 from towtank.analysis.system.rates import EDGE_S
 from towtank.results import GENERATOR_GROUP
 
-_NO_PROBE = "no probe watched this machine"
+_NO_PROBE = "no probe observed this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
 """Reason in a run summary for a check that was not made because samples of the probe are missing."""
-_NO_TIER = "no tier of the system was watched"
+_NO_TIER = "no tier of the system was observed"
 
 
 @dataclass(frozen=True)

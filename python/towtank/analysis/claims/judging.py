@@ -300,7 +300,7 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
         wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
         if wanted.verdict(wide.low, wide.high) is False:
             text = in_words(estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0)
-            return {**entry, "verdict": False, "why": f"at {_place(block)} it is {text}"}
+            return {**entry, "verdict": False, "why": f"at {_place(block)} the quantity is {text}"}
     if all(wanted.verdict(estimate.low, estimate.high) for _, estimate in found):
         return {**entry, "verdict": True}
     return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}

@@ -218,7 +218,7 @@ def _errors(seen: Seen) -> Iterator[Sign]:
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
         return  # Most failures are missing responses, which result from the saturated resource.
     against = (
-        ("the CPUs are fully used, too: by the failing requests, or the full use makes requests fail",)
+        ("the CPUs are fully used as well: failing requests may use them, or full CPUs may make requests fail",)
         if is_full
         else ()
     )

@@ -258,7 +258,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | Non
         return SearchDecision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return SearchDecision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
+        return SearchDecision(further, None, low, high, "outside the bracket: the limit may not lie within it")
     return _refined(outcomes, low, high)
 
 

@@ -100,7 +100,9 @@ class RunData:
         if shortened is None:
             return None
         judged = self._judged(shortened)
-        judged.note = "; ".join(text for text in (f"it ends when event {first.name} begins", judged.note) if text)
+        judged.note = "; ".join(
+            text for text in (f"the window ends when event {first.name} begins", judged.note) if text
+        )
         return judged
 
     def asked_load(self, key: str) -> Any:

@@ -152,7 +152,7 @@ def asked(measurement: Measurement) -> Window | None:
 def untested(window: Window) -> Window:
     """Mark a window as not steady and not tested, because the planned load changes within it."""
     window.steady = False
-    window.note = "the load changes over the window as planned, so it was not tested for a steady state"
+    window.note = "the planned load changes within the window, so the window was not tested for a steady state"
     return window
 
 
