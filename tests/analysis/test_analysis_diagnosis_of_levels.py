@@ -117,7 +117,7 @@ def test_a_limit_that_no_resource_explains_is_not_known(recorded):
     assert (found.cause, found.sure) == (Cause.UNKNOWN, 0.0)
     assert found.evidence[0] == "throughput stays at about 40.2 /s from 4 to 32 users"
     limit_text = "a limit of about 40.2 (39.8 to 40.6) /s that no observed resource explains"
-    assert found.evidence[1] == f"{limit_text}: a lock, a pool or something behind"
+    assert found.evidence[1] == f"{limit_text}: a lock, a pool or a service behind the target"
     assert "metrics" in found.settle
 
 

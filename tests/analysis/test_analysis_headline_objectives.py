@@ -62,7 +62,7 @@ def test_the_headline_says_up_to_which_load_an_objective_is_met() -> None:
         ({60: 0.1, 180: 0.299}, "p95 < 300 ms", "meets p95 < 300 ms up to 180 users, not for certain"),
         ({60: 0.1, 180: 0.2}, "p95 < 300 ms at 180 users", "meets p95 < 300 ms at 180 users"),
         ({60: 0.1, 180: 0.4}, "p95 < 300 ms at 180 users", "misses p95 < 300 ms at 180 users"),
-        ({60: 0.1, 180: 0.4}, "p95 < 300 ms at 90 users", "was not judged by p95 < 300 ms at 90 users"),
+        ({60: 0.1, 180: 0.4}, "p95 < 300 ms at 90 users", "was not tested against p95 < 300 ms at 90 users"),
     ],
 )
 def test_each_outcome_has_its_words(p95: dict[int, float], text: str, answer: str) -> None:

@@ -209,7 +209,7 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
     found = judged("p95 < 200 ms", *runs)
     assert found["certain"] is False
     (sentence,) = narrative._objectives({"objectives": [found]})
-    assert sentence["text"].endswith("The interval of r9 contains the limit, so another run may decide otherwise.")
+    assert sentence["text"].endswith("The interval of r9 contains the limit, so another run may give another verdict.")
 
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])

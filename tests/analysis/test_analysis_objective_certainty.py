@@ -37,4 +37,4 @@ def test_a_value_at_the_edge_is_not_certain(values, met, certain):
 
 def test_the_sentence_says_that_it_is_not_certain():
     texts = [next(narrative._objectives({"objectives": [judged(values)]}))["text"] for values in ((0.45, 0.46, 0.58),)]
-    assert texts[0].endswith("The interval contains the limit, so another run may decide otherwise.")
+    assert texts[0].endswith("The interval contains the limit, so another run may give another verdict.")

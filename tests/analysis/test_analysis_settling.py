@@ -76,16 +76,16 @@ def test_the_later_half_of_a_record_is_judged_but_no_less_than_the_shortest_wind
     found = look(record(count, users=users))
     assert found.window_s == window_s
     too_short = count < 10 or (users is not None and count < 30)
-    assert (found.why == "too short to be judged") is too_short
+    assert (found.why == "too short to be tested") is too_short
     assert found.steady is not too_short
 
 
 def test_a_record_of_few_observations_or_transactions_is_not_judged() -> None:
     few = record(7, ended=1000.0)
     few = SteadySeconds(few.ends_s * 2, few.lengths_s * 2, *(few.ended, few.response_sum_s, few.in_flight, few.waiting))
-    assert look(few).why == "too short to be judged"
+    assert look(few).why == "too short to be tested"
     assert look(record(20, ended=0.0)).why == "no transaction has ended yet"
-    assert look(record(20, ended=0.5)).why == "too few transactions to be judged"
+    assert look(record(20, ended=0.5)).why == "too few transactions for a test"
 
 
 @pytest.mark.parametrize(

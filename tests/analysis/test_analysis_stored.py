@@ -138,7 +138,7 @@ def test_what_was_not_read_back_may_be_lost() -> None:
     found = judged(stored_run("r001", unread=9, level="suspect", kind=DoubtKind.STORED_UNKNOWN))
     assert (found["met"], found["seen"]) == (None, None)
     (gap,) = found["not_judged"]
-    assert gap["why"] == "r001 leaves it open (9 of 9 could not be read back: the user stopped the run)"
+    assert gap["why"] == "r001 does not decide the objective (9 of 9 could not be read back: the user stopped the run)"
     assert judged(stored_run("r001", unread=1))["met"] is True, "one may be lost"
     assert judged(stored_run("r001", lost=2, unread=7))["met"] is False
     assert judged(stored_run("r001", unread=9), text="stored.unread <= 1")["met"] is False
@@ -148,7 +148,7 @@ def test_what_was_not_read_back_may_be_lost() -> None:
 
 def test_notes_that_cannot_be_read_may_be_of_things_that_were_lost() -> None:
     (gap,) = judged(stored_run("r001", bad_lines=2))["not_judged"]
-    assert gap["why"] == "r001 leaves it open (2 records on stored documents cannot be read)"
+    assert gap["why"] == "r001 does not decide the objective (2 records on stored documents cannot be read)"
     assert judged(stored_run("r001", lost=2, bad_lines=2))["met"] is False
 
 

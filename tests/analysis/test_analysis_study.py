@@ -168,7 +168,7 @@ def test_a_run_that_was_cut_off_and_one_that_is_missing_are_reported(tmp_path):
     (runs[1].engine / "engine.json").unlink()
     summary = summarize_study(results)
     assert summary["verdict"]["missing_runs"] == 1
-    assert "1 of the design's runs is missing" in summary["headline"]
+    assert "1 of the planned runs is missing" in summary["headline"]
     assert summary["verdict"]["invalid_runs"] == 1
     assert summary["verdict"]["level"] == "suspect"
     assert any(

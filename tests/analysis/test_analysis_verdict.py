@@ -421,7 +421,7 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
     doubt = found["no_steady_state"]
     # The step from 0.25 to 0.75 s is +200 %. The seconds at its edges contain old and new response times, so +171 % is
     # measured.
-    assert doubt["message"].startswith("response time steps by +171 % at 17 s")
+    assert doubt["message"].startswith("response time changes abruptly by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 
 
@@ -466,7 +466,7 @@ def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
     kinds = {reason["kind"] for reason in summary["verdict"]["reasons"]}
     assert not kinds & {"service_died", "service_restarted", "observation_gap"}
     assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
-    assert summary["window"]["note"] == "it ends when event lost begins"
+    assert summary["window"]["note"] == "the window ends when event lost begins"
     event = summary["events"]["lost"]
     assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
 

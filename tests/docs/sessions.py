@@ -50,7 +50,7 @@ DISTURBANCES = {
 }
 # Patterns that find the doubts of `DISTURBANCES` in the output of commands that write no results folder.
 _DISTURBED = re.compile(
-    r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
+    r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) changes(?: abruptly)? by "
     r"|the mean response time is based on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"

@@ -116,7 +116,7 @@ def test_objectives_in_brief_name_the_load_that_they_are_judged_at(scope: dict[s
         ({"met": False, "holds_up_to": None}, "missed; holds at no load"),
         ({"met": False, "holds_up_to": None, "users": 72.0}, "missed"),
         ({"met": True, "holds_up_to": 72.0}, "met"),
-        ({"met": None, "holds_up_to": None}, "not judged: no measured value decides it"),
+        ({"met": None, "holds_up_to": None}, "not judged: no value was measured"),
     ],
 )
 def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, Any], said: str) -> None:

@@ -26,17 +26,16 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return an estimate that combines one quantity over the runs; `path` gives the keys of that quantity in a run
-    summary.
+    """Combine one quantity of several runs into one estimate; `path` gives the keys of that quantity in a run summary.
 
-    A percentile is computed from all requests of the runs together; `combined` describes its interval.
+    A percentile is computed from all requests of the runs together. `combined` describes the interval.
     """
     return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), counting(runs, path))
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of the summary of a run with several load levels; None for a run with one level,
-    or for a search.
+    """Return the entry `window.load` of a run summary if the run was measured at several load levels. Return None for a
+    run with one level and for a search.
     """
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
@@ -45,8 +44,8 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages of a run with several load levels, joined by `and`; None for any
-    other run.
+    """Return the names of the analysed load stages, joined by `and`, if the run has several load levels; otherwise
+    None.
     """
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
@@ -59,7 +58,7 @@ def plain_over_runs(values: Sequence[float | None]) -> Estimate:
 
 @dataclass
 class Point:
-    """One load level of one configuration.
+    """One load level of one configuration, with all its runs.
 
     Attributes
     ----------
@@ -68,9 +67,9 @@ class Point:
     load : float
         Level of the load. [1] or [1/s]
     runs, verdicts : list of str
-        Names of all repetitions, and their verdicts.
+        Names of all runs at this level, and their verdicts.
     usable : list of dict
-        Summaries of the runs that are not invalid; of all runs if all are invalid.
+        Summaries of the runs that are not invalid; summaries of all runs if all are invalid.
     """
 
     kind: str
@@ -81,7 +80,7 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one run of the load level is not invalid."""
+        """True if at least one run at this load level is not invalid."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
@@ -100,8 +99,8 @@ class Point:
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest utilization over the runs, of the CPUs that a tier shares with other
-        tiers.
+        """Return the smallest and largest utilization among the runs, in [0, 1]. The utilization covers the tier and
+        all tiers that share its CPUs. Return None for a single run.
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -109,8 +108,8 @@ class Point:
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest CPU use over the runs, of a tier and all tiers that share CPUs with
-        it. [1]
+        """Return the smallest and largest number of CPUs used among the runs, by the tier and all tiers that share its
+        CPUs. Return None for a single run. [1]
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -118,14 +117,14 @@ class Point:
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Add up the known values of each run, and return the smallest and the largest sum; None for a single run."""
+        """Add up the known values of each run, and return the smallest and largest of these sums; None for a single
+        run.
+        """
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
     def sharing(self, tier: str) -> list[str]:
-        """Return the names of all tiers in the control group that limits the CPUs of a tier, including the
-        tier itself.
-        """
+        """Return the names of all tiers in the CPU control group of a tier, including the tier itself."""
         groups = {
             name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
         }
@@ -133,16 +132,16 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]. It counts the use by this tier and by
-        all tiers that share these CPUs.
+        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]. CPU use by the tier and by all tiers
+        that share these CPUs counts.
         """
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
         return sum(known) if self.utilization(tier) is not None else None
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """Return the number of CPUs used by all programs on this machine together, and the number of CPUs that the
-        machine has; None if not observed. [1]
+        """Return two numbers: the CPUs that all programs on this machine used, and the CPUs that this machine has.
+        Return None if they were not observed. [1]
         """
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
@@ -150,17 +149,21 @@ class Point:
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the smallest and largest number of CPUs over the runs that all programs on this machine used. [1]"""
+        """Return the smallest and largest number of CPUs among the runs that all programs on this machine used; None
+        for a single run. [1]
+        """
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
     def stage(self) -> str | None:
-        """Name of the analysed stage if the runs have several load levels; None otherwise."""
+        """Names of the analysed load stages, if all runs have several load levels and equal stages; otherwise None."""
         names = {stage_named(run) for run in self.usable}
         return names.pop() if len(names) == 1 else None
 
     def think_s(self) -> float | None:
-        """Return the mean think time per transaction, as determined by the checks of Little's law in the runs. [s]"""
+        """Return the mean think time per transaction over the runs. It comes from the check of Little's law in each
+        run. [s]
+        """
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
@@ -171,8 +174,8 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time, throughput and utilization with respect to service times at this load level,
-        averaged over the runs.
+        """Elasticities of response time, throughput and utilization with respect to service times, averaged over the
+        runs.
         """
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
@@ -182,19 +185,19 @@ class Point:
         )
 
     def pace_s(self) -> float | None:
-        """Return the CPU time of a fixed amount of work, which the probe measures to detect changes of the machine's
-        speed; None if not observed. [s]
+        """Return the CPU time that the probe measured for a fixed amount of work, as a mean over the runs. A change
+        between runs shows that the speed of the machine changed. Return None if it was not measured. [s]
         """
         return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
 
     @property
     def failed_share(self) -> float:
-        """Share of the transactions of all runs together that failed, in [0, 1]; 0 if unknown."""
+        """Share of failed transactions among all transactions of the runs, in [0, 1]; 0 if unknown."""
         return self._errors_share() or 0.0
 
     def _errors_share(self) -> float | None:
-        """Return the share of failed transactions in all transactions of the runs. If no transaction ended, return the
-        mean of the shares in the run summaries.
+        """Return the share of failed transactions among all transactions of the runs. If no transaction ended, return
+        the mean of the shares in the run summaries.
         """
         together = _error_share(self.usable)
         said = [run["errors"]["share"] for run in self.usable]
@@ -202,7 +205,7 @@ class Point:
 
     def thinks(self) -> tuple[float, float] | None:
         """Return the mean think time per transaction [s], and the number of transactions over which it was averaged
-        [1].
+        [1]. Return None if fewer than one transaction was counted.
         """
         held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
         known = [(law, window) for law, window in held if law and window]
@@ -236,8 +239,8 @@ class Point:
         }
 
     def of_runs(self) -> dict[str, Any] | None:
-        """Return the smallest and largest value over the runs of each quantity that has no interval; None for a
-        single run.
+        """Return the smallest and largest value among the runs, for quantities without an interval; None for a single
+        run.
         """
         if len(self.usable) < 2:
             return None
@@ -253,12 +256,14 @@ class Point:
         }
 
     def _percentiles_of_runs(self, *path: str) -> dict[str, list[float] | None]:
-        """Return, for each percentile, its smallest and largest value over the runs. [s]"""
+        """Return the smallest and largest value among the runs for each percentile. [s]"""
         keys = [key for key in RESPONSE_KEYS if share_of(key) is not None]
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return the smallest and largest CPU share over the runs of each part (embedded component) of a tier."""
+        """Return the smallest and largest share of each embedded component (part) in the CPU use of a tier, among the
+        runs.
+        """
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value
@@ -333,8 +338,8 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """Return, for each machine, the number of CPUs that processes outside all tiers used. Empty for run summaries
-        of older versions of Towtank. [1]
+        """Return, for each machine, the number of CPUs used by processes that belong to no tier. Empty for run
+        summaries that an older version of Towtank wrote. [1]
         """
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
@@ -375,23 +380,20 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
 
 
 def _pair(values: Sequence[float | None]) -> list[float] | None:
-    """Return the smallest and largest of the values as a list of two; None if no value is known."""
     found = ends(values)
     return None if found is None else list(found)
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and the longest response time over all runs; both are None if no response time was
-    recorded. [s]
-    """
+    """Return the shortest and longest response time of all runs; both are None if no time was recorded. [s]"""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
-    """Return the share of failed transactions in all runs together, in [0, 1]. `name` restricts this to the
-    transactions of that name.
+    """Return the share of failed transactions among all transactions of the runs, in [0, 1]; None if no transaction
+    ended. `name` restricts the share to the transactions of that name.
     """
     by_run = [run["transactions"] for run in runs]
     found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]

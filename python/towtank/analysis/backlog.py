@@ -1,5 +1,5 @@
-"""Compares the requests in flight at the start and end of a window with the mean number that Little's law gives for
-the load.
+"""Compares the requests in flight at the start and end of a window with the mean number that the load requires by
+Little's law.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# The requests in flight at the start of the window include a backlog if they exceed their mean by more than this
-# many standard deviations.
+# A backlog existed at the start of the window if the requests in flight exceed their mean by more than this many
+# standard deviations.
 BEYOND_NOISE = 3.0
 
 
@@ -33,9 +33,9 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
     Notes
     -----
-    By Little's law a load needs X R requests in flight on average, here called the need. X is the rate at which
-    requests ended in the window. R is their mean exchange time if arrivals waited in the window. Otherwise R is their
-    mean response time, which includes waits for a generator thread that reads a file.
+    By Little's law a load keeps X R requests in flight on average. This number is called the need here. X is the rate
+    at which requests ended in the window. R is their mean exchange time if arrivals waited in the window. Otherwise R
+    is their mean response time, which includes waits for a generator thread that reads a file.
 
     The swing is the standard deviation of the number in flight over the seconds of the second half of the window, and
     at least the square root of the need, as for a Poisson variable. If the number in flight at the start exceeds the
@@ -75,7 +75,6 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _before(values: Floats, first: int) -> float:
-    """Return the value at the end of the last bin before the window; 0 if the window begins with the run."""
     return float(values[first - 1]) if first > 0 else 0.0
 
 

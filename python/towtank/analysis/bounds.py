@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""Name of the physical bound that requires at least the requested number of users to be active.
+"""Name of the bound that requires at least the requested number of active users.
 
-A load may violate this bound by design: users may leave when their data are used up.
+A run may fall below this bound without a fault, because users may leave when their data are used up.
 """
 
-# Tolerance of the CPU time that one CPU used in a window. The probe reads CPU time shortly before or after the time
-# stamp of a sample, and clock ticks of the kernel add to the error. [s]
+# Error of the CPU time that one CPU used in a window. The probe reads the CPU time slightly before or after the time
+# stamp of a sample, and the kernel counts CPU time in clock ticks. [s]
 _CPU_ERROR_S = 0.1
-_CPU_ERROR_SHARE = 0.02
-# Largest overlap of two intervals of a load thread that counts as a rounding error. [s]
+_CPU_ERROR_SHARE = 0.02  # Relative error of CPU use. [1]
+# Two intervals of one load thread may overlap by this time, because times are rounded. [s]
 _SAME_INSTANT_S = 1e-6
-# The number of users may differ from the requested number by this share, because users start and stop some
-# milliseconds before or after a stage starts or ends.
+# The number of users may differ from the requested number by this share, because users start and stop some milliseconds
+# before or after the boundaries of a stage.
 _USERS_SHARE = 0.02
 
 
 def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare the values measured in the window with their physical bounds.
+    """Compare values that were measured in the window with physical bounds.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
     -----
     The bounds are:
 
-    - The intervals of one load thread do not overlap.
+    - The recorded intervals of one load thread do not overlap.
     - The number of ended requests never exceeds the number of started requests.
-    - Response times, which count from the intended start, are at least as long as exchange times.
+    - Response times are at least as long as exchange times, because a response time begins at the intended start.
     - The utilization of a CPU is at most 1.
     - A closed load has the requested number of users.
     """
@@ -99,8 +99,8 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Return the largest CPU use that the probe can report over a window if `allotted` CPUs are available,
-    measurement errors included. [CPUs]
+    """Return the largest CPU use that the probe can report for a window in which `allotted` CPUs were available. It
+    exceeds `allotted` by the largest measurement error. [CPUs]
     """
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 

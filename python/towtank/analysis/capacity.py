@@ -7,14 +7,15 @@ from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate
 
 SATURATED = 0.90
-"""A tier counts as saturated from this utilization of its allotted CPUs, in (0, 1]."""
+"""A tier is saturated if the utilization of its allotted CPUs is at least this value, in (0, 1]."""
 
 _QUEUEING_AT_MOST = 0.1  # Largest share of the estimated knee N* that may be due to queueing at the lowest load level.
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return name and utilization of the tier with the highest CPU utilization. If several tiers share CPUs, the
-    utilization covers all of them, and the name belongs to the busiest of these tiers.
+    """Return the name and the CPU utilization of the busiest tier; None if no utilization was measured.
+
+    If several tiers share CPUs, the utilization covers all of them, and the name is that of the busiest of these tiers.
     """
     found = [
         (shared, point.utilization(name) or 0.0, name)
@@ -28,7 +29,7 @@ def busiest_tier(point: Point) -> tuple[str, float] | None:
 
 
 def saturated_tier(point: Point) -> str | None:
-    """Return the busiest tier if its CPUs are saturated; None if they are not."""
+    """Return the name of the busiest tier if its CPUs are saturated; otherwise None."""
     busiest = busiest_tier(point)
     return busiest[0] if busiest is not None and busiest[1] >= SATURATED else None
 

@@ -1,5 +1,5 @@
-"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
-equal.
+"""Combines the values of several runs into their mean, with an interval. The interval has a positive length even if all
+values are equal.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from towtank.digging import dig
 from towtank.distributions import binomial_interval, poisson_interval, t_quantile
 
 _OWN_WINDOWS = ("phases", "events")
-"""Keys of a summary under which each entry has a separate window."""
+"""Keys of a run summary whose entries have time windows of their own."""
 _FEW = 10
-"""With fewer events than this in all windows together, the interval of a count is at least as wide as the interval for
-independent arrivals. [1]
+"""If all windows together contain fewer events than this, the interval of a count is at least as wide as the Poisson
+interval, which holds for independent arrivals. [1]
 """
 
 
@@ -73,9 +73,7 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
 
 
 def _reaching(estimate: Estimate, bounds: tuple[float, float] | None) -> Estimate:
-    """Return an estimate with its interval extended to contain two bounds. The extended interval does not extend below
-    0.
-    """
+    """Extend the interval of an estimate until it contains both bounds. The result does not extend below 0."""
     if bounds is None or estimate.low is None or estimate.high is None:
         return estimate
     return replace(estimate, low=min(estimate.low, bounds[0]), high=max(estimate.high, bounds[1])).of_quantity()
@@ -86,9 +84,9 @@ def _of_count(
 ) -> tuple[float, float] | None:
     """Return the smallest interval that the mean of counts must contain; None if the values are not counts.
 
-    It extends one event in the shortest window to both sides of the mean. It contains the Poisson interval if there are
-    fewer than `_FEW` events. It also contains this interval if the errors within the runs are unknown (`is_known` is
-    False) and the counts are equal or only two.
+    The interval extends one event in the shortest window to both sides of the mean. It contains the Poisson interval in
+    two cases. One case is fewer than `_FEW` events. The other case is that the errors within the runs are unknown
+    (`is_known` is False), and that the counts are equal or only two.
     """
     values = [estimate.value or 0.0 for estimate in found]
     if len(windows) != len(values):
@@ -104,7 +102,7 @@ def _of_count(
 
 def _is_share(estimate: Estimate) -> bool:
     """Return True if an estimate is a share of completely counted events, with an exact binomial interval. Return False
-    for a share that was estimated from a sample.
+    if the share was estimated from a sample.
     """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
@@ -114,8 +112,8 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean over the runs that follows from the errors within the runs; None if one of these
-    errors is unknown.
+    """Return the interval of the mean over the runs, computed from the error of each run; None if an error is
+    unknown.
     """
     if mean is None or any(estimate.low is None for estimate in found):
         return None
@@ -133,10 +131,10 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
-    """Return the lengths of the windows in which the runs counted events, if `path` names a throughput; empty
-    otherwise. [s]
+    """Return the length of the window in which each run counted events, if `path` names a throughput. Otherwise return
+    an empty tuple. [s]
 
-    The throughput of a phase or during an event was counted in the window of the phase or event.
+    The throughput of a phase or during an event was counted in the window of that phase or event.
     """
     if path[-1] != "throughput_per_s":
         return ()

@@ -23,8 +23,8 @@ def is_compacted(run: RunFolder) -> bool:
 
 
 def described(encoded: str) -> dict[str, Any]:
-    """Return the count, the quantiles and the maximum of one histogram as columns of a table; no columns if the
-    histogram is empty or cannot be read.
+    """Return the count, the quantiles and the maximum of one encoded histogram as table columns. Return no columns if
+    the histogram is empty or cannot be read.
     """
     try:
         histogram = histograms.decode(encoded)

@@ -1,4 +1,4 @@
-"""Compares configurations at equal load by the ratios of their measured values, with intervals."""
+"""Compares configurations at equal load: computes the ratios of their measured values, with intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_from_docume
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
-# Number of transactions listed at each load level, beginning with the largest change. A study summary contains all
+# Number of transactions to list at each load level, sorted by the size of their change. The study summary contains all
 # transactions.
 TRANSACTIONS_SHOWN = 3
 
@@ -22,7 +22,7 @@ def comparisons(
     configurations: list[dict[str, Any]],
     run_to_run: float = ASSUMED_SHARE,
 ) -> list[dict[str, Any]]:
-    """Compare each level of a factor with the first level of the factor, at equal levels of all other factors.
+    """Compare each level of a factor with the first level of that factor. All other factors have equal levels.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ only in the named factor. In the first configuration of a pair, this
-    factor has its first level.
+    """Yield pairs of configurations that differ in the named factor alone. The first configuration of each pair has the
+    first level of this factor.
     """
     for base in configurations:
         if base["key"].get(name) != base_level:
@@ -115,8 +115,8 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the points (load levels) at which two configurations have the same load, as pairs. Each point of a pair has
-    at least one run that is not invalid.
+    """Yield pairs of points (load levels) of two configurations with the same load. Each point has at least one run
+    that is not invalid.
     """
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
@@ -135,10 +135,11 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 
 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
-    """Decide whether two values differ, and return the decision for the entry of a comparison.
+    """Decide whether two values differ, and return the entries `differs` and `assumed` of a comparison.
 
-    If both values come from several runs, the interval over the runs decides. The interval of a single run is widened:
-    the assumed difference of the system's speed from run to run, times the elasticity of the value, is added.
+    If both values come from several runs, the interval over the runs decides. If a value comes from a single run, its
+    interval is widened: the assumed difference of the system's speed from run to run is multiplied by the elasticity of
+    the value, and added.
     """
     values = [estimate_from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
@@ -165,8 +166,8 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain_change(line: dict[str, Any]) -> bool:
-    """Return True if the change between two values is significant. For single runs, significance rests on the assumed
-    difference between runs.
+    """Return True if the change between two values is significant. If a value comes from a single run, this relies on
+    the assumed difference between runs.
     """
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
@@ -182,8 +183,7 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # Sorted by the change relative to the scatter within the runs; `_decided` later decides whether the values differ
-    # from run to run.
+    # Largest change first, relative to the scatter within the runs. `_decided` adds the scatter between runs later.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -210,11 +210,10 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """Return a lower bound of the factor by which a value changed, and the estimated factor. Halving and doubling both
-    count as a factor of 2.
+    """Return a lower bound of the factor by which a value changed, and the estimated factor. Both are at least 1:
+    halving and doubling are both a factor of 2.
 
-    The lower bound is the end of the interval that is nearer to 1. It is 1 if the interval contains 1 or does not
-    exist.
+    The lower bound is the limit of the interval that is nearer to 1. It is 1 if the interval contains 1 or is unknown.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

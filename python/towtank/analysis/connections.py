@@ -30,7 +30,7 @@ def connections(
     engine : dict or None
         `engine.json`, which contains the reasons why connections failed.
     keep : bool, default False
-        Whether to include the histogram of the waits, from which percentiles over several runs are computed.
+        True to include the histogram of the waits, from which percentiles over several runs are computed.
 
     Returns
     -------
@@ -60,7 +60,9 @@ def connections(
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return mean, quantiles and maximum of the times in a histogram; the mean uses the middles of the buckets. [s]"""
+    """Return mean, quantiles and maximum of the times in a histogram. The mean is computed from the bucket centres.
+    [s]
+    """
     if merged is None:
         return None
     quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
@@ -70,7 +72,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # An engine that was killed did not write this object.
+    if not isinstance(counted, dict):  # An engine that was killed did not write this count.
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds
@@ -80,12 +82,12 @@ def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict
 
 
 def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, float | str] | None:
-    """Return statistics of the time that requests waited for a free connection of the pool; None without a pool.
+    """Return statistics of the time that requests waited for a pooled connection; None without a connection pool.
 
     Notes
     -----
-    The engine records 0 for a request that found a free connection, otherwise the waiting time in whole nanoseconds. No
-    wait is shorter than 0.5 µs, the width of the lowest bucket. That bucket therefore contains exactly the requests
+    The engine records 0 for a request that found a free connection. Otherwise it records the waiting time in whole
+    nanoseconds. The lowest bucket is 0.5 µs wide and no wait is as short, so this bucket contains exactly the requests
     that did not wait.
     """
     merged = measurement.connection_wait.merged(chosen)

@@ -1,4 +1,4 @@
-"""Finds the open questions of a study: claims and objectives that its runs do not decide yet."""
+"""Finds the claims and objectives of a study that the existing runs do not decide yet."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class OpenQuestion:
     why : str
         Reason; empty if unknown.
     needs_runs : int or None
-        Number of runs of each combination of levels that would probably decide it; None if unknown. [1]
+        Number of runs per combination of factor levels that would probably suffice for a decision. None if unknown. [1]
     needs_at_least : int or None
-        Number of runs below which a decision is unlikely; None if unknown. [1]
+        Number of runs per combination of factor levels below which a decision is unlikely; None if unknown. [1]
     """
 
     text: str
@@ -47,7 +47,7 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
 
 
 def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
-    """Yield the undecided claims, and the claims for which all suitable runs are invalid."""
+    """Yield undecided claims, and claims that cannot be tested because all suitable runs are invalid."""
     for claim in judged:
         verdict, text, why, remedy, *needs = (dig(claim, key) for key in _CLAIM)
         if verdict == "undecided" or (verdict == "not_testable" and remedy == INVALID):
@@ -55,11 +55,11 @@ def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
 
 
 def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
-    """Yield the objectives without a verdict, and those whose limit lies within the interval of the measured value."""
+    """Yield objectives without a verdict, and objectives whose limit lies in the interval of the measured value."""
     for objective in judged:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
         where = f" ({label})" if key else ""
         if met is None:
-            yield OpenQuestion(f"{text}{where}", "at some loads no valid run decides it")
+            yield OpenQuestion(f"{text}{where}", "at some loads, no valid run gives a verdict")
         elif certain is False:
             yield OpenQuestion(f"{text}{where}", "the confidence interval of a measured value contains the limit")

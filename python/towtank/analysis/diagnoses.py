@@ -17,7 +17,7 @@ from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 SCHEMA = "towtank/diagnosis/1"
 _DRIVEN = "target"
-"""Label of the only configuration in a run of `towtank drive`."""
+"""Label that stands for the configuration of a run of `towtank drive`, which has no configurations."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class Diagnoses:
 
     @classmethod
     def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
-        """Read the diagnoses of all configurations in a study summary; the configuration with the highest throughput
-        comes first.
-        """
+        """Read the diagnoses of all configurations from a study summary, sorted by descending throughput."""
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
         pairs = ((dig(each, "label"), dig(each, "diagnosis")) for each in best_first)
         return cls({str(label): Diagnosis.read(found) for label, found in pairs})

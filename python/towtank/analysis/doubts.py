@@ -1,4 +1,6 @@
-"""Defines the closed list of doubts about a measurement. Each kind has the reason why it matters, and the next step."""
+"""Lists all reasons to doubt a measurement. For each kind of doubt, `EXPLANATIONS` gives why it matters and the next
+step.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from towtank.estimates import few_digits
 
 
 class DoubtLevel(StrEnum):
-    """Severity of a doubt: a mere note, or a reason why the run is suspect, or invalid."""
+    """Severity of a doubt. A note leaves the run valid; the other levels make the run suspect or invalid."""
 
     NOTE = "note"
     SUSPECT = "suspect"
@@ -18,7 +20,7 @@ class DoubtLevel(StrEnum):
 
 
 class DoubtKind(StrEnum):
-    """Reasons to doubt a measurement."""
+    """Kinds of doubt about a measurement; `EXPLANATIONS` describes each of them."""
 
     GENERATOR_SATURATED = "generator_saturated"
     GENERATOR_STALLED = "generator_stalled"
@@ -126,7 +128,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "lengthen the settle stage, or let it last until steady; find the earlier stage that left the backlog",
     ),
     DoubtKind.TOO_FEW_SAMPLES: (
-        "The values are too few: the confidence interval is wide, or it cannot be computed.",
+        "There are too few values: the confidence interval is wide, or it cannot be computed.",
         "lengthen the steady stage or add repetitions",
     ),
     DoubtKind.ERRORS_ABOVE_LIMIT: (
@@ -274,7 +276,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     DoubtKind.RECONNECTS: (
         "The server closed connections after its responses, so nearly every request needed a new connection. The "
         "response times and the work of the server include the new connections.",
-        "check whether the server keeps connections (keep-alive, HTTP/1.0), unless its users open new ones, too",
+        "check whether the server keeps connections (keep-alive, HTTP/1.0), unless real users open new ones as well",
     ),
     DoubtKind.PAUSES: (
         "Single seconds are far slower than the others: something stops the system at times (garbage collection, a "
@@ -315,7 +317,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     ),
     DoubtKind.NOT_PINNED: (
         "Generator and system share CPUs, so each takes time from the other.",
-        "use a machine with more cores, or generate the load from another one",
+        "use a machine with more cores, or generate the load from another machine",
     ),
     DoubtKind.DISK_FULL: (
         "The disk was full, so the recording ends early.",
@@ -371,18 +373,18 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "split the file at the stated times and judge each part; correct or remove rows with a wrong time stamp",
     ),
 }
-"""Reason why each kind of doubt matters, and recommended next step."""
+"""Two texts for each kind of doubt: why it matters, and the recommended next step."""
 NOTHING_RECORDED = (
-    "Without a request in the steady stage there is nothing to judge.",
+    "Without a request in the steady stage there is nothing to analyse.",
     "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
     "folder",
 )
-"""Reason and next step for a run without a window, in place of those in `EXPLANATIONS`."""
+"""Why it matters and the next step, for a run without an analysed window. `Doubt.special` may hold these texts."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubt about a measurement, with the measured number and the limit that it exceeds."""
+    """Doubt about a measurement, with the measured value (`seen`) and the limit that this value exceeds."""
 
     kind: DoubtKind
     level: DoubtLevel
@@ -391,11 +393,13 @@ class Doubt:
     limit: float | None = None
     unit: str = ""
     special: tuple[str, str] | None = None
-    """Reason why the doubt matters, and next step, in place of those in `EXPLANATIONS`; None if those apply."""
+    """Texts that replace the entry of `EXPLANATIONS`: why the doubt matters, and the next step. None if the entry
+    applies.
+    """
 
     @property
     def hint(self) -> str:
-        """Next step that is recommended because of the doubt."""
+        """Recommended next step."""
         return (self.special or EXPLANATIONS[self.kind])[1]
 
     def document(self) -> dict[str, Any]:
@@ -414,7 +418,7 @@ class Doubt:
 
 
 def level_of(doubts: list[Doubt]) -> str:
-    """Return the verdict on a run, `invalid`, `suspect` or `valid`, which follows from the most severe doubt."""
+    """Return the verdict on a run: `invalid`, `suspect` or `valid`. The most severe doubt determines it."""
     levels = {doubt.level for doubt in doubts}
     if DoubtLevel.INVALID in levels:
         return "invalid"

@@ -1,4 +1,4 @@
-"""Makes the result document of `towtank drive`, which applies a single load to a single target."""
+"""Creates the result document of `towtank drive`, which applies one load to one target."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     ----------
     run : RunFolder
     target : str
-        The target as the user named it.
+        Target, as written by the user on the command line.
 
     Notes
     -----
-    Throughput, times and verdict come from the run summary. They cover the analysed window, without a transient at the
-    start. Counts cover the whole planned steady stage. Throughput counts successful requests.
+    Throughput, times and verdict come from the run summary. They cover the analysed window, which excludes a transient
+    at the start. Counts cover the whole planned steady stage. Throughput counts successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)
@@ -84,10 +84,10 @@ def _throughput(column: MeasuredColumn, chosen: Mask, measurement: Measurement) 
 
 
 def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
-    """Return throughput and times of requests with their intervals. The intervals are missing if the recording is too
+    """Return throughput and times of requests with their intervals; there are no intervals if the recording is too
     short.
 
-    If every transaction is one request, the response times of requests equal those of the transactions.
+    Response times are taken from the transactions if every transaction consists of one request.
     """
     measurement, requests = data.measurement, data.measurement.requests
     times = {name: summary[name] for name in ("response_time_s", "exchange_time_s")}
@@ -103,20 +103,15 @@ def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the number of requests in flight at the end of the window, and how many of them failed later, by kind of
-    failure.
-
-    None if unknown.
+    """Return two numbers, each None if unknown: requests in flight at the end of the window, and requests among them
+    that failed later, by kind of failure.
     """
     found = summary["unfinished"] or {}
     return {name: found.get(name) for name in ("in_flight", "failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
-    """Return mean, extremes and quantiles of times in milliseconds.
-
-    Each statistic is None if no response was timed.
-    """
+    """Return mean, minimum, maximum and quantiles of times; all are None if no response was timed. [ms]"""
     merged = timed.merged(chosen)
     if merged is None:
         return dict.fromkeys(["mean", "min", *QUANTILES, "max"])
@@ -157,9 +152,9 @@ def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Return the results of each second of the analysed window.
+    """Return the results of each second of the window.
 
-    `t_s` is the end of the second, in seconds since the start of the window.
+    `t_s` is the end of the second, measured from the start of the window. [s]
     """
     requests = measurement.requests
     p95 = requests.response.quantile_by_bin(0.95)

@@ -1,5 +1,5 @@
-"""Computes bounds of the time that users have already spent in the transactions and pauses that are in progress at
-the edge of a window.
+"""Computes bounds of the time that users have already spent in unfinished transactions and pauses at the edge of a
+window.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Largest difference between two edges of bins that counts as a rounding error. [s]
+# Two times that differ by less than this are the same edge of a bin; the difference is a rounding error. [s]
 _SAME_INSTANT_S = 1e-6
-# The engine does not record the lengths of pauses inside transactions. Such pauses exist if the number of ended pauses
-# exceeds the number of recorded lengths by more than this share. [1]
+# The engine does not record the lengths of pauses inside transactions. If more pauses ended than lengths were recorded,
+# and the excess is larger than this share, such pauses exist. [1]
 _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Bounds of the time that users have spent, up to an instant, in the activities in progress at that instant. [s]"""
+    """Lower and upper bound of the time that users have spent, up to an instant, in unfinished transactions and pauses.
+    [s]
+    """
 
     low_s: float
     high_s: float
 
 
 class _Parts(NamedTuple):
-    """Activities that may be in progress at an instant, with bounds of the time already spent in each of them [s].
-    `counts` states how many activities have the same bounds.
+    """Transactions or pauses that may be in progress at an instant, with bounds of the time already spent in each. [s]
+
+    `counts` is the number of transactions or pauses with the same bounds.
     """
 
     counts: Floats
@@ -36,31 +39,33 @@ class _Parts(NamedTuple):
 
 
 def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent:
-    """Return bounds of the time that users have spent in the transactions and pauses in progress at an instant.
+    """Return bounds of the time that users have spent in the transactions and pauses that are in progress at an
+    instant.
 
     Parameters
     ----------
     measurement : Measurement
     at_s : float
-        An edge of the bins, in run time. [s]
+        Instant, which must be an edge of a bin, in run time. [s]
     allowance_s : float
-        User time added to the upper bound for pauses without recorded lengths: pauses inside transactions, and all
-        pauses if the engine did not record them. [s]
+        User time by which pauses of unrecorded length raise the upper bound. Lengths are not recorded for pauses inside
+        transactions, and for any pause in files of engines that did not record them. [s]
 
     Notes
     -----
-    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram contains its response time r.
-    The part of r before t is at least r - (b - t) and at most r - (a - t); negative values count as 0.
+    A transaction in progress at an instant t ends in a later bin [a, b). The histogram of that bin contains its
+    response time r. The time before t is at least r - (b - t) and at most r - (a - t); negative values count as 0.
 
-    A pause in progress began in an earlier bin [a, b), whose histogram contains its length z. If z > t - a, the pause
-    surely lasts beyond t and has lasted at least t - b. If z > t - b, the pause may last beyond t and has lasted at
-    most min(z, t - a).
+    A pause in progress began in an earlier bin [a, b). The histogram of that bin contains its length z. If z > t - a,
+    the pause surely lasts beyond t and has lasted at least t - b. If z > t - b, the pause may last beyond t and has
+    lasted at most min(z, t - a).
 
-    A user has one activity at a time. The upper bound therefore counts only as many activities as there are users, and
-    of all activities those with the largest bounds. Neither bound assumes a distribution or a steady state.
+    A user is in one transaction or pause at a time. If there are N users, the upper bound is therefore the sum of the N
+    largest upper bounds of single transactions and pauses. Neither bound assumes a distribution or a steady state.
 
-    Transactions that do not end within the recording have no response time. Each of them adds the time from the start
-    of the run to t to the upper bound. If the recording ends at t, each user adds the longest recorded response time.
+    A transaction that does not end within the recording has no response time. For each of them, the upper bound grows
+    by the time from the start of the run to t. If the recording ends at t, the upper bound grows by the longest
+    recorded response time for each user.
     """
     users = _users_at(measurement, at_s)
     if at_s <= float(measurement.starts.min()) + _SAME_INSTANT_S or users <= 0:
@@ -73,8 +78,8 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
 
 def _users_at(measurement: Measurement, at_s: float) -> float:
-    """Return the number of users at an edge of the bins: the larger of the mean numbers in the bins before and after
-    it, rounded up. [1]
+    """Return the number of users at an edge between two bins: the larger of the mean numbers in these bins, rounded up.
+    [1]
     """
     beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
     users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]
@@ -99,7 +104,7 @@ def _pauses(measurement: Measurement, at_s: float) -> _Parts:
 
 
 def _of_the_largest(counts: Floats, values: Floats, most: float) -> float:
-    """Return the sum of the `most` largest values, where `counts` states how often each value occurs."""
+    """Return the sum of the `most` largest values. Each value occurs as often as `counts` states."""
     order = np.argsort(-values, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]]) if len(order) else np.zeros(0)
     return float(np.clip(most - before, 0.0, counts[order]) @ values[order])
@@ -114,8 +119,8 @@ def _never_ended_s(measurement: Measurement, at_s: float, users: float) -> float
 
 
 def _all_pauses_known(measurement: Measurement) -> bool:
-    """Return True if the engine recorded the lengths of all ended pauses, that is, if there were no pauses inside
-    transactions.
+    """Return True if the engine recorded the length of every pause that ended. This is the case if no transaction
+    contains a pause.
     """
     began = float(measurement.rests.counts.sum())
     return float(measurement.think_count.sum()) <= (1 + _INNER_SHARE) * began

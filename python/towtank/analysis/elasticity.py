@@ -1,9 +1,9 @@
 """Elasticities of throughput and response time: their relative changes, divided by a small relative change of all
 service times.
 
-Runs of one system differ because the speed of the system differs: a restart or a different memory layout makes all
-service times longer or shorter by some share. If requests queue, the response time changes by a larger share; if
-think times determine the throughput, the throughput hardly changes.
+Runs of one system differ in speed: a restart or a different memory layout makes all service times longer or shorter by
+a common factor. If requests queue, the response time changes by a larger factor. If think times determine the
+throughput, the throughput hardly changes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 from towtank.study import PER_LOAD
 
 SATURATED = 0.98
-"""Above this utilization, in [0, 1], the system may be unable to sustain an open load."""
+"""Utilization from which an open load is treated as more than the system may sustain, in [0, 1]."""
 LARGEST = 1 / (1 - SATURATED)
-"""Largest elasticity of a response time that is reported. [1]"""
+"""Upper bound of reported elasticities. [1]"""
 DEMANDS_DIFFER = 12.0
-"""Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
-# Users keep their pace if the cycle time is at most the share `_NEARLY` longer than the pace. Users have no pause
-# left if the cycle time is at least `_EXCEEDED` times the pace.
+"""Assumed largest ratio between the service demands of two groups of users at the busiest station. [1]"""
+# Users with a pace keep it if the mean cycle time exceeds the pace by at most the share `_NEARLY`. They never pause if
+# the cycle time is at least `_EXCEEDED` times the pace.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -78,8 +78,8 @@ class Elasticity:
 
     @classmethod
     def read(cls, document: Json | None) -> Elasticity:
-        """Read the elasticities from a summary. Summaries of older versions of Towtank have none and give
-        `PROPORTIONAL`.
+        """Read the elasticities from a summary. Return `PROPORTIONAL` if the summary has none, as in older versions of
+        Towtank.
         """
         return cls(**document) if document else PROPORTIONAL
 
@@ -93,44 +93,13 @@ class Elasticity:
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
-"""Elasticities for runs of unknown utilization: response time and throughput change in proportion to service
-times.
+"""Elasticities of a run with unknown utilization. All service times and the response time change by the same factor,
+and throughput changes by its reciprocal.
 """
 
 
 def elasticity(utilization: float, in_system: float, users: float | None) -> Elasticity:
-    """Return the elasticities of response time and throughput at a load, for users of a single group.
-
-    Parameters
-    ----------
-    utilization : float
-        Utilization of the busiest station, in [0, 1].
-    in_system : float
-        Mean number of users with a transaction in progress: throughput times response time. [1]
-    users : float or None
-        Mean number of users of a closed load; None for an open load, whose throughput is its arrival rate. [1]
-
-    Notes
-    -----
-    Let N users with think time Z have throughput X and response time R. Let D be the service demand at the busiest
-    station, U its utilization, and w = X R / N the share of a user's time that is response time. Then X = N / (R + Z)
-    gives d ln X = -w d ln R. For one station, R = D / (1 - U) and U = X D give d ln R = d ln D + U / (1 - U) (d ln X +
-    d ln D). Both equations together give
-
-        d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w).
-
-    An idle system has the elasticities 1 and -w, a saturated system 1 / w and -1. With several stations, or several
-    servers at a station, these formulas give upper bounds. Under an open load w is 0 until the busiest station is
-    saturated.
-
-    The derivation covers a single group of users whose think times do not depend on the response time. For several
-    groups, and for users with a pace, use `elasticity_of_groups`.
-
-    References
-    ----------
-    .. [1] P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
-           10(3), 225-261, 1978, doi:10.1145/356733.356735 (utilization law, response time law).
-    """
+    """Return the elasticities of response time and throughput at a load whose users form a single group."""
     busy = min(1.0, max(0.0, utilization))
     if not users:
         idle = max(1 - busy, 1 / LARGEST)
@@ -167,8 +136,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     pause left, w_g is 1. Between these cases, single response times above P lengthen the mean cycle C = N / X, and w_g
     is at least (C - P) / C.
 
-    The bounds do not hold if groups wait at different stations, and a station with a low utilization serves a group of
-    few users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
+    The bounds do not hold if groups wait at different stations and a station of low utilization serves a group of few
+    users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
     """
     busy = min(1.0, max(0.0, utilization))
     rates = [float(group["throughput_per_s"]) for group in groups]
@@ -179,8 +148,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
     by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
     response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
-    # With several groups, the throughput of a group with a small demand may fall by a larger share than the service
-    # times grow, so the elasticity may exceed 1.
+    # With several groups, a group with a small demand may lose a larger share of its throughput than the share by which
+    # service times grow. The elasticity may then exceed 1.
     most = 1.0 if len(groups) == 1 else LARGEST
     return Elasticity(response, min(most, by_rate * common), busy)
 
@@ -188,8 +157,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 def _share_of_time(group: Json) -> tuple[float, float]:
     """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
-    Without a pace, this share is response time over cycle time. Users with a pace shorten their pause after a long
-    response, so a smaller share may grow.
+    Without a pace, the bounds are equal: response time over cycle time. Users with a pace shorten their pause after a
+    long response, so the lower bound is smaller.
     """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
@@ -204,8 +173,8 @@ def _share_of_time(group: Json) -> tuple[float, float]:
 
 
 def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the smallest weighted mean of the values if each true weight is between 1 and `DEMANDS_DIFFER` times its
-    given weight.
+    """Return the smallest possible weighted mean of the values. Each true weight lies between the given weight and
+    `DEMANDS_DIFFER` times this weight.
     """
     order = sorted(range(len(values)), key=lambda number: values[number])
     means = []
@@ -222,10 +191,10 @@ def elasticity_of(run: Json) -> Elasticity:
     Notes
     -----
     The busiest station is the busiest tier, host or disk, or an unobserved resource such as a lock, a pool or a
-    single-threaded server on several CPUs. With throughput X and response time R, X R users are in the system. Some of
-    these users use a CPU of a tier. All other users in the system are assumed to wait at one station with utilization U
-    and exponential service times, so their number is U^2 / (1 - U). Without observed tiers, all X R users are assumed
-    to be at that station, so that X R = U / (1 - U).
+    single-threaded server on several CPUs. With throughput X and response time R, X R users are in the system. The
+    measured number of CPUs in use is the number of users whose transaction is on a CPU. All other users in the system
+    are assumed to wait at one station with utilization U and exponential service times, so their number is U^2 / (1 -
+    U). Without observed tiers, all X R users are assumed to be at that station, so that X R = U / (1 - U).
     """
     x_per_s = _value(run.get("throughput_per_s"))
     r_s = _value((run.get("response_time_s") or {}).get("mean"))
@@ -256,9 +225,9 @@ def elasticity_of(run: Json) -> Elasticity:
 def busiest(run: Json) -> float | None:
     """Return the utilization of the busiest tier, host or disk, in [0, 1]; None if no utilization was observed.
 
-    Tiers in the same control group share its CPUs, so their utilizations are added. Without other hosts, tiers without
-    a control group share the CPUs of this machine and are added, too. If no tier or host of the system was observed,
-    the disks of this machine are left out, because they belong to the load generator.
+    Tiers in the same control group share its CPUs, so their utilizations are added. If the system has no other hosts,
+    tiers without a control group share the CPUs of this machine, so their utilizations are added as well. If no tier or
+    host of the system was observed, the disks of this machine are ignored, because only the load generator uses them.
     """
     hosts = (run.get("hosts") or {}).values()
     by_group: dict[str, float] = defaultdict(float)
@@ -275,7 +244,6 @@ def busiest(run: Json) -> float | None:
 
 
 def _cpus_used(run: Json) -> float:
-    """Return the number of CPUs that all tiers together use. [1]"""
     found = [_value(tier.get("cpus_used")) for tier in (run.get("tiers") or {}).values()]
     return sum(used for used in found if used is not None)
 

@@ -1,5 +1,5 @@
-"""Collects the data of an export: run folders, summaries, and a reader of histograms. An export writes nothing into
-these folders.
+"""Collects run folders and summaries for an export, and provides a reader of histograms. Nothing is written into the
+folders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.version import __version__
 
 
 class MaterialReader:
-    """Decodes and merges histograms for exports. Histograms that cannot be read are left out and counted."""
+    """Decodes and merges histograms for exports. Skips unreadable histograms and counts them in `unreadable`."""
 
     def __init__(self) -> None:
         self.unreadable = 0
@@ -33,7 +33,7 @@ class MaterialReader:
         return histograms.merge([found for _, found in self._readable(encoded)])
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge histograms as `merged` does, and encode the result; a single histogram is returned as recorded."""
+        """Merge histograms as in `merged`, and encode the result. A single histogram is returned unchanged."""
         texts = [text for text, _ in self._readable(encoded)]
         if len(texts) < 2:
             return texts[0] if texts else None
@@ -47,8 +47,8 @@ class MaterialReader:
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Return the readable histograms that are not empty, each encoded and decoded. Histograms with another layout
-        (bucket widths) than the first count as unreadable.
+        """Return the encoded and the decoded form of each readable histogram that is not empty. A histogram counts as
+        unreadable if its layout (bucket widths) differs from that of the first.
         """
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
@@ -65,20 +65,20 @@ class MaterialReader:
 
 
 def gather(path: Path, wanted: Sequence[str] = ()) -> Material:
-    """Read the data of an export from a results folder or from the folder of one run.
+    """Read the data for an export from a results folder or a run folder.
 
     Parameters
     ----------
     path : Path
         Results folder or run folder, possibly incomplete.
     wanted : sequence of str, optional
-        Names of the runs to export; all by default.
+        Names of the runs to export; all runs by default.
 
     Raises
     ------
     StudyError
-        If `path` is neither kind of folder, a manifest cannot be read, or a run does not exist. The error lists all
-        faults.
+        If `path` is neither kind of folder, a manifest cannot be read, or a requested run does not exist. The error
+        lists all faults.
     """
     if (path / STUDY_MANIFEST).is_file():
         return _gather_study(ResultsFolder(path), wanted)
@@ -107,7 +107,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """Return the export data of a single run. If the run belongs to a study, name and objectives come from the
+    """Return the export data of a single run. If the run belongs to a study, the title and the objectives come from the
     study.
     """
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
@@ -144,7 +144,7 @@ def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
-    """Read every run with its summary. If runs cannot be read, raise a single error with all faults."""
+    """Read every run with its summary. Raise one error with all faults if a manifest cannot be read."""
     read = [(folder, *_manifest(folder)) for folder in folders]
     own = [fault for _, _, found in read for fault in found]
     faults = [*faults, *own]

@@ -1,4 +1,4 @@
-"""Computes the effects of the two-level factors of a study."""
+"""Computes how the factors with two levels affect throughput and response time in a study."""
 
 from __future__ import annotations
 
@@ -14,28 +14,16 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# Smallest and largest number of two-level factors for which effects are computed. For a single factor, the
-# comparison of its levels suffices. More than six factors have too many effects to read.
+# Smallest and largest number of two-level factors for which effects are computed. For a single factor, `comparison`
+# compares the two levels. With more than six factors, the table of effects is too long to read.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
 
 
 def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, Any]]:
-    """Compute the effects of all two-level factors, separately for each combination of levels of the other factors.
-
-    Parameters
-    ----------
-    factors : list of dict
-        `name` and `levels`, as in a study summary.
-    runs : list of dict
-        Summaries of runs; invalid runs do not count.
-
-    Returns
-    -------
-    list of dict
-        One entry for each combination of the other factors and each metric, provided that every configuration has a run
-        with the metric. Empty if the study has fewer than two or more than six two-level factors.
+    """Compute the effects of all two-level factors. All other factors are fixed at each combination of their levels in
+    turn.
     """
     binary = [factor for factor in factors if len(factor["levels"]) == 2]
     others = [factor for factor in factors if len(factor["levels"]) > 2]
@@ -74,8 +62,8 @@ def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run
 
 
 def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
-    """Return the values of a metric in the runs of each configuration. The configurations are in standard order: the
-    first factor changes fastest.
+    """Return the values of a metric in all runs, one list per configuration. The configurations are in standard order:
+    the level of the first factor changes fastest.
     """
     cells = []
     for levels in product(*(factor["levels"] for factor in reversed(binary))):
@@ -96,7 +84,7 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spans(responses: list[list[float]]) -> float | None:
-    """Return the ratio of the largest to the smallest response (measured value); None if the smallest is 0.
+    """Return the ratio of the largest to the smallest measured value (response); None if the smallest is 0.
 
     A large ratio suggests that effects multiply rather than add.
     """

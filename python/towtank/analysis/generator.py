@@ -1,4 +1,4 @@
-"""Describes the load generator within the window: CPU use, start lag, calibrated request rate, connections."""
+"""Describes the load generator within the analysed window: CPU use, start lag, request rate and connections."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.analysis.measurement import Mask, MeasuredColumn, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
-"""Smallest number of responses for which a mean is reported, and smallest number of responses beyond a percentile
-that is reported. [1]
+"""Smallest number of responses for a mean to be reported. A percentile needs at least this number of responses above
+it. [1]
 """
 _LONG_STALL_S = 1.0
-"""Shortest stall that is listed with its start and end. On an otherwise idle machine, scheduling never delays a
-thread for so long. [s]
+"""Stalls of at least this length are listed with their start and end. On an otherwise idle machine, the scheduler never
+delays a thread for so long. [s]
 """
 
 
@@ -65,15 +65,15 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the share of start lag in the mean response time, in p99, and in the response time of the most affected
-    step (request), in [0, 1].
+    """Return the share of start lag in the mean response time and in p99, in [0, 1]. Also return the request of a
+    transaction (step) with the largest share, and this share.
 
     Notes
     -----
     A response time is the sum of start lag and exchange time. Both times are recorded for the same requests, so the
     share is 1 - exchange time / response time. If arrivals of an open load wait for a free user, their response times
-    include this wait. The mean wait is then computed by Little's law and subtracted; p99 and the shares of the steps
-    are unknown.
+    include this wait. The mean wait is then computed by Little's law and subtracted, and the shares of p99 and of the
+    steps are unknown.
     """
     requests = measurement.requests
     responses_s = float(requests.response_sum_s[chosen].sum())
@@ -95,9 +95,8 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _timed_share(column: MeasuredColumn, chosen: Mask) -> float | None:
-    """Return the share of start lag in the mean response time of a step (request of a transaction), in [0, 1].
-
-    None if too few responses were timed.
+    """Return the share of start lag in the mean response time of a request (step), in [0, 1]; None if too few responses
+    were timed.
     """
     if float(column.response.counts[chosen].sum()) < _RESPONSES:
         return None
@@ -105,8 +104,8 @@ def _timed_share(column: MeasuredColumn, chosen: Mask) -> float | None:
 
 
 def _p99_share(requests: MeasuredColumn, chosen: Mask) -> float | None:
-    """Return the share by which p99 would be lower without start lag, in [0, 1]; None if too few responses
-    were timed.
+    """Return 1 - p99 of exchange times / p99 of response times: the share of p99 that start lag causes, in [0, 1].
+    Return None if too few responses were timed.
     """
     responses, exchanges = requests.response.merged(chosen), requests.exchange.merged(chosen)
     if responses is None or exchanges is None or responses.total < _RESPONSES / 0.01:
@@ -115,10 +114,8 @@ def _p99_share(requests: MeasuredColumn, chosen: Mask) -> float | None:
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the longest gap between two iterations of the event loop of a load thread, and the sum of the gaps of
-    100 ms or more. [s]
-
-    Both values cover the window, and are None if not recorded.
+    """Return the longest gap between two iterations of a load thread's event loop in the window, the sum of all gaps of
+    at least 100 ms in the window, and the long stalls of the run. Values are None if not recorded. [s]
     """
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}
@@ -128,12 +125,12 @@ def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
-    """Yield start and end of each stall of a load thread that lasted a second or more, over the whole run. [s]
+    """Yield start and end of each stall of a load thread in the run that lasted at least a second. [s]
 
     Notes
     -----
-    Each bin records the stalled time within the bin. The stalled times of the first and the last bin of a stall give
-    its start and end. A stall within a single bin gets the edges of the bin.
+    Each bin records the stalled time within the bin. A stall begins that time before the end of its first bin, and ends
+    that time after the start of its last bin. For a stall within a single bin, the edges of the bin are reported.
     """
     inside = np.flatnonzero(measurement.stalled_s > 0)
     for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
@@ -148,23 +145,23 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """Return the number of CPUs on which load threads can run in parallel. Further threads only hold more connections.
+    """Return the number of CPUs on which load threads run in parallel. Additional threads add connections, but no CPU
+    time.
 
     Parameters
     ----------
     engine : dict or None
         `engine.json`; older versions lack `cores` and have one thread per core.
     workers : int or None
-        Number of load threads in the segments, used if the engine recorded neither cores nor threads.
+        Number of load threads found in the recording, used if the engine recorded neither cores nor threads.
     """
     counted = engine or {}
     return int(counted.get("cores") or counted.get("threads") or workers or 1)
 
 
 def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
-    """Return the number of files that the generator may open, summed over all its file tables. [1]
-
-    None if the number is not limited, or if the limit is unknown.
+    """Return the number of files that the generator may open, summed over the file tables of its processes. Return None
+    if the number is unlimited or unknown. [1]
     """
     limit = lookup(manifest, ("generator_limits", "open_files"))
     tables = lookup(engine or {}, ("open_files", "tables"))
@@ -172,7 +169,7 @@ def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> floa
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Return the calibrated request rate of the cores in use [1/s], and the measured request rate as a share of it."""
+    """Return the calibrated request rate of all CPUs in use [1/s], and the measured rate divided by it [1]."""
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
@@ -180,8 +177,8 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Return the largest number of connections that all load threads together had open at the end of a recorded
-    interval. [1]
+    """Return the largest number of connections that were open at the end of a recorded interval, summed over all load
+    threads. [1]
     """
     last: dict[int, int] = {}
     most = 0

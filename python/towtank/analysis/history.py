@@ -1,6 +1,6 @@
-"""Arranges results of the same study in order of time, and finds changes of the level of each figure.
+"""Sorts results of one study by time, and finds changes in the level of each measured quantity (figure).
 
-The catalogue is computed from the results folders each time, so it cannot disagree with them.
+The series are computed from the results folders on each call, so they cannot contradict the folders.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from towtank.errors import Fault, StudyError
 from towtank.results import STUDY_MANIFEST, ResultsFolder
 
 SCHEMA = "towtank/history/1"
-# Properties of a machine that make its results comparable with each other.
+# Results are compared only if these properties of the machine are equal.
 _MACHINE = ("host.cpu_model", "host.cpus", "host.memory_bytes")
-# Smallest number of deviations from the levels for which their correlation is tested. [1]
+# Deviations from the mean levels are tested for correlation if there are at least this many. [1]
 _CORRELATION_FROM = 20
 
 
 class Point(NamedTuple):
-    """A figure in one result.
+    """Value of a measured quantity (figure) in one results folder.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Point(NamedTuple):
     folder : str
         Results folder.
     value : float
-        Geometric mean over the runs. [s], [1/s] or CPU seconds, as the figure.
+        Geometric mean over the runs, in the unit of the figure: [s], [1/s] or CPU seconds.
     runs : int
         Number of runs that are valid or suspect. [1]
     """
@@ -53,7 +53,7 @@ class Point(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Identity of a series: results with the same key can be compared.
+    """Identity of a series: results with equal keys are comparable.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Key(NamedTuple):
     cell : str
         Configuration and load.
     metric, transaction : str
-        Metric; transaction, empty for all together.
+        Metric, and transaction to which the metric applies; empty for all transactions together.
     machine : str
         CPU model, number of CPUs, and memory.
     """
@@ -76,13 +76,13 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """A figure of a study over time, on one machine, with one configuration and load.
+    """Values of one measured quantity (figure) over time, on one machine and at one configuration and load.
 
     Attributes
     ----------
     key : Key
     points : tuple of Point
-        Results in order of time.
+        Results, sorted by time.
     """
 
     key: Key
@@ -95,12 +95,14 @@ class Series:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """Changes of the level of the logarithms; empty if the series is too short."""
+        """Changes of level in the series, in logarithms of the values. Empty if the series is too short to search."""
         return permuted_steps(self._logs) if self.is_searched else []
 
     @property
     def is_correlated(self) -> bool:
-        """True if neighbouring results resemble each other, so that more changes are found by chance than stated."""
+        """True if neighbouring results are correlated. Chance alone then causes more changes than
+        `History.expected_by_chance`.
+        """
         if len(self.points) < _CORRELATION_FROM:
             return False
         parts = np.split(self._logs, [step.index for step in self.steps])
@@ -111,7 +113,7 @@ class Series:
         return np.log([point.value for point in self.points])
 
     def document(self) -> dict[str, object]:
-        """Return the series as JSON, an entry of `series`."""
+        """Return the series as JSON, for the list `series` of the history."""
         return {
             "study": self.key.study,
             "cell": self.key.cell,
@@ -140,7 +142,7 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """Series of all figures of several results folders.
+    """Series of all figures that were measured in several results folders.
 
     Attributes
     ----------
@@ -148,7 +150,7 @@ class History:
     folders : int
         Number of results folders. [1]
     left_out : tuple of str
-        Results folders without a usable run, each with the reason.
+        Results folders that were not used, each with the reason.
     """
 
     series: tuple[Series, ...]
@@ -162,7 +164,7 @@ class History:
 
     @property
     def expected_by_chance(self) -> float:
-        """Largest mean number of series with a change, if no level changes. [1]"""
+        """Upper bound of the mean number of series in which chance alone causes a change. [1]"""
         return LEVEL * self.searched
 
     def document(self) -> dict[str, object]:
@@ -180,12 +182,12 @@ class History:
 
 
 def history_of(paths: Sequence[Path]) -> History:
-    """Read all results folders at and below the given folders.
+    """Read all results folders that the given folders are or contain.
 
     Raises
     ------
     StudyError
-        If a path is no folder, or no results folder is found. The error lists all faults.
+        If a path is not a folder, or no results folder is found. The error lists all faults.
     """
     faults = [
         Fault(str(path), 0, 0, "", "must be a folder with results folders") for path in paths if not path.is_dir()
@@ -216,7 +218,7 @@ def history_of(paths: Sequence[Path]) -> History:
 
 
 def _points(folder: Path, side: Side, manifest: Mapping[str, object]) -> Iterator[tuple[Key, Point]]:
-    """Yield each figure of a result with the series to which it belongs. Response times of 0 are left out."""
+    """Yield each figure of a result, with the key of its series. Response times of 0 are ignored."""
     started = datetime.fromtimestamp(float(dig(manifest, "started_wall_ns") or 0) / 1e9, UTC)
     study = str(dig(manifest, "study", "name") or "")
     machine = ", ".join(side.facts[name] for name in _MACHINE if name in side.facts)

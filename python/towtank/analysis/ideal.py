@@ -1,4 +1,4 @@
-"""Computes the line of ideal scaling: the throughput that each load would have if no request waited for another."""
+"""Computes ideal scaling: the throughput that each load would have if no request waited for another request."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
 """Names of the two methods that determine the slope of the line of ideal scaling."""
-# Criteria for a mean think time that differs from the mean over all load levels: more than `_DEVIATIONS` standard
-# errors, and more than the share `_SHARE` of a cycle. Pacing causes such differences.
+# A load level differs from the others if its mean think time deviates from the mean over all levels by more than
+# `_DEVIATIONS` standard errors, and by more than the share `_SHARE` of a cycle. Pacing causes such deviations.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
-_THINKS_AT_LEAST = 30.0
+_THINKS_AT_LEAST = 30.0  # Smallest number of think times, over all load levels. [1]
 
 
 @dataclass(frozen=True)
 class _Thinks:
-    """Mean think time of one load level [s], and the number of transactions over which it was averaged."""
+    """Mean think time at one load level [s], and the number of transactions over which it was averaged [1]."""
 
     mean_s: float
     count: float
 
 
 def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
-    """Fit the line of ideal scaling, whose slope is the throughput per unit of load, with an interval.
+    """Fit the line of ideal scaling. Its slope, the throughput per unit of load, has an interval.
 
     Parameters
     ----------
     points : sequence of Point
-        Points of one configuration, ordered by load.
+        Load levels of one configuration, in ascending order.
 
     Returns
     -------
     dict or None
-        `load` of the lowest valid level, `per_user_per_s`, `interval` (an estimate), and `method`, one of `LAW` and
-        `LOWEST`. None without a valid point.
+        `load` of the lowest valid level, `per_user_per_s`, `interval` (an estimate), and `method`, which is `LAW` or
+        `LOWEST`. None if no level is valid.
 
     Notes
     -----
     By the response time law a user completes 1 / (Z + R) transactions per second [1]_. R is the mean response time of
-    the lowest level. Z is the mean think time over all levels, because it does not depend on the load and the lowest
-    level has few think times. Its standard error is Z / sqrt(n) for n think times, as for exponential think times.
+    the lowest level. Z is the mean think time over all levels: think times do not depend on the load, and the lowest
+    level has few of them. The standard error of Z is Z / sqrt(n) for n think times, as for exponential think times.
 
-    The slope is the throughput per unit of load at the lowest level in two cases: under an open load, and if the think
-    times of the levels differ significantly (as with pacing).
+    The slope is instead the throughput per unit of load at the lowest level in two cases: under an open load, and if
+    the think times of the levels differ significantly (as with pacing).
 
     References
     ----------
@@ -75,7 +75,9 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 
 
 def by_law(points: Sequence[Point]) -> Estimate | None:
-    """Return the throughput of one user by the response time law, 1 / (Z + R); None if Z or R is unknown. [1/s]"""
+    """Return the throughput of successful transactions per user by the response time law, 1 / (Z + R). Return None if Z
+    or R is unknown. [1/s]
+    """
     lowest = points[0]
     response = lowest.response_mean if lowest.kind == "users" else estimates.NO_ESTIMATE
     if response.value is None:
@@ -94,19 +96,20 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The interval of the cycle time is symmetric. A narrow interval of its reciprocal, the rate, is nearly symmetric.
+    # The interval of the cycle time is symmetric. The rate is its reciprocal, whose interval is nearly symmetric if it
+    # is narrow.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
 def share_of_ideal(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
-    """Return the throughput of a load level divided by the throughput of ideal scaling at that load. [1]
+    """Return the throughput at a load level, divided by the throughput that ideal scaling would give there. [1]
 
     Parameters
     ----------
     ideal : dict
-        Result of `ideal_line`. Summaries of older versions lack `interval`; the share then has no interval.
+        Result of `ideal_line`. If it comes from an older version and lacks `interval`, the result has no interval.
     throughput : Estimate
         Throughput of the level. [1/s]
     load : float
@@ -117,8 +120,8 @@ def share_of_ideal(ideal: dict[str, Any], throughput: Estimate, load: float) -> 
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the mean think time over all load levels. None if a level has no think times, if all levels together have
-    too few, or if the levels differ significantly.
+    """Return the mean think time over all load levels. Return None if a level has no think times, if all levels
+    together have too few, or if the levels differ significantly.
     """
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)

@@ -1,7 +1,8 @@
-"""Checks the operational laws on every run before other results are derived from the run.
+"""Checks the operational laws on every run.
 
 The laws hold for every system and any distribution [1]_. If a measurement violates them, a counter is wrong or the
-system changed within the window. The limits allow only for the edge effects of a finite window.
+system changed within the window. A small deviation is normal, because some transactions cross an edge of the window;
+the limits allow for this deviation only.
 
 References
 ----------
@@ -22,27 +23,27 @@ from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
 
 LIMIT = 0.05
-"""Largest residual of an operational law that is accepted. The residual is relative to the quantity that the law
-gives, and excludes the edge effects of the window. In [0, 1]
+"""Largest accepted residual of an operational law, relative to the quantity that the law gives, in [0, 1]. The part of
+the deviation that the edges of the window may cause does not count as residual.
 """
 CONCLUSIVE_AT_MOST = 0.15
-"""A residual within its limit confirms the utilization law only if the limit is at most this, in [0, 1].
+"""Largest limit of the residual with which the utilization law can be confirmed, in [0, 1].
 
-With a larger limit, a residual below the limit proves nothing.
+If the limit is larger than this, a residual below the limit proves nothing.
 """
 UNTIMED_AT_MOST = 0.001
-"""Little's law N = X (R + Z) is checked only if at most this share of transactions has no response time, in [0, 1].
+"""Little's law N = X (R + Z) is checked only if at most this share of transactions lacks a response time, in [0, 1].
 
-At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, the limit of the residual.
+At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, which is the largest accepted residual.
 """
-# Limit for edge effects of the window, in standard deviations: the two-sided 99 % quantile of the normal
-# distribution. Larger edge effects occur in one of a hundred runs.
+# Edge effects of the window are accepted up to this number of standard deviations. It is the two-sided 99 % quantile of
+# the normal distribution, so larger edge effects occur in one of a hundred runs.
 _EDGE_DEVIATIONS = 2.6
-# Probability that a check raises a doubt by chance. The audit of the load uses the same probability, so that chance
-# hardly ever raises a doubt in a study of about ten runs.
+# Probability that a check raises a doubt by chance. With this probability, which the audit of the load uses as well,
+# chance hardly ever raises a doubt in a study of about ten runs.
 _BY_CHANCE = 0.001
-# A tier that uses fewer CPUs than this is not checked, because the clock ticks of the kernel dominate its
-# measured CPU time. [CPUs]
+# Tiers that use fewer CPUs than this are not checked, because their measured CPU time consists of a few clock ticks of
+# the kernel. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
 
@@ -52,22 +53,22 @@ def unfinished_s(users: float, cycle_s: float) -> float:
 
     Notes
     -----
-    The difference consists of parts of cycles that cross the edges of the window. At each edge, these parts are a sum
-    over N users of about one cycle each. With the mean cycle time R + Z, the standard deviation of the difference is at
-    most sqrt(2 N) (R + Z) if cycles vary no more than exponentially distributed times. The limit is 2.6 standard
-    deviations.
+    The difference comes from cycles that cross an edge of the window and therefore lie in the window only partly. At
+    each edge, N users together contribute a sum of about one cycle each. With the mean cycle time R + Z, the standard
+    deviation of the difference is at most sqrt(2 N) (R + Z) if cycle times vary no more than exponentially distributed
+    times. The limit is 2.6 standard deviations.
     """
     return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
 
 
 def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats, user_s: float) -> Floats | None:
-    """Return user seconds less pauses, as a substitute for the sums of response times, if both agree except for edge
-    effects.
+    """Return user seconds minus pauses as a substitute for the sums of response times, if both have the same total
+    apart from edge effects.
 
     Parameters
     ----------
     unpaused_s, response_sum_s : ndarray of shape (n_seconds,)
-        User seconds less the pauses that ended in each second, and sums of response times. [s]
+        User seconds minus the pauses that ended in each second, and sums of response times. [s]
     ended : ndarray of shape (n_seconds,)
         Transactions that ended in each second. [1]
     user_s : float
@@ -76,14 +77,15 @@ def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats,
     Returns
     -------
     ndarray of shape (n_seconds,) or None
-        `unpaused_s`; None if the sums differ by more than `unfinished_s` (as after a transient), or if nothing ended.
+        `unpaused_s`; None if the totals differ by more than `unfinished_s` (as after a transient), or if no transaction
+        ended.
 
     Notes
     -----
-    A user either waits for a response or pauses. User seconds less pauses therefore equal the sum of response times,
-    apart from unfinished cycles at the edges. In a saturated system the number of waiting users changes slowly, and a
-    short window has too few independent values for an interval of the mean response time. Completions and pauses of
-    neighbouring seconds, in contrast, are nearly independent.
+    A user either waits for a response or pauses. User seconds minus pauses therefore equal the sum of response times,
+    apart from unfinished cycles at the edges. In a saturated system the number of waiting users changes slowly, so the
+    sums of response times in a short window give too few independent values for an interval of the mean. Completions
+    and pauses of neighbouring seconds, in contrast, are nearly independent.
     """
     total, length = float(ended.sum()), len(ended)
     if not total or not length or user_s <= 0:
@@ -98,7 +100,7 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        Entry of the summary; None if no user was active, or nothing ended.
+        Entry of the run summary; None if no user was active, or if no transaction with a response time ended.
 
     Notes
     -----
@@ -151,8 +153,8 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return bounds of the mean number of users in unfinished transactions and pauses: (A(e) - A(s)) / T in the
-    notation of `little`. [1]
+    """Return bounds of (A(e) - A(s)) / T in the notation of `little`: the mean number of users in unfinished
+    transactions and pauses. [1]
     """
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
@@ -161,19 +163,19 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Check the utilization law U = X D of a tier in the second half of the window, with the demand D of the first
-    half.
+    """Check the utilization law U = X D of a tier. U and X come from the second half of the window, D from the first.
 
     Returns
     -------
     dict or None
-        Entry of the summary; None if the tier was not observed or hardly used, or if a half has no transaction.
+        Entry of the run summary; None if the tier was not observed or hardly used, or if no transaction ended in a
+        half.
 
     Notes
     -----
-    U and X are measured in the second half, D = CPU time per transaction in the first. A drifting demand (a cache that
-    fills, a table that grows) or CPU time unrelated to transactions causes a residual. Student's t allows for the noise
-    of both halves, so a run with a constant demand raises a doubt by chance in at most 1 of 1,000 cases.
+    D is the CPU time per transaction. If D changes within the window (a cache fills, a table grows), or if CPU time is
+    used for other work than transactions, the law has a residual. Student's t allows for the noise of both halves, so a
+    run with a constant demand raises a doubt by chance in at most 1 of 1,000 cases.
 
     `holds` is None if the residual is within its limit, but the limit is above `CONCLUSIVE_AT_MOST`: noise of this size
     may hide a relevant change.
@@ -207,8 +209,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
-    """Return the standard error of the difference between the service demands in the two halves of a window, and its
-    degrees of freedom. The error is relative to the demand.
+    """Return the standard error of the difference between the service demands in the two halves of a window, relative
+    to the demand, and the degrees of freedom of this error.
     """
     total, degrees = 0.0, 0
     for half in halves:
@@ -226,7 +228,7 @@ def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     recorded : dict
-        `totals` of `engine.json`, or of the last lines of the segments.
+        `totals` from `engine.json`, or from the last lines of the engine's record files (segments).
     """
     failed = {str(kind): int(count) for kind, count in (recorded.get("failed") or {}).items()}
     refused = {str(kind): int(count) for kind, count in (recorded.get("not_started") or {}).items()}

@@ -1,4 +1,4 @@
-"""Computes the results of a window: throughput, response times and errors, by transaction and by step."""
+"""Computes the results of a window: throughput, response times and errors, by transaction and by request (step)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# The last recorded interval gets a rate only if it is at least this long, because chance would dominate the rate of a
-# shorter interval. All other intervals last one second. [s]
+# No rate is computed for the last recorded interval if it is shorter than this, because the rate would be mostly
+# chance. All other intervals last one second. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors for the recommended length of a recording. `_SPARE` multiplies the length at which an interval is expected.
-# `_LONGER` is the smallest multiple of the present length that is recommended.
+# An interval that is too short for an estimate leads to a recommended length. `_SPARE` multiplies the length that is
+# expected to suffice. The recommended length is at least `_LONGER` times the present length.
 _SPARE, _LONGER = 4.0, 1.5
 
 
@@ -44,10 +44,11 @@ def quantile(
 
     Notes
     -----
-    Seconds with values above a high quantile occur in clusters. If a window contains few clusters, their length
-    cannot be estimated well. Clusters above the quantile last no longer than clusters above the median, which are far
-    more numerous. The interval therefore uses the larger of the two design effects: that of the quantile and that of
-    the median. Chance in the tail then hardly affects whether the quantile has an interval.
+    Seconds with values above a high quantile occur in clusters. If a window contains few of these clusters, their
+    length cannot be estimated well. However, clusters above the quantile last no longer than clusters above the median,
+    and the window contains far more clusters above the median. The interval therefore uses the larger of two design
+    effects, which are computed for the quantile and for the median. As a result, a few extreme values hardly decide
+    whether the quantile has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)
@@ -57,8 +58,7 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # Smallest number of independent values from which both ends of the interval can be read, as ranks of the sorted
-        # values.
+        # Number of independent values that are needed for an interval: fewer have no rank for one of its two limits.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
@@ -68,7 +68,7 @@ def quantile(
 
 
 def _below(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[Floats, Floats]:
-    """Return two numbers for each chosen bin of time: the values at or below the quantile, and all values. [1]"""
+    """Return two arrays with one number for each chosen bin: values at or below the quantile, and all values. [1]"""
     index = merged.index_at_rank(rank_of(probability, merged.total))
     return timed.below(index)[chosen], timed.counts[chosen]
 
@@ -84,23 +84,26 @@ def distribution(
     alike: Floats | None = None,
     keep: bool = False,
 ) -> dict[str, Any]:
-    """Return mean, quantiles and extremes of times in the chosen bins as an entry of a summary. [s]
+    """Return mean, quantiles, minimum and maximum of times in the chosen bins, as an entry of a run summary. [s]
 
     Parameters
     ----------
     timed : TimedHistograms
     sums : ndarray of shape (n_bins,)
-        Exact sums of the values. [s]
+        Exact sums of the times. [s]
     chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
     quantiles : dict, default `QUANTILES`
+        Quantiles to compute: names, and shares of values below them, in (0, 1).
     extremes : bool, default True
-        Whether to include minimum and maximum.
+        True to include minimum and maximum.
     bin_s : float
         Length of a bin. [s]
     alike : ndarray of shape (n_bins,), optional
-        Other sums, such as `response_by_users`, that replace `sums` in the computation of the error of the mean. [s]
+        Sums with nearly the same total as `sums`, such as `response_by_users`. If given, the error of the mean is
+        computed from these sums. [s]
     keep : bool, default False
-        Whether to include the histogram of all values, from which percentiles over several runs are computed.
+        True to include the histogram of all values, from which percentiles over several runs are computed.
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
@@ -119,14 +122,16 @@ def distribution(
 def mean_of(
     timed: TimedHistograms, sums: Floats, chosen: Mask, bin_s: float = 1.0, alike: Floats | None = None
 ) -> tuple[Estimate, float | None]:
-    """Return the mean of times over the chosen bins, from exact sums, and the standard error of the mean. [s]"""
+    """Return two values for times in the chosen bins: the mean, computed from exact sums, and its standard error.
+    [s]
+    """
     same = None if alike is None else alike[chosen]
     return ratio_of_sums(sums[chosen], timed.counts[chosen], bin_s=bin_s, alike=same)
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return, for each bin, the user seconds minus the pauses that ended. By Little's law, these replace the sums of
-    response times. [s]
+    """Return user seconds minus pauses for each bin. By Little's law, their total equals that of the response times.
+    [s]
 
     The array has shape (n_bins,). Return None for an open load, if a transaction ended without a response time, or if
     the law does not hold in the chosen bins; see `laws.response_by_users`.
@@ -141,13 +146,13 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the effective sample size: the number of independent response times that give the mean the same precision
-    as the recorded ones. [1]
+    """Return the effective sample size: a mean of this many independent response times would be as precise as the mean
+    of the recorded times. [1]
 
     Notes
     -----
-    The number is the variance of the values over the squared standard error of their mean, but at most the number of
-    values. If the series is too short for a standard error, the number of values is returned.
+    The effective sample size is the variance of the values, divided by the squared standard error of their mean. It is
+    at most the number of values. If the series is too short for a standard error, the number of values is returned.
     """
     column = measurement.transactions
     merged = column.response.merged(chosen)
@@ -161,8 +166,8 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
 
 
 def errors(column: MeasuredColumn, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins of time: their number, their share of all ended transactions, and the
-    number of each kind.
+    """Return the failures in the chosen bins: their number, their share of all ended transactions in [0, 1], and their
+    number by kind.
     """
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
@@ -174,9 +179,8 @@ def errors(column: MeasuredColumn, chosen: Mask) -> dict[str, Any]:
 
 
 def status_codes(column: MeasuredColumn, chosen: Mask) -> dict[str, int] | None:
-    """Return the number of complete responses in the chosen bins, for each status code.
-
-    None if the engine did not count status codes.
+    """Return the number of complete responses in the chosen bins by status code; None if the engine did not count
+    status codes.
     """
     if not column.codes_recorded:
         return None
@@ -185,8 +189,8 @@ def status_codes(column: MeasuredColumn, chosen: Mask) -> dict[str, int] | None:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return the results of each transaction in the window. For each phase of the load, the number, mean and p95 of
-    response times are included.
+    """Return the results of each transaction in the window. They include number, mean and p95 of response times in each
+    phase of the load.
     """
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
@@ -209,8 +213,8 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
 
 
 def _brief(column: MeasuredColumn, phase: str, chosen: Mask) -> dict[str, Any] | None:
-    """Return count, mean and p95 of a transaction in a phase of the load; the mean has an interval if the phase is a
-    ramp.
+    """Return number, mean and p95 of a transaction's response times in one phase of the load; None if there are none.
+    If the phase is a ramp, the mean has an interval.
     """
     merged = column.response.merged(chosen)
     if merged is None:
@@ -226,7 +230,7 @@ def _brief(column: MeasuredColumn, phase: str, chosen: Mask) -> dict[str, Any] |
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return counts, status codes and response times of each step (request of a transaction) in the window."""
+    """Return counts, status codes and response times in the window for each request of a transaction (step)."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),
@@ -265,14 +269,12 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Return a mask of the bins at the end of the drain that are too short for a rate."""
+    """Return a mask of the last bins of the drain stage that are too short for a rate."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 
 def numbers(values: Floats) -> list[float | None]:
-    """Return an array as a list of numbers for a JSON document, rounded to nine decimals; None for values that are not
-    finite.
-    """
+    """Return an array as a list of numbers for JSON, rounded to nine decimals; NaN and infinity become None."""
     return [round(float(value), 9) if np.isfinite(value) else None for value in values]

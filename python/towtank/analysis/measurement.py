@@ -1,4 +1,4 @@
-"""Holds the engine's segments as arrays over time, from which all results about the load are computed.
+"""Holds the records of the engine as arrays over time. All results about the load are computed from these arrays.
 
 A bin combines the intervals of all load threads in one second of one stage. Each histogram is decoded once, on first
 use.
@@ -26,19 +26,21 @@ Mask = npt.NDArray[np.bool_]
 RAMPS = ("ramp_up", "ramp_down")
 """Names of the phases in which the planned load changes."""
 DRAIN_STAGE = "drain"
-"""Name of the stage that the engine appends; it lasts from the end of the load to the last response."""
+"""Name of the stage that the engine appends to the planned stages. It lasts from the end of the load to the last
+response.
+"""
 
 
 @dataclass
 class TimedHistograms:
-    """Encoded histograms of all bins of time, decoded on first use.
+    """Histograms of one kind of time, such as the response time, for all bins. They are decoded on first use.
 
     Attributes
     ----------
     bins : int
         Number of bins of the run. [1]
     encoded : list of (int, str)
-        Number of the bin, and the encoded histogram.
+        Number of the bin, and the encoded histogram. A bin may have several histograms.
     """
 
     bins: int
@@ -64,18 +66,20 @@ class TimedHistograms:
 
     @property
     def bad(self) -> int:
-        """Number of histograms that could not be decoded, or that have another layout than the first histogram."""
+        """Number of histograms that could not be decoded, or whose layout differs from that of the first histogram.
+        [1]
+        """
         return self._decoded[4]
 
     @cached_property
     def counts(self) -> Floats:
-        """Number of values in the histograms of each bin; ndarray of shape (n_bins,)."""
+        """Number of values in each bin; ndarray of shape (n_bins,). [1]"""
         _, bins, _, counts, _ = self._decoded
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
-        """Return the values of the chosen bins as three arrays: number of the bin, middle of the histogram bucket [s],
-        count [1].
+        """Return the values in the chosen bins as three arrays: number of the bin, middle of the histogram bucket [s],
+        and number of values in that bucket [1].
         """
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
@@ -86,14 +90,14 @@ class TimedHistograms:
         return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
 
     def below(self, index: int) -> Floats:
-        """Return for each bin of time the number of values in the histogram buckets up to and including the given
-        bucket; ndarray of shape (n_bins,). [1]
+        """Return, for each bin, the number of values in histogram buckets up to and including bucket `index`; ndarray
+        of shape (n_bins,). [1]
         """
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
     def merged(self, chosen: Mask) -> Histogram | None:
-        """Merge all values of the chosen bins into one histogram; None if the bins contain no values."""
+        """Merge all values in the chosen bins into one histogram; None if the bins contain no values."""
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
         if layout is None or not inside.any():
@@ -101,7 +105,7 @@ class TimedHistograms:
         return histograms.gather(layout, indices[inside], counts[inside])
 
     def quantile_by_bin(self, probability: float) -> list[float | None]:
-        """Return a quantile of the values of each bin; None for an empty bin. [s]"""
+        """Return a quantile of the values in each bin; None for a bin without values. [s]"""
         layout, bins, indices, counts, _ = self._decoded
         found: list[float | None] = [None] * self.bins
         if layout is None:
@@ -118,7 +122,13 @@ class TimedHistograms:
 
     @classmethod
     def union(cls, bins: int, parts: Iterable[TimedHistograms]) -> TimedHistograms:
-        """Merge several collections of histograms; histograms that are already decoded are reused."""
+        """Merge several collections of histograms. Histograms that are already decoded are not decoded again.
+
+        Raises
+        ------
+        BadHistogramError
+            If the layouts of the collections differ.
+        """
         whole = cls(bins)
         decoded = [part._decoded for part in parts]
         layouts = {part[0] for part in decoded if part[0] is not None}
@@ -140,19 +150,21 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 @dataclass
 class MeasuredColumn:
-    """Results of one step, page or transaction, or of all of them together, in each bin of time.
+    """Results of one step (request of a transaction), page or transaction in each bin; or the sum of several such
+    results.
 
     Attributes
     ----------
     ok, failed, offered, started : ndarray of shape (n_bins,)
         Number of requests or transactions that succeeded, failed, were offered and were started. [1]
-    failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
+    failed_by_kind, not_started : dict of str to ndarray of shape (n_bins,)
+        Failures by kind, and requests or transactions that were offered but not started, by reason. [1]
     status_codes : dict of int to ndarray of shape (n_bins,)
         Complete responses by status code; empty for transactions, see `Measurement.steps_of`. [1]
     codes_recorded : bool
-        Whether the engine counted all status codes.
+        True if the engine counted the status codes of all responses.
     response_sum_s, exchange_sum_s : ndarray of shape (n_bins,)
-        Exact sums of the times in the histograms. [s]
+        Exact sums of the times in the histograms `response` and `exchange`. [s]
     """
 
     bins: int
@@ -171,7 +183,7 @@ class MeasuredColumn:
 
     @classmethod
     def empty(cls, bins: int) -> MeasuredColumn:
-        """Return a column that has zero in every bin."""
+        """Return a column that contains 0 in every bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
         return cls(bins, ok, failed, offered, started, response, exchange, *timed)
@@ -188,7 +200,7 @@ class MeasuredColumn:
             return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
 
     def add(self, number: int, series: RecordedSeries) -> None:
-        """Add the results that one load thread recorded in one interval to a bin."""
+        """Add the results of one load thread in one interval to the bin `number`."""
         self.ok[number] += series.ok
         self.failed[number] += sum(series.failed.values())
         self.offered[number] += series.offered
@@ -211,7 +223,7 @@ class MeasuredColumn:
 
     @classmethod
     def total(cls, bins: int, parts: Sequence[MeasuredColumn]) -> MeasuredColumn:
-        """Return a column with the sum of several columns."""
+        """Return the sum of several columns."""
         whole = cls.empty(bins)
         for part in parts:
             for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
@@ -232,31 +244,32 @@ class Measurement:
     Attributes
     ----------
     starts, ends : ndarray of shape (n_bins,)
-        Edges of the bins in run time. [s]
+        Start and end of each bin in run time. [s]
     stage : ndarray of shape (n_bins,)
         Number of the stage of each bin.
     user_s, cpu_s, think_s, think_count : ndarray of shape (n_bins,)
-        User seconds [s], CPU time of the generator [s], sum [s] and number [1] of the pauses that ended.
+        User seconds [s], CPU time of the generator [s], sum of the pauses that ended [s], number of the pauses that
+        ended [1].
     in_flight : ndarray of shape (n_bins,)
         Requests in flight at the end of each bin. [1]
     waiting : ndarray of shape (n_bins,)
         Arrivals that wait for a user at the end of each bin. [1]
     arrivals : ndarray of shape (n_bins,)
-        Arrivals of an open load, in the bin in which they were handled. [1]
+        Arrivals of an open load that the generator handled in each bin. [1]
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
     places_ok, places_failed : ndarray of shape (n_bins, n_places)
-        Successful and failed transactions by address of the target, if each user keeps one address for the whole
-        run. [1]
+        Successful and failed transactions for each address (place) of the target. Recorded if each user keeps one
+        address for the whole run. [1]
     connect, tls, connection_wait : TimedHistograms
-        Times of connecting, of TLS handshakes, and of waiting for a connection of a pool.
+        Times to connect, times of TLS handshakes, and times that requests waited for a pooled connection.
     rests : TimedHistograms
-        Pauses between transactions, in the bin in which they began.
+        Lengths of pauses between transactions. A pause counts in the bin in which it began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
-        Longest gap between two iterations of the event loop of any load thread, NaN if not recorded. Time in gaps of
-        100 ms or more, in the load thread where this time is longest. [s]
+        Longest gap between two iterations of an event loop, over all load threads; NaN if not recorded. Sum of the gaps
+        of at least 100 ms in one load thread; the largest sum over all load threads. [s]
     surplus, unasked : ndarray of shape (n_bins,)
-        How often servers sent bytes after a complete response, and how often without a request. [1]
+        Number of times that a server sent bytes after a complete response, and bytes without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -322,18 +335,17 @@ class Measurement:
 
     @property
     def lengths(self) -> Floats:
-        """Lengths of the bins. [s]"""
         return np.asarray(self.ends - self.starts, dtype=float)
 
     @property
     def lengths_of_rates(self) -> Floats:
-        """Lengths of the bins; NaN for bins of zero length, which have no rate. [s]"""
+        """Lengths of the bins; NaN if the length is zero, because such a bin has no rate. [s]"""
         lengths = self.lengths
         return np.where(lengths > 0, lengths, np.nan)
 
     @property
     def bin_s(self) -> float:
-        """Typical length of a bin, which is the median of all lengths. [s]"""
+        """Typical length of a bin: the median of all lengths; 1 if the run has no bins. [s]"""
         return float(np.median(self.lengths)) if self.bins else 1.0
 
     def length_of(self, chosen: Mask | Counts) -> float:
@@ -342,7 +354,9 @@ class Measurement:
 
     @property
     def mean_users(self) -> Floats:
-        """Mean number of users in each bin; for an open load, mean number of transactions in the system. [1]"""
+        """Mean number of users in each bin. For an open load, this is the mean number of transactions in progress.
+        [1]
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.user_s / self.lengths, dtype=float)
 
@@ -353,23 +367,25 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Latest instant up to which the records of every load thread reach; 0 without records. [s]"""
+        """Latest time up to which all load threads have recorded; 0 if nothing was recorded. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
-        """Return a mask of the bins that lie entirely between two instants of run time."""
+        """Return a mask of the bins that lie entirely between two run times."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # If the clock was set during the run, a bin may have zero length. Such a bin has no rate and is left out.
+        # If the clock was set during the run, a bin may have zero length. Such a bin has no rate and is not selected.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, MeasuredColumn]:
-        """Return the columns of all recorded transactions, pages or steps by name; `of` selects one of these kinds."""
+        """Return the columns of all recorded transactions, pages or steps, by name. `of` is the kind: `transaction`,
+        `page` or `step`.
+        """
         known = list(names_of(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     def steps_of(self, transaction: str) -> MeasuredColumn:
-        """Return the column that is the sum over all requests of one transaction."""
+        """Return the sum of the columns of all requests that belong to one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
@@ -377,12 +393,12 @@ class Measurement:
 
     @cached_property
     def transactions(self) -> MeasuredColumn:
-        """Column that is the sum over all transactions."""
+        """Sum of the columns of all transactions."""
         return MeasuredColumn.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
     def requests(self) -> MeasuredColumn:
-        """Column that is the sum over all requests."""
+        """Sum of the columns of all requests."""
         return MeasuredColumn.total(self.bins, list(self.columns("step").values()))
 
 

@@ -1,8 +1,8 @@
 """Computes percentiles of all requests of several runs from merged histograms.
 
-A percentile over several runs is not the mean of their percentiles [1]_. Example: in the first of two runs all requests
-take 1 ms; in the second, a fifth of the requests take 380 ms. The p95 of the runs are 1 ms and 380 ms. The p95 of all
-requests is 380 ms, but the mean of the two p95 is 190 ms, and no request took 190 ms.
+A percentile over several runs is not the mean of their percentiles [1]_. For example, all requests of a first run take
+1 ms. In a second run a fifth of the requests take 380 ms, and the others 1 ms. The p95 is 1 ms in the first run, 380 ms
+in the second, and 380 ms for all requests together. The mean of both p95 is 190 ms, a time that no request took.
 
 References
 ----------
@@ -19,18 +19,17 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
 
 HISTOGRAM = "histogram"
-"""Key of the histogram of all values in a run summary. The histogram is stored beside the percentiles, encoded as
+"""Key in a run summary beside the percentiles of a time. The value is the histogram of all these times, encoded as
 HdrHistogram V2.
 """
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles that are reported for every distribution: their names, and the shares of values below them, in (0, 1)."""
-# All percentiles of a study are computed from the same histograms, so each histogram is decoded once.
+"""Quantiles that are reported for every distribution: name, and share of the values below the quantile, in (0, 1)."""
+# Several percentiles are computed from the same histogram. The cache avoids decoding it several times.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share of values that the name of a percentile stands for, such as 0.95 for `p95` and `p95_s`.
-
+    """Return the share of values below a percentile, in (0, 1), such as 0.95 for the names `p95` and `p95_s`. Return
     None for other names.
     """
     return QUANTILES.get(name.removesuffix("_s"))
@@ -49,8 +48,8 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
     Returns
     -------
     float or None
-        None if the path does not lead to a percentile, or if a run with the percentile lacks its histogram, as in
-        summaries of older versions.
+        None if `path` is not that of a percentile. None also if a summary contains the percentile without its
+        histogram, as in older versions.
     """
     share = share_of(path[-1]) if path else None
     if share is None:
@@ -61,7 +60,9 @@ def of_all_requests(runs: Sequence[Mapping[str, Any]], *path: str) -> float | No
 
 
 def percentile(encoded: Sequence[Any], share: float) -> float | None:
-    """Return a percentile of the merged values of encoded histograms; None if a histogram cannot be read. [s]"""
+    """Return a percentile of all values in several encoded histograms. Return None if a histogram cannot be read, or if
+    all are empty. [s]
+    """
     if not all(isinstance(text, str) for text in encoded):
         return None
     try:
@@ -72,9 +73,8 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
 
 
 def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
-    """Return the number of requests whose response time exceeded a limit, and the number of all requests. [1]
-
-    None if the histogram cannot be read.
+    """Return the number of requests with a response time above a limit, and the number of all requests. Return None if
+    the histogram is empty or cannot be read. [1]
     """
     if not isinstance(encoded, str):
         return None
@@ -86,7 +86,7 @@ def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
 
 
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the object that a summary contains under a path of keys; an empty object if a key is missing."""
+    """Return the nested object of a summary at a path of keys; an empty object if a key is missing."""
     found: Any = run
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

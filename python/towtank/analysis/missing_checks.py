@@ -1,4 +1,4 @@
-"""Renders the checks of a run that could not be made as text."""
+"""Renders a list of the checks of a run that could not be made."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Render the checks that could not be made, grouped by reason, as a sentence without a full stop; empty if all
-    checks were made.
+    """Render the checks that could not be made, grouped by reason. The text is a sentence without a full stop; empty if
+    all checks were made.
 
     Parameters
     ----------
     missing : iterable of dict
-        `not_checked` of a verdict.
+        List `not_checked` of a verdict.
     """
     by_reason: dict[str, list[str]] = {}
     for entry in missing:

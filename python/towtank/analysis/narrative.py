@@ -1,4 +1,4 @@
-"""Composes sentences from the results of a study; each sentence includes the numbers that it reports."""
+"""Writes sentences about the results of a study. Each sentence comes with the numbers that it contains."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _AT_THE_END = {
     LimitKind.NONE: ", its limit not reached",
     LimitKind.UNDECIDED: "; the measured loads do not show whether this is the limit",
 }
-"""Text at the end of the headline of a single configuration, by the kind of its limit."""
+"""End of a configuration's sentence in the headline, by the kind of limit that was found."""
 _NAMED = 3
-"""Largest number of configurations that the headline lists individually. [1]"""
+"""Largest number of configurations or runs that one sentence lists individually. [1]"""
 _VAGUE = 10.0
-"""The headline does not mention an effect whose interval is too wide: its upper end is more than this multiple of its
-lower end. [1]
+"""An effect is not mentioned in the headline if its interval is too wide: the upper limit exceeds the lower limit by
+more than this factor. [1]
 """
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
 
 def observations(summary: Summary) -> list[Sentence]:
-    """Return sentences about the results of a study, ordered by importance.
+    """Return sentences about the results of a study.
 
     Returns
     -------
@@ -52,8 +52,8 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # A search has a single load level, which usually cannot show the limit. If the search itself found the limit,
-        # `_found` has already described that limit.
+        # A configuration with a search has a single load level, which usually cannot show the limit. If the search
+        # found the limit, `_found` has already described it.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -72,7 +72,7 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
 
 
 def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
-    """Return a sentence about load levels, extended by the names of the suspect runs at these levels."""
+    """Return a sentence about load levels. A second sentence in its text names the suspect runs at these levels."""
     return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
 
 
@@ -92,7 +92,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 def _load(point: dict[str, Any]) -> str:
     unit = ("user" if point["load"] == 1 else "users") if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
-    # If a run has several load levels, its results describe a single stage, so the stage is named.
+    # If a run has several load levels, its results describe a single stage, which is named here.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -133,7 +133,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # Growth of throughput is only computed between levels with a known load and with throughput.
+    # Growth is computed only between levels whose load and throughput are known and not 0.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -182,19 +182,18 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _cause(configuration: dict[str, Any]) -> str | None:
-    """Render what limits a configuration, from its diagnosis; None if the cause is unknown or unlikely."""
+    """Render the factor that limits a configuration, from its diagnosis; None if it is unknown or unlikely."""
     known = _diagnosis(configuration)
     return known.clause if known is not None and known.is_likely else None
 
 
 def _diagnosis(configuration: dict[str, Any]) -> Diagnosis | None:
-    """Return the diagnosis of a configuration; None if it has none."""
     found = configuration.get("diagnosis")
     return None if found is None else Diagnosis.read(found)
 
 
 def _evidence(limit: dict[str, Any]) -> str:
-    """Render the reason why the limit is known or unknown, as a clause: `the limit was not found: one load level
+    """Render the reason why the limit is known or unknown, as a clause such as `the limit was not found: one load level
     only`.
     """
     evidence = str(limit["evidence"])
@@ -234,8 +233,8 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the load level at which the runs differ most in p95, if the largest p95 is at least twice the
-    smallest.
+    """Describe the load level at which p95 differs most between runs. Yield nothing if the largest p95 is less than
+    twice the smallest.
     """
     ends = [
         (point, found)
@@ -248,13 +247,13 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
     text = (
         f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
         f"{over_runs.words((low, high), high, seconds)}, p95 of all their requests together is "
-        f"{seconds(point['response_time_s']['p95']['value'])}. Find out how the runs differ before quoting either."
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find out how the runs differ before you report p95."
     )
     yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the valid load level with the largest share of failed transactions, and how failures distort response
+    """Describe the load level with the largest share of failed transactions, and the effect of failures on response
     times.
     """
     points = [point for point in _valid(configuration) if point["errors_share"]]
@@ -295,8 +294,8 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the highest load level at which requests spent a large part of the response time waiting for a pool
-    connection.
+    """Describe waits for a pooled connection at the highest load level where they are a large share of the response
+    time.
     """
     for point in reversed(_valid(configuration)):
         waits = point["connections"]["wait_time_s"] or {}
@@ -317,8 +316,8 @@ def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:
-    """Describe how each factor changes the results at the lowest and at the highest load. CPU demands are described at
-    the highest load only.
+    """Describe the effect of each factor at the lowest and the highest load. Effects on CPU demand are described at the
+    highest load only.
     """
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
     for comparison in summary["comparisons"]:
@@ -367,7 +366,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 
 
 def _certainty(comparison: dict[str, Any]) -> str:
-    """Render how certain the described change is, as the end of its sentence."""
+    """Render the certainty of a change, as the end of the sentence that describes the change."""
     if comparison["differs"] is not None:
         return "" if comparison["differs"] else "; the interval contains 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
@@ -382,8 +381,8 @@ def _certainty(comparison: dict[str, Any]) -> str:
 
 
 def _pace(comparison: dict[str, Any]) -> str:
-    """Render how much the speed of the machine differed between two configurations, as the end of a sentence; empty if
-    the difference is small.
+    """Render how much the speed of the machine differed between the compared configurations, as the end of a sentence.
+    Empty if the difference is small.
     """
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
@@ -399,7 +398,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
     for objective in summary["objectives"]:
         where = f" with {objective['label']}" if objective["configuration"] else ""
         if objective["met"] is None:
-            text = f"The objective “{objective['text']}”{where} is not judged: {_not_judged(objective)}."
+            text = f"The objective “{objective['text']}”{where} has no verdict: {_not_judged(objective)}."
         elif objective["met"]:
             at = (
                 ""
@@ -425,17 +424,16 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Return the reason why an objective has no verdict at some loads, and its worst value at the judged loads."""
+    """Render why an objective has no verdict at some loads, and the worst value at the other loads."""
     gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
-        return gaps or "no measured value decides it"
+        return gaps or "no value was measured"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the single runs that miss an objective by far, although all requests of their load level together meet it.
-
-    The text is empty without such runs.
+    """Name runs that miss an objective by far, although the requests of all runs together meet it. Empty if no run
+    does.
     """
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
@@ -443,10 +441,9 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render how certain the verdict on an objective is, that is, whether intervals exclude the limit.
+    """Render whether the verdict on an objective is certain: whether the confidence interval excludes the limit.
 
-    If runs miss the objective by far, the intervals of these runs are used. Otherwise, the interval over all requests
-    is used.
+    If runs miss the objective by far, their intervals decide. Otherwise, the interval over all requests decides.
     """
     far = objective.get("far_misses") or ()
     sure = [miss["run"] for miss in far if miss.get("certain")]
@@ -456,7 +453,7 @@ def _doubt(objective: dict[str, Any]) -> str:
     if objective.get("certain") is not False:
         return ""
     whose = f" of {' and '.join(miss['run'] for miss in far[:_NAMED])}" if far else ""
-    return f" The interval{whose} contains the limit, so another run may decide otherwise."
+    return f" The interval{whose} contains the limit, so another run may give another verdict."
 
 
 def _seen(objective: dict[str, Any]) -> str:
@@ -476,12 +473,12 @@ def _quality(summary: Summary) -> Iterator[Sentence]:
     counts = f"{verdict['valid_runs']} valid, {verdict['suspect_runs']} suspect and {verdict['invalid_runs']} invalid"
     text = f"{total} {runs}: {counts}"
     if verdict["missing_runs"]:
-        text += f"; {verdict['missing_runs']} of the design are missing"
+        text += f"; {verdict['missing_runs']} of the planned runs are missing"
     yield _sentence("quality", text + ".", **{key: verdict[key] for key in verdict if key.endswith("_runs")})
 
 
 def interval(document: dict[str, Any]) -> str:
-    """Render a value with its interval, as `12.3 (11.9 to 12.7)`."""
+    """Render a value with its interval, as in `12.3 (11.9 to 12.7)`."""
     value, low, high = (document[key] for key in ("value", "low", "high"))
     if low is None or high is None:
         return few_digits(value)
@@ -489,7 +486,7 @@ def interval(document: dict[str, Any]) -> str:
 
 
 def _time(document: dict[str, Any]) -> str:
-    """Render a time with its interval, as `12.3 (11.9 to 12.7) ms`."""
+    """Render a time with its interval, as in `12.3 (11.9 to 12.7) ms`."""
     value, low, high = (document[key] for key in ("value", "low", "high"))
     if low is None or high is None:
         return seconds(value)
@@ -497,8 +494,8 @@ def _time(document: dict[str, Any]) -> str:
 
 
 def headline(summary: Summary) -> str:
-    """Summarize the study in a few sentences with numbers: every configuration, or only the best and the worst of
-    many.
+    """Summarize a study in a few sentences. They describe all configurations, or only the best and the worst if there
+    are more than three.
     """
     configurations = summary["configurations"]
     usable = [configuration for configuration in configurations if _valid(configuration)]
@@ -521,7 +518,7 @@ def headline(summary: Summary) -> str:
         sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
     missing = int(summary["verdict"].get("missing_runs") or 0)
     if missing:
-        sentences.append(f"{missing} of the design's runs {'is' if missing == 1 else 'are'} missing")
+        sentences.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
     change = _strongest(summary)
     if change is not None:
         sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))
@@ -531,9 +528,10 @@ def headline(summary: Summary) -> str:
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
-    """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
+    """Render why runs of the configurations are invalid: the first reason, with the next step. Empty if no reason is
+    known.
 
-    A missing window results from other reasons, so it is named only if there is no other reason.
+    Usually, a missing analysed window is the consequence of another reason. It is named only if it is the only reason.
     """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
@@ -546,8 +544,8 @@ def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
 
 
 def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations with the highest and the lowest peak throughput. The peak is the throughput at a
-    configuration's best load level.
+    """Return the configurations with the highest and the lowest peak throughput. A peak is the highest throughput over
+    the load levels of a configuration.
     """
     ordered = sorted(
         configurations, key=lambda configuration: float(_peak(configuration)["throughput_per_s"]["value"]), reverse=True
@@ -556,7 +554,9 @@ def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _differ(most: dict[str, Any], least: dict[str, Any]) -> bool:
-    """Return True if the throughput interval of `most` lies entirely above the throughput interval of `least`."""
+    """Return True if the peak throughputs differ clearly: the interval for `most` lies entirely above the interval for
+    `least`.
+    """
     low, high = (_peak(most)["throughput_per_s"]["low"], _peak(least)["throughput_per_s"]["high"])
     return low is not None and high is not None and bool(low > high)
 
@@ -566,7 +566,7 @@ def _peak(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> str:
-    """Describe which objectives a configuration meets, and which load it sustained."""
+    """Describe the objectives that a configuration meets, and the load that it sustained."""
     carried = _carried(configuration) if configuration.get("found_limit") else _capacity(configuration)
     answer = answered(configuration, objectives)
     if not answer:
@@ -583,12 +583,12 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if a comparison rests on a suspect run: any run at the compared load levels is suspect."""
+    """Return True if a compared load level has a suspect run."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe the limit that a search found, and the results at the highest load level that passed."""
+    """Describe the limit that a search found, and the results at the highest load level that passed the search."""
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]
@@ -615,8 +615,8 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Render the mean response time of a load level as the end of a clause; ` (response times unknown)`
-    without a mean.
+    """Render the mean response time at a load level, as the end of a clause. Without a mean, this is ` (response times
+    unknown)`.
     """
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
@@ -626,15 +626,18 @@ def _with_mean(point: dict[str, Any]) -> str:
 
 
 def _says_little(ratio: dict[str, Any]) -> bool:
-    """Return True if the interval of a ratio is so wide that its upper end exceeds `_VAGUE` times its lower end."""
+    """Return True if the interval of a ratio is too wide to be reported: its upper limit exceeds `_VAGUE` times its
+    lower limit.
+    """
     return ratio["low"] is not None and ratio["high"] > _VAGUE * ratio["low"]
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """Return the significant comparison of a single transaction with the largest change.
+    """Return the comparison with the largest significant change in the response time of one transaction.
 
-    Only the lowest load with a significant change counts. At a high load, only one of the two configurations may be
-    saturated. All transactions then differ because of the saturation, and none shows the effect of the factor alone.
+    Only the lowest load with a significant change is considered. At a higher load, one of the two configurations may be
+    saturated. All transactions then differ because of the saturation, which hides the effect of the factor on a single
+    transaction.
     """
     found = [
         comparison

@@ -1,4 +1,4 @@
-"""Objective of a study, as the analysis reads it from a manifest."""
+"""Defines the objective of a study, as the analysis reads it from a manifest."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from dataclasses import dataclass
 Compare = Callable[[float, float], bool]
 COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 STORED = "stored."
-"""Prefix of metrics about documents that the system confirmed as stored."""
+"""Prefix of metrics that count documents which the system confirmed as stored."""
 _SHARES = ("errors", "errors_share", "error_rate", "error_share")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Required value of a metric. Manifests of older versions lack some entries, which are then None or empty.
+    """Required value of a metric. In manifests of older versions some entries are missing; they become None or empty.
 
     Attributes
     ----------
     text, metric : str
-        Text as written in the study file, and name of the metric: `p95`, `throughput`, `stored.lost`.
+        Text as written in the study file, and name of the metric, such as `p95`, `throughput` or `stored.lost`.
     transaction : str or None
         Name of the transaction; None for all transactions.
     comparison : str
         `<`, `<=`, `>` or `>=`.
     limit : float or None
-        Limit in the base unit of the metric; None if the manifest has no number.
+        Limit in the base unit of the metric; None if the manifest contains no limit.
     users, rate : float or None
         Load at which the objective must be met; None for every load. [1], [1/s]
     phase : str or None
-        Phase of the load to which the objective applies.
+        Phase of the load to which the objective applies; None if it names no phase.
     every_s : float or None
-        Length of the windows in each of which the objective must be met. [s]
+        The objective must be met in each window of this length; None if it applies to the run as a whole. [s]
     of_limit : float or None
-        Load as a share of the load limit. [1]
+        Load at which the objective must be met, as a share of the load limit that a search found. [1]
     """
 
     text: str
@@ -51,7 +51,7 @@ class Objective:
 
     @classmethod
     def read(cls, document: Mapping[str, object]) -> Objective:
-        """Read an objective from the manifest of a study, or from an objective that was judged."""
+        """Read an objective from a study manifest, or from an evaluated objective in a summary."""
         numbers = {key: _number(document.get(key)) for key in ("users", "rate", "every_s", "of_limit")}
         return cls(
             text=_text(document.get("text")) or "",
@@ -65,7 +65,9 @@ class Objective:
 
     @property
     def compare(self) -> Compare:
-        """Function that returns True if a value, its first argument, meets the limit, its second argument."""
+        """Comparison function with two arguments, the value and the limit; returns True if the value meets the
+        limit.
+        """
         return COMPARISONS.get(self.comparison, operator.lt)
 
     @property
@@ -75,7 +77,7 @@ class Objective:
 
     @property
     def quantity(self) -> str:
-        """The metric without path and unit: `p95` for `response_time.p95_s`."""
+        """Name of the metric without path and unit, such as `p95` for `response_time.p95_s`."""
         return self.metric.removesuffix("_s").removeprefix("response_time.")
 
     @property
@@ -90,28 +92,26 @@ class Objective:
 
     @property
     def stored_key(self) -> str:
-        """Name of the count that the objective limits, if it is about stored documents."""
+        """Name of the limited count, for an objective about stored documents."""
         return self.metric.removeprefix(STORED)
 
     @property
     def is_scoped(self) -> bool:
-        """True if the objective applies only to a phase of the load, or to every window of a given length."""
+        """True if the objective applies to one phase of the load only, or to each window of a given length."""
         return self.phase is not None or self.every_s is not None
 
     @property
     def load(self) -> float | None:
-        """Load at which the objective must be met; None for every load. [1] or [1/s]"""
         return self.users if self.users is not None else self.rate
 
     def is_at(self, users: float | None, rate: float | None) -> bool:
-        """Return True if the objective applies to a load level with the given users or arrival rate."""
         if self.users is not None and users != self.users:
             return False
         return self.rate is None or math.isclose(rate or 0.0, self.rate, rel_tol=1e-6)
 
 
 def _number(value: object) -> float | None:
-    """Return a number of JSON as it is, so that whole numbers stay whole; None for any other value."""
+    """Return a JSON number unchanged, so that whole numbers stay integers; None for any other value."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -120,5 +120,5 @@ def _text(value: object) -> str | None:
 
 
 def is_scoped(document: Mapping[str, object]) -> bool:
-    """Return True if an objective in a manifest applies only to a phase of the load, or to every window of a length."""
+    """Return True if an objective in a manifest applies to one phase only, or to each window of a given length."""
     return Objective.read(document).is_scoped

@@ -1,4 +1,4 @@
-"""Renders which objectives one configuration meets, for the headline: `meets p95 < 300 ms up to 180 users`."""
+"""Renders for the headline which objectives a configuration meets, as in `meets p95 < 300 ms up to 180 users`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Json = Mapping[str, Any]
 
 
 def answered(configuration: Json, objectives: Sequence[Json]) -> str:
-    """Render which objectives a configuration meets, up to which load, and from which load on it misses them.
+    """Render which objectives a configuration meets up to which load, and at which load it misses them.
 
     Parameters
     ----------
     configuration : dict
-        Configuration of a study summary, with its points.
+        Configuration from a study summary, with its load levels (points).
     objectives : sequence of dict
-        All judged objectives of the study; missed objectives are rendered first.
+        All evaluated objectives of the study.
 
     Returns
     -------
     str
-        A predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; empty if this configuration has no
-        objectives. The objective that determined the limit of a search is left out, because the headline reports the
-        limit.
+        Predicate such as `meets p95 < 300 ms up to 180 users, misses it at 450`; missed objectives come first. Empty if
+        this configuration has no objectives. The objective that determined the limit of a search is not included,
+        because the headline reports the limit.
     """
     own = [
         objective
@@ -48,17 +48,17 @@ def _answer(objective: Json, configuration: Json) -> str:
         for key in ("certain", "holds_certain", "missed_certain")
     )
     if objective.get("users") is not None or objective.get("rate") is not None:
-        verb = {True: "meets", False: "misses"}.get(met, "was not judged by")
+        verb = {True: "meets", False: "misses"}.get(met, "was not tested against")
         return f"{verb} {text}{doubt}"
     holds, missed = objective["holds_up_to"], objective.get("missed_at")
     if holds is None:
         if missed is None:
-            return f"was not judged by {text}"
+            return f"was not tested against {text}"
         return f"misses {text} at {_load(configuration, missed)}{_already(configuration, missed)}{unsure_miss}"
     met_words = f"meets {text} up to {_load(configuration, holds)}{unsure_holds}"
     if missed is not None:
         return f"{met_words}, misses it at {missed:,.10g}{unsure_miss}"
-    return f"{met_words}{', not judged beyond' if met is None else ''}"
+    return f"{met_words}{', without a verdict at higher loads' if met is None else ''}"
 
 
 def _load(configuration: Json, level: float) -> str:

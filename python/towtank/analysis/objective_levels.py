@@ -1,4 +1,6 @@
-"""Load levels of a configuration, at which objectives are judged, and the gaps among them."""
+"""Reads the load levels of a configuration, evaluates objectives at them, and describes load levels without a
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,15 @@ Runs = Mapping[str, Document]
 
 @dataclass(frozen=True)
 class Gap:
-    """Load at which no run decides an objective. The fields have the names of the keys in a study summary.
+    """Load level at which no run decides an objective. The names of the fields are those of the keys in a study
+    summary.
 
     Attributes
     ----------
     load : float
         Level of the load. [1] or [1/s]
     runs : list of str
-        Runs at this load.
+        Runs at this level.
     kind : str
         `invalid`, `missing` or `not_measured`.
     why : str
@@ -57,11 +60,11 @@ class Level:
     load : float
         Level of the load. [1] or [1/s]
     runs : tuple of str
-        Names of all runs.
+        Names of all runs at this level.
     verdicts : tuple of str
-        Verdict of each run; empty if unknown.
+        Verdict on each run, in the order of `runs`; empty if unknown.
     summaries : tuple of dict
-        Summaries of those runs that have one.
+        Run summaries, for the runs that have one.
     """
 
     point: Document
@@ -72,7 +75,7 @@ class Level:
 
     @classmethod
     def read(cls, point: Document, runs: Runs) -> Level:
-        """Read a load level from a point of a study summary."""
+        """Read a load level from an entry `points` of a study summary. `runs` contains the run summaries."""
         names, verdicts = (tuple(map(str, dig(point, key) or ())) for key in ("runs", "verdicts"))
         return cls(
             point, float(dig(point, "load")), names, verdicts, tuple(runs[name] for name in names if name in runs)
@@ -80,20 +83,20 @@ class Level:
 
     @property
     def counting(self) -> list[Document]:
-        """Summaries of the runs that are not invalid; all summaries if every run is invalid."""
+        """Summaries of the runs that count: all that are not invalid, or all if every run is invalid."""
         names = [name for name, verdict in zip(self.runs, self.verdicts, strict=False) if verdict != "invalid"]
         return [run for run in self.summaries if not names or str(dig(run, "run")) in names]
 
     @property
     def suspects(self) -> list[str]:
-        """Names of the suspect runs."""
         return [name for name, verdict in zip(self.runs, self.verdicts, strict=False) if verdict == "suspect"]
 
     def decides(self, objective: Objective) -> bool:
-        """Return True if at least one run of the level can decide whether an objective is met.
+        """Return True if the runs at this level can decide whether an objective is met.
 
-        A valid run decides every objective. An invalid run decides an objective that its doubts do not affect. Every
-        run decides objectives about stored data, because a disturbance does not explain lost data.
+        A run that is not invalid decides every objective. An invalid run decides an objective if its doubts do not
+        affect the value that the objective limits. Every run decides objectives about stored data, because a
+        disturbance of the measurement does not explain lost data.
         """
         if any(verdict != "invalid" for verdict in self.verdicts or ("unknown",)):
             return True
@@ -102,10 +105,10 @@ class Level:
         return bool(self.summaries) and all(_invalid_kinds(run) <= _harmless(objective) for run in self.summaries)
 
     def value_of(self, objective: Objective) -> float | None:
-        """Return the measured value that an objective limits; None if not measured.
+        """Return the measured value that an objective limits; None if it was not measured.
 
-        For an objective about a phase, a percentile covers all requests of the runs, and any other metric is the mean
-        over the runs. For windows, it is the value of the worst window.
+        If the objective applies to a phase, percentiles cover all requests of the runs, and any other metric is the
+        mean over the runs. If it applies to windows, the value is that of the worst window.
         """
         if objective.is_about_stored:
             return worst_count(objective, self.summaries)
@@ -123,19 +126,21 @@ class Level:
         return (min if objective.is_upward else max)(worst, default=None)
 
     def scoped(self, objective: Objective) -> Iterator[ScopedValue]:
-        """Yield the value of an objective about a phase or about windows, for each run that counts."""
+        """Yield the value of an objective about a phase or about windows, for each run that counts (`counting`)."""
         for run in self.counting:
             found = ScopedValue.read(run, objective)
             if found is not None:
                 yield found
 
     def gap(self, kind: str, why: str, runs: Sequence[str] | None = None) -> Gap:
-        """Return the entry of `not_judged` for this load level."""
+        """Return the reason why this load level has no verdict, for the list `not_judged` of a study summary. `runs`
+        are all runs of the level by default.
+        """
         return Gap(self.load, list(self.runs if runs is None else runs), kind, why)
 
 
 def value_at(point: Document, objective: Objective) -> float | None:
-    """Return the measured value that an objective limits, at one load level; None if not measured."""
+    """Return the measured value that an objective limits, at one load level; None if it was not measured."""
     metric, transaction = objective.quantity, objective.transaction
     about = ("transactions", transaction) if transaction else ()
     if objective.is_share:
@@ -148,8 +153,8 @@ def value_at(point: Document, objective: Objective) -> float | None:
 
 
 def estimate_of_objective(point: Document, objective: Objective) -> Estimate:
-    """Return the estimate of an objective's metric at one load level. It has no value for minimum, maximum and
-    shares.
+    """Return the estimate of the metric of an objective at one load level. It is empty for the metrics minimum, maximum
+    and share of failures, which have no interval.
     """
     metric, transaction = objective.quantity, objective.transaction
     if metric in ("throughput", "throughput_per"):
@@ -163,7 +168,7 @@ def estimate_of_objective(point: Document, objective: Objective) -> Estimate:
 
 
 def _harmless(objective: Objective) -> set[DoubtKind]:
-    """Return the kinds of doubts that make a run invalid without affecting the value that an objective limits.
+    """Return the kinds of doubts that make a run invalid but do not affect the value that an objective limits.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
@@ -173,7 +178,6 @@ def _harmless(objective: Objective) -> set[DoubtKind]:
 
 
 def _invalidating(run: Document | None) -> list[Document]:
-    """Return the doubts that make a run invalid."""
     reasons = dig(run, "verdict", "reasons") or ()
     return [doubt for doubt in reasons if dig(doubt, "level") == DoubtLevel.INVALID]
 
@@ -183,5 +187,5 @@ def _invalid_kinds(run: Document) -> set[str]:
 
 
 def first_reason(run: Document | None) -> str:
-    """Return the message of the first doubt that makes a run invalid, in brackets; empty if there is none."""
+    """Return the message of the first doubt that makes a run invalid, in brackets; empty if no doubt does."""
     return next((f" ({dig(doubt, 'message')})" for doubt in _invalidating(run)), "")

@@ -1,4 +1,6 @@
-"""Judges objectives on single runs: a single run may miss an objective by far although all runs together meet it."""
+"""Evaluates objectives for single runs. A single run may miss an objective by far although all runs together meet
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ from towtank.digging import dig
 from towtank.distributions import binomial_interval
 
 FAR_FROM_LIMIT = 2.0
-"""A load level misses an objective if a single run misses the limit by this factor. [1]"""
+"""A load level misses an objective if a single run is beyond the limit by at least this factor. [1]"""
 TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
-"""Metrics of response times that have an estimate."""
+"""Metrics of response times whose values have an interval."""
 Run = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class FarMiss:
-    """Run that misses an objective by far. The fields have the names of the keys in a study summary.
+    """Run that misses an objective by far. The names of the fields are those of the keys in a study summary.
 
     Attributes
     ----------
@@ -29,10 +31,10 @@ class FarMiss:
         Level of the load. [1] or [1/s]
     run : str
     value : float
-        Value of the run, in the base unit of its quantity.
+        Value in this run, in the base unit of the metric.
     certain : bool or None
-        True if the interval of the run excludes the limit. For a value without an interval, True if the counts of the
-        run exclude the limit, and None without counts.
+        True if the interval of the value excludes the limit. If the value has no interval: True if the counts of the
+        run exclude the limit, and None if no counts are known.
     """
 
     load: float
@@ -41,33 +43,34 @@ class FarMiss:
     certain: bool | None
 
     def document(self) -> Mapping[str, object]:
-        """Return the miss as JSON for a study summary."""
         return asdict(self)
 
 
 def far_misses(objective: Objective, load: float, runs: Sequence[Run], limit: float) -> list[FarMiss]:
-    """Return the runs of a load level whose value violates the limit of an objective by a factor of `FAR_FROM_LIMIT` or
+    """Return the runs at a load level that are beyond the limit of an objective by a factor of `FAR_FROM_LIMIT` or
     more.
 
     Parameters
     ----------
     objective : Objective
-        Objectives about stored data and about windows give no result here, because their worst run always decides.
+        For an objective about stored data or about windows the result is empty, because the worst run always decides.
     load : float
         Level of the load. [1] or [1/s]
     runs : sequence of dict
         Summaries of the runs that count at this level.
     limit : float
-        Limit of the objective, in the base unit of its quantity.
+        Limit of the objective, in the base unit of its metric.
 
     Notes
     -----
     One more slow request or failure may double the value of a short run. A percentile p therefore counts only if
     significantly more requests than the share 1 - p exceed `FAR_FROM_LIMIT` times the limit: the exact binomial
-    interval [1]_ of their share lies above 1 - p. A share of failures counts only if its interval excludes the limit.
-    With n runs, each interval has the confidence 1 - (1 - c) / n (Bonferroni), so that the probability of an error in
-    any run is at most 1 - c = 0.05. Both intervals assume independent requests. For a mean, a throughput, or a
-    percentile whose histogram cannot be read, only the value is compared.
+    interval [1]_ of the share of these requests lies above 1 - p. A share of failures counts only if its interval
+    excludes the limit.
+
+    With n runs, each interval has the confidence 1 - (1 - c) / n (Bonferroni), so the probability of an error in any
+    run is at most 1 - c = 0.05. Both intervals assume independent requests. A mean, a throughput, and a percentile
+    whose histogram cannot be read are compared with the limit without an interval.
 
     References
     ----------
@@ -95,8 +98,8 @@ def _is_far(value: float, limit: float, *, upward: bool) -> bool:
 
 
 def value_in(objective: Objective, run: Run) -> float | None:
-    """Return the measured value that an objective limits, in one run. None if the run did not measure it, or if the
-    objective limits a minimum or maximum.
+    """Return the value of the limited metric in one run. Return None if the run did not measure it, or if the metric is
+    a minimum or maximum.
     """
     if objective.is_scoped:
         judged = ScopedValue.read(run, objective)
@@ -108,8 +111,8 @@ def value_in(objective: Objective, run: Run) -> float | None:
 
 
 def _estimate_in(objective: Objective, run: Run) -> Estimate:
-    """Return the estimate of an objective's metric in one run. It has no value for shares of failures, for minimum and
-    maximum, and for objectives of phases or windows.
+    """Return the estimate of the limited metric in one run. It is empty for shares of failures, for minimum and
+    maximum, and for objectives about phases or windows.
     """
     if objective.is_scoped:
         return NO_ESTIMATE
@@ -121,15 +124,17 @@ def _estimate_in(objective: Objective, run: Run) -> Estimate:
 
 
 def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
-    """Return True if the whole interval of an estimate misses the limit, False otherwise; None without an interval."""
+    """Return True if the whole interval of an estimate misses the limit, and False otherwise; None if it has no
+    interval.
+    """
     if estimate.low is None or estimate.high is None:
         return None
     return not compare(estimate.low, limit) and not compare(estimate.high, limit)
 
 
 def _counts(objective: Objective, run: Run) -> tuple[int, int]:
-    """Return two numbers of transactions in a run: those that failed, and all that ended. If an objective names a
-    transaction, only transactions of that name count. [1]
+    """Return two numbers of transactions in a run: failed transactions, and all transactions that ended. If the
+    objective names a transaction, only transactions of that name count. [1]
     """
     transactions, name = dig(run, "transactions") or {}, objective.transaction
     counted = [transactions.get(name) or {}] if name else list(transactions.values())
@@ -138,9 +143,8 @@ def _counts(objective: Objective, run: Run) -> tuple[int, int]:
 
 
 def _excludes(objective: Objective, run: Run, limit: float, confidence: float) -> bool | None:
-    """Return True if the counts of a run show that the objective is missed by more than chance explains.
-
-    None without counts.
+    """Return True if the counts of a run show that it misses the objective by more than chance explains. Return None if
+    the run has no counts for this metric.
     """
     if objective.is_share:
         if objective.is_scoped:
@@ -160,7 +164,7 @@ def _excludes(objective: Objective, run: Run, limit: float, confidence: float) -
 
 
 def _histogram(objective: Objective, run: Run) -> str | None:
-    """Return the encoded histogram of those requests of one run to which an objective about a percentile applies."""
+    """Return the encoded histogram of the response times to which an objective applies, in one run."""
     if objective.is_scoped:
         judged = ScopedValue.read(run, objective)
         return None if judged is None else judged.histogram

@@ -1,7 +1,7 @@
-"""Judges objectives that apply to a phase of the load, or to every window of a phase, on one run.
+"""Evaluates objectives that apply to a phase of the load, or to each window of a phase, for one run.
 
-Such objectives need the values of each second, so they are judged when the run is summarized. The module `objectives`
-combines the runs of a study.
+Such objectives are evaluated when the run is summarized, because they need the values of each second. The module
+`objectives` combines the results of all runs of a study.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from towtank.digging import dig
 
 @dataclass(frozen=True)
 class WorstWindow:
-    """Window with the worst value: start and end in run time [s], the value, and the run in the summary of a study."""
+    """Window with the worst value of a metric: start and end in run time [s], and the value. `run` is the name of the
+    run in a study summary, and None in a run summary.
+    """
 
     start_s: float
     end_s: float
@@ -28,18 +30,19 @@ class WorstWindow:
     run: str | None = None
 
     def document(self) -> Mapping[str, object]:
-        """Return the window as JSON; the key `run` is left out in the summary of a run."""
+        """Return the window as JSON; without the key `run` in a run summary."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of the runs in which an objective was judged.
+    """Results of an objective that must be met in every window of a given length.
 
     Attributes
     ----------
     count, met, empty : int
-        Number of windows with a value, of those that meet the objective, and of windows without a value. [1]
+        Number of windows with a value, number of windows that meet the objective, and number of windows without a
+        value. [1]
     worst : WorstWindow or None
     """
 
@@ -50,37 +53,37 @@ class Windows:
 
     @property
     def share(self) -> float | None:
-        """Share of the windows that meet the objective; None without windows. [1]"""
+        """Share of the windows with a value that meet the objective, in [0, 1]; None if no window has a value."""
         return self.met / self.count if self.count else None
 
     @classmethod
     def read(cls, document: Mapping[str, object], run: str) -> Windows:
-        """Read the windows of a run from its summary."""
+        """Read the results of all windows of a run from its summary."""
         count, met, empty = (int(dig(document, key)) for key in ("count", "met", "empty"))
         worst = dig(document, "worst")
         start_s, end_s, value = (float(dig(worst, key) or 0.0) for key in ("start_s", "end_s", "value"))
         return cls(count, met, empty, WorstWindow(start_s, end_s, value, run) if worst else None)
 
     def document(self) -> Mapping[str, object]:
-        """Return the windows as JSON for a summary."""
+        """Return the results as JSON for a summary."""
         worst = None if self.worst is None else self.worst.document()
         return {"count": self.count, "met": self.met, "share": self.share, "empty": self.empty, "worst": worst}
 
 
 @dataclass(frozen=True)
 class ScopedValue:
-    """Value of an objective with a scope, in one run.
+    """Value of an objective in one run, over its scope: a phase of the load, or the windows of a phase.
 
     Attributes
     ----------
     text : str
         Text of the objective.
     value : float or None
-        Value over the whole scope; None if nothing was recorded.
+        Value over the whole phase; None if it was not measured.
     windows : Windows or None
-        None without windows.
+        Results of the windows; None if the objective does not apply to windows.
     histogram : str or None
-        Encoded histogram of all values in the scope, for percentiles.
+        Encoded histogram of all response times in the phase; None if the metric is not a percentile.
     """
 
     text: str
@@ -90,7 +93,7 @@ class ScopedValue:
 
     @classmethod
     def read(cls, run: Mapping[str, object], objective: Objective) -> ScopedValue | None:
-        """Read the value of an objective from the summary of a run; None if the summary has none."""
+        """Read the value of an objective from a run summary; None if the summary does not contain it."""
         for entry in dig(run, "objectives") or ():
             if dig(entry, "text") == objective.text:
                 value, windows = dig(entry, "value"), dig(entry, "windows")
@@ -120,14 +123,15 @@ def judge(
         Objectives from the manifest of the study.
     measurement : Measurement
     steady : ndarray of bool of shape (n_bins,)
-        Bins of the planned steady stages. The analysed window would be wrong here, because it may leave out a
-        transient in which the objective is missed.
-    phases : dict of ndarray of bool of shape (n_bins,)
+        Bins of the planned steady stages. The analysed window would be wrong here: it excludes transients, in which the
+        objective may be missed.
+    phases : dict of str to ndarray of bool of shape (n_bins,)
+        Bins of each phase of the load, by name of the phase.
 
     Returns
     -------
     list of dict
-        `ScopedValue` of each objective with a scope, as JSON for the summary of the run.
+        `ScopedValue` of each objective about a phase or windows, as JSON for the run summary.
     """
     scoped = [objective for objective in map(Objective.read, objectives) if objective.is_scoped]
     nothing = np.zeros(measurement.bins, dtype=bool)
@@ -150,16 +154,15 @@ def _judged(objective: Objective, measurement: Measurement, mask: Mask) -> Scope
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> MeasuredColumn:
-    """Return the results of the transaction that an objective names, or of all transactions if it names none."""
+    """Return the results of the transaction that an objective names; of all transactions if it names none."""
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or MeasuredColumn.empty(measurement.bins)
 
 
 def value(metric: str, column: MeasuredColumn, measurement: Measurement, mask: Mask) -> float | None:
-    """Return the value of a metric over the bins of time that a mask selects.
-
-    None if it selects no bins, or if the metric needs responses and the bins contain none.
+    """Return the value of a metric over the bins in a mask. Return None if the mask selects no bins, or if the metric
+    needs responses and the bins contain none.
     """
     if not mask.any():
         return None
@@ -182,7 +185,7 @@ def _time(metric: str, column: MeasuredColumn, mask: Mask) -> float | None:
 
 
 def _windows(objective: Objective, column: MeasuredColumn, measurement: Measurement, mask: Mask) -> Windows | None:
-    """Return the number of windows that meet an objective, and the window with the worst value."""
+    """Return the results of an objective in all windows of a mask; None if the objective does not apply to windows."""
     if objective.every_s is None or objective.limit is None:
         return None
     count = met = empty = 0
@@ -201,10 +204,10 @@ def _windows(objective: Objective, column: MeasuredColumn, measurement: Measurem
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Yield consecutive windows. Each window ends with the first bin that makes it at least `every_s` long.
+    """Yield consecutive windows of the bins in a mask. Each window ends with the first bin that makes it at least
+    `every_s` long.
 
-    A window never spans a gap, such as the time between two levels. Seconds at the end that fill no window are left
-    out.
+    A window never contains a gap, such as the time between two load levels. Bins that do not fill a window are skipped.
     """
     window = np.zeros(measurement.bins, dtype=bool)
     length, end = 0.0, None

@@ -1,4 +1,4 @@
-"""Judges objectives about documents that the system confirmed as stored."""
+"""Evaluates objectives about documents that the system confirmed as stored."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from towtank.digging import dig
 
 Run = Mapping[str, object]
 NO_RECORD = {DoubtKind.COPIED_RUN, DoubtKind.DATA_DAMAGED}
-"""Kinds of doubts about runs with copied or damaged records. Such a run proves neither a loss of documents nor the
-absence of losses.
-"""
+"""Kinds of doubts about runs with copied or damaged records. Such a run does not show whether documents were lost."""
 CUT_OFF = {DoubtKind.INTERRUPTED, DoubtKind.EVENT_FAILED, DoubtKind.ENGINE_FAILED, DoubtKind.DISK_FULL}
-"""Kinds of doubts about runs that ended early or whose event failed. A loss of documents in such a run counts, but the
-absence of losses proves nothing.
+"""Kinds of doubts about runs that ended early or whose event failed. Documents that were lost in such a run count as
+lost. A run without losses does not show that no documents would have been lost.
 """
 
 
 def worst_count(objective: Objective, runs: Sequence[Run]) -> float | None:
-    """Return the worst count of stored documents over the runs of a level; None if no count is known."""
+    """Return the worst count of stored documents over the runs at a load level; None if no count is known."""
     found = [count_of(dig(run, "stored"), objective.stored_key) for run in runs if not _reasons(run, NO_RECORD)]
     known = [count for count in found if count is not None]
     return (min if objective.is_upward else max)(known, default=None)
 
 
 def left_open(objective: Objective, runs: Sequence[Run]) -> dict[str, str]:
-    """Return the runs of a load level whose counts leave an objective undecided, each with the reason. Empty if the
-    objective is decided.
+    """Return the runs at a load level that leave an objective undecided, each with the reason. Empty if the objective
+    is decided.
 
-    A miss in any run with intact records decides the objective. A run leaves the objective undecided if it ended early,
-    if its event did not take place, or if documents could not be read back and may be lost. Only runs that are not
-    invalid can leave the objective undecided, unless all runs are invalid.
+    If any run with intact records misses the objective, the objective is missed. A run leaves the objective undecided
+    if it ended early, if its event did not take place, or if documents could not be read back and may be lost. Invalid
+    runs leave the objective undecided only if all runs are invalid.
 
     Parameters
     ----------
@@ -61,8 +59,8 @@ def left_open(objective: Objective, runs: Sequence[Run]) -> dict[str, str]:
 def is_certain(objective: Objective, runs: Sequence[Run], limit: float, *, met: bool) -> bool:
     """Return True if the intervals of sampled counts confirm the verdict on an objective.
 
-    A miss needs the interval of a single run. An objective is certainly met only if the intervals of all runs confirm
-    it.
+    One run whose interval excludes the limit confirms a miss. To confirm that the objective is met, the intervals of
+    all runs must exclude the limit.
     """
     sure = []
     for run in runs:
@@ -73,7 +71,7 @@ def is_certain(objective: Objective, runs: Sequence[Run], limit: float, *, met: 
 
 
 def _why_open(run: Run, objective: Objective, *, certain: bool) -> str:
-    """Return the reason why a run does not prove that an objective is met; empty if the run proves it."""
+    """Return why a run does not prove that an objective is met; empty if it does."""
     stored = dig(run, "stored")
     if not certain:
         unknown = not_read_back(stored, objective.stored_key).value or 0.0
@@ -86,7 +84,7 @@ def _why_open(run: Run, objective: Objective, *, certain: bool) -> str:
 
 
 def _reasons(run: Run, kinds: set[DoubtKind]) -> str:
-    """Return the message of the first doubt of the given kinds that makes a run invalid; empty if there is none."""
+    """Return the message of the first doubt that is of the given kinds and makes a run invalid; empty if none does."""
     for doubt in dig(run, "verdict", "reasons") or ():
         if dig(doubt, "kind") in kinds and dig(doubt, "level") == DoubtLevel.INVALID:
             return str(dig(doubt, "message"))

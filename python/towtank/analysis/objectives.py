@@ -1,4 +1,4 @@
-"""Judges the objectives of a study at each load level."""
+"""Evaluates the objectives of a study at each load level."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from towtank.digging import dig
 
 @dataclass(frozen=True)
 class MissingRun:
-    """A run that the design of the study contains but that has no results.
+    """Planned run of a study that has no results.
 
     Attributes
     ----------
     run : str
+        Name of the run.
     key : dict
-        Levels of all factors but the load.
+        Levels of all factors except the load.
     load : float
         Level of the load: users [1] or arrival rate [1/s].
     """
@@ -44,24 +45,25 @@ class MissingRun:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Verdict on an objective in one configuration. The fields have the names of the keys in a study summary.
+    """Verdict on an objective for one configuration. The names of the fields are those of the keys in a study summary.
 
     Attributes
     ----------
     met : bool or None
-        True if all levels meet the objective; None if no valid run decides it.
+        True if all load levels meet the objective, False if a level misses it; None if it is undecided.
     certain : bool or None
-        Whether the intervals confirm `met`; None if a deciding level has no interval.
+        True if the intervals confirm `met`; None if a level that matters has no interval.
     seen : float or None
-        Value at the worst valid level.
+        Measured value at the worst of the levels that were evaluated.
     at : dict
-        Load and factor levels of the worst valid level.
+        Load and factor levels at which `seen` was measured.
     holds_up_to, missed_at : float or None
         Highest load up to which all levels meet the objective, and lowest load that misses it.
     holds_certain, missed_certain : bool or None
-        Whether the intervals confirm the levels up to `holds_up_to`, and the miss at `missed_at`.
+        True if the intervals confirm that the levels up to `holds_up_to` meet the objective, and that the level
+        `missed_at` misses it.
     far_misses : list of FarMiss
-        Runs that miss it by far although all requests together meet it.
+        Runs that miss the objective by far, although the requests of all runs at their level together meet it.
     """
 
     met: bool | None = None
@@ -86,38 +88,37 @@ def check(
     missing: Sequence[MissingRun] = (),
     confidence: float = CONFIDENCE,
 ) -> list[Document]:
-    """Decide for every objective and every configuration whether it is met, at the load that the objective names or at
-    all loads.
+    """Decide whether each configuration meets each objective, at the load that the objective names or at all loads.
 
     Parameters
     ----------
     objectives : list of dict
         Objectives from the manifest of the study.
     configurations : list of dict
-        Configurations with their points.
+        Configurations with their load levels (points).
     runs : iterable of dict
         Summaries of the runs, with phases, windows and verdicts.
     missing : sequence of MissingRun
-        Runs of the design that have no results.
+        Planned runs that have no results.
     confidence : float
         Confidence of the intervals that decide whether a verdict is certain, in (0, 1).
 
     Returns
     -------
     list of dict
-        One entry per objective and configuration, with the fields of `Judgement` and:
+        One entry per objective and configuration. It contains the fields of `Judgement` and the following keys:
 
-        - `text`, `metric`, `limit`, `users`, `rate`, `configuration`, `label`: what is judged.
-        - `not_judged`: the loads at which no run decides it (`Gap`).
-        - `suspect_runs`: the suspect runs at the judged levels.
-        - `windows`: the result for the windows, if the objective applies to every window.
-        - `up_to`: the limit of a search as text, if the objective determined it.
+        - `text`, `metric`, `limit`, `users`, `rate`, `configuration`, `label`: the objective and the configuration.
+        - `not_judged`: load levels at which no run decides the objective (`Gap`).
+        - `suspect_runs`: suspect runs at the load levels that were evaluated.
+        - `windows`: results of all windows, if the objective applies to windows.
+        - `up_to`: limit that a search found, as text, if this objective determined it.
 
     Notes
     -----
-    An invalid run decides no objective, unless its doubts do not affect the objective; a loss of stored data always
-    counts. An objective is missed if any level with a deciding run misses it. It is met if no level misses it and
-    every load that it names has a deciding run.
+    An invalid run decides an objective only if its doubts do not affect the value that the objective limits. A loss of
+    stored data always counts. An objective is missed if any level with a deciding run misses it. It is met if no level
+    misses it, and if each load to which it applies has a deciding run.
 
     A level misses the objective if the value over all requests of its runs misses it. It also misses the objective if a
     single run misses the limit by a factor of two or more (`far_misses`), because that run did not serve its users as
@@ -134,7 +135,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Check:
-    """Judges one objective in one configuration."""
+    """Evaluates one objective for one configuration."""
 
     objective: Objective
     configuration: Document
@@ -143,7 +144,7 @@ class _Check:
     confidence: float
 
     def document(self) -> Document:
-        """Return the entry of the objective in the study summary."""
+        """Return the entry for this objective and configuration in a study summary."""
         objective, limit = self.objective, self.objective.limit
         levels = [level for level in self.asked if level.decides(objective)]
         left = [gap for level in levels if (gap := self.left_open(level)) is not None]
@@ -175,13 +176,17 @@ class _Check:
 
     @property
     def asked(self) -> list[Level]:
-        """Load levels to which the objective applies: those with the load that it names, or all if it names none."""
+        """Load levels to which the objective applies: levels at the load that it names, or all levels if it names no
+        load.
+        """
         points = dig(self.configuration, "points")
         named = [point for point in points if self.objective.is_at(dig(point, "users"), dig(point, "rate"))]
         return [Level.read(point, self.runs) for point in named]
 
     def judgement(self, seen: Sequence[tuple[Level, float]], gaps: Sequence[Gap], limit: float) -> Judgement:
-        """Judge the objective by the values at the load levels."""
+        """Return the verdict that follows from the values at the load levels (`seen`) and from the levels without a
+        verdict (`gaps`).
+        """
         objective = self.objective
         worst = (min if objective.is_upward else max)(seen, key=lambda pair: pair[1])
         meeting = [(level, objective.compare(value, limit)) for level, value in seen]
@@ -208,13 +213,13 @@ class _Check:
         )
 
     def far(self, level: Level, limit: float) -> list[FarMiss]:
-        """Return the runs at a load level that miss the objective by far; empty if the level has a single run."""
+        """Return the runs at a load level that miss the objective by far; empty if the level has only one run."""
         found = level.counting
         return far_misses(self.objective, level.load, found, limit) if len(found) > 1 else []
 
     def found_limit(self) -> tuple[float | None, Document]:
-        """Return the limit that a search found by this objective, with its entry of the summary; None and no entry if
-        there is no such limit.
+        """Return the limit of a search that this objective determined, and an entry `up_to` with the limit as text.
+        Return None and an empty entry if there is no such limit.
         """
         found = dig(self.configuration, "found_limit")
         if dig(found, "binding", "text") != self.objective.text or dig(found, "value") is None:
@@ -222,16 +227,20 @@ class _Check:
         return dig(found, "value"), {"up_to": limit_text(found)}
 
     def left_open(self, level: Level) -> Gap | None:
-        """Return the entry of `not_judged` for a load level whose counts of stored documents leave it undecided."""
+        """Return the gap at a load level if its counts of stored documents leave the objective undecided; otherwise
+        None.
+        """
         objective = self.objective
         if not objective.is_about_stored or objective.limit is None:
             return None
         whys = left_open(objective, level.summaries)
-        text = "; ".join(f"{name} leaves it open ({why})" for name, why in whys.items())
+        text = "; ".join(f"{name} does not decide the objective ({why})" for name, why in whys.items())
         return level.gap("not_measured", text, list(whys)) if whys else None
 
     def undecided(self) -> list[Gap]:
-        """Return the loads at which no run decides whether the objective is met, each with the runs and the reason."""
+        """Return the loads at which no run decides whether the objective is met: all runs are invalid, missing or not
+        planned.
+        """
         asked, load = self.asked, self.objective.load
         found = [self.invalid(level) for level in asked if not level.decides(self.objective)]
         known = {float(dig(point, "load")) for point in dig(self.configuration, "points")}
@@ -243,29 +252,27 @@ class _Check:
         return found + [Gap(run.load, [run.run], "missing", f"{run.run} is missing") for run in absent]
 
     def no_run(self, known: set[float]) -> str:
-        """Return the reason why no run has the load that the objective names, with the loads that were measured."""
+        """Return a text that no run has the load that the objective names, with the loads of the existing runs."""
         unit = " users" if self.objective.users is not None else " /s"
         loads = " and ".join(f"{load:g}" for load in sorted(known)) or "none"
         why, share = f"no run has this load, the runs have {loads}{unit}", self.objective.of_limit
         return why if share is None else f"{100 * share:g} % of the limit: {why}"
 
     def invalid(self, level: Level) -> Gap:
-        """Return the entry of `not_judged` for a load whose runs are all invalid, with a reason for each run."""
+        """Return the gap at a load level whose runs are all invalid, with a reason for each run."""
         why = [f"{name} is invalid{first_reason(self.runs.get(name))}" for name in level.runs]
         return level.gap("invalid", "; ".join(why) or "no valid run")
 
     def unmeasured(self, level: Level) -> Gap:
-        """Return the entry of `not_judged` for a load at which the valid runs have no value, for instance because no
-        transaction of that name completed.
+        """Return the gap at a load level whose runs have no value for the objective, for instance because the named
+        transaction never completed.
         """
         transaction = self.objective.transaction
-        why = f"{transaction} was not measured" if transaction else "no measured value decides it"
+        why = f"{transaction} was not measured" if transaction else "no value was measured"
         return level.gap("not_measured", why)
 
     def windows(self, levels: Sequence[Level]) -> Document:
-        """Combine the windows of all runs at the given load levels: their number, the number that met the objective,
-        and the worst window.
-        """
+        """Combine the window results of all runs at the given load levels."""
         judged = [value.windows for level in levels for value in level.scoped(self.objective)]
         found = [windows for windows in judged if windows is not None]
         worst = [windows.worst for windows in found if windows.worst is not None]
@@ -280,7 +287,7 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Computes whether the intervals at load levels confirm that an objective is met or missed."""
+    """Determines whether intervals confirm that load levels meet or miss an objective."""
 
     objective: Objective
     judged: Sequence[Level]
@@ -289,27 +296,25 @@ class _Certainty:
     confidence: float
 
     def up_to(self, load: float | None) -> bool | None:
-        """Return True if the intervals confirm that each level up to the given load meets the objective.
-
-        None if no level up to the load was judged.
+        """Return True if the intervals confirm that each level up to the given load meets the objective. Return None if
+        no such level was evaluated, or if an interval is missing.
         """
         levels = [level for level in self.judged if load is not None and level.load <= load]
         return self.of(levels, met=True) if levels else None
 
     def at(self, load: float | None) -> bool | None:
-        """Return True if the interval at the level of the given load confirms that this level misses the objective.
-
-        None if the level was not judged.
+        """Return True if the intervals confirm that the level at the given load misses the objective. Return None if
+        the level was not evaluated, or if an interval is missing.
         """
         levels = [level for level in self.judged if level.load == load]
         return self.of(levels, met=False) if levels else None
 
     def of(self, levels: Sequence[Level], *, met: bool) -> bool | None:
         """Return True if the intervals at the given load levels confirm the verdict on an objective, False if they do
-        not, and None if missing intervals leave this open.
+        not, and None if an interval is missing.
 
-        The interval at a single level confirms a miss. Only the intervals at all levels confirm that the objective is
-        met.
+        The interval at a single level confirms a miss. To confirm that the objective is met, the intervals at all
+        levels are needed.
         """
         if self.objective.is_about_stored:
             found = [run for level in levels for run in level.summaries]
@@ -320,9 +325,9 @@ class _Certainty:
         return True if True in sides else None if None in sides else False
 
     def _side(self, level: Level, *, met: bool) -> bool | None:
-        """Return True if the interval at a load level confirms the verdict; None without an interval.
+        """Return True if the interval at a load level confirms the verdict; None if there is no interval.
 
-        If runs miss the objective by far, their intervals are used to confirm the miss.
+        If runs at this level miss the objective by far, their intervals are used to confirm the miss.
         """
         of_far = [miss.certain for miss in self.far if miss.load == level.load]
         if of_far and not met:
@@ -335,7 +340,7 @@ class _Certainty:
 
 
 def _holds_up_to(levels: Sequence[tuple[float, bool]], gaps: Sequence[Gap]) -> float | None:
-    """Return the highest load up to which every level is judged and meets the objective; None if the lowest level
+    """Return the highest load up to which every level was evaluated and meets the objective; None if the lowest level
     does not meet it.
     """
     first_gap = min((gap.load for gap in gaps), default=math.inf)
@@ -348,10 +353,12 @@ def _holds_up_to(levels: Sequence[tuple[float, bool]], gaps: Sequence[Gap]) -> f
 
 
 def metric_of_objective(point: Document, objective: Document) -> float | None:
-    """Return the measured value that an objective of a document limits, at one load level; None if not measured."""
+    """Return the measured value that an objective, given as JSON, limits at one load level; None if it was not
+    measured.
+    """
     return value_at(point, Objective.read(objective))
 
 
 def estimate_at(point: Document, objective: Document) -> Estimate:
-    """Return the estimate of the metric of an objective of a document, at one load level."""
+    """Return the estimate of the metric that an objective, given as JSON, limits at one load level."""
     return estimate_of_objective(point, Objective.read(objective))

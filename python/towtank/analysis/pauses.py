@@ -1,5 +1,5 @@
-"""Finds single seconds with far longer response times than the seconds before and after, a sign of a pause of the
-system.
+"""Finds single seconds whose response times are far longer than in the seconds before and after. Such seconds indicate
+that the system paused.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TIMES_SLOWER = 8.0
-"""A second counts as slow if its mean response time is this many times as long as in the seconds before and
-after. [1]
-"""
+"""A second is slow if its mean response time exceeds the means of the seconds before and after by this factor. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Slow seconds are reported if there are at least `SLOW_AT_LEAST`, and if they are at least this share of all
-seconds. Chance alone explains fewer. [1]
+"""Slow seconds are reported if their number is at least `SLOW_AT_LEAST` and at least this share of all seconds, in [0,
+1]. Chance alone explains fewer.
 """
-# A second with fewer transactions than this is not compared, because chance dominates its mean.
+# A second is compared only if it has at least this number of transactions, because chance dominates other means.
 _TRANSACTIONS_AT_LEAST = 10
 
 
@@ -41,9 +39,9 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Notes
     -----
     A queue at high utilization drains no faster than it fills, so many consecutive seconds are slow. A pause shorter
-    than a second slows one or two seconds. Only single slow seconds count, to distinguish pauses from queues; this
-    detects about 70 % of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py` checks that queues
-    without pauses rarely have single slow seconds.
+    than a second, in contrast, affects one or two seconds. To distinguish pauses from queues, only single slow seconds
+    count. This method detects about 70 % of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py`
+    checks that queues without pauses rarely have single slow seconds.
     """
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
@@ -66,12 +64,15 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Return the smallest number of slow seconds, among `count` seconds, that chance does not explain. [1]"""
+    """Return the number of slow seconds, among `count` seconds, from which they are reported. Chance explains fewer.
+    [1]
+    """
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)
 
 
 def slow_places(means: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the indices of seconds that are far slower than the seconds before and after; NaN never counts as slow.
+    """Return the indices of seconds whose mean response time is far longer than in the seconds before and after.
+    Seconds with NaN, and their neighbours, are never slow.
 
     Parameters
     ----------

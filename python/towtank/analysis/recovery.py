@@ -1,20 +1,21 @@
 """Describes the events of a study: when they took place, what was lost, and how long the system took to recover.
 
-A band of normal values describes the undisturbed system. It is computed from the seconds of the steady stage before the
-first event. The system has recovered at the first second from which on no second leaves the band, if at least `HOLD_S`
-seconds remain. The band limits three values of each second:
+The behaviour of the undisturbed system is described by a band of normal values. The band is computed from the seconds
+of the steady stage before the first event. The system has recovered at the start of the first second from which on all
+seconds lie within the band, provided that at least `HOLD_S` seconds remain. The band limits three values of each
+second:
 
-- Throughput has a lower bound, below which one in a thousand undisturbed seconds lies by chance. The bound is above
-  zero if no earlier second had zero throughput and throughput is not very low.
-- Mean response time has an upper bound, which one in a thousand undisturbed seconds exceeds by chance.
+- Throughput has a lower bound. By chance, one of a thousand undisturbed seconds lies below it. The bound is above zero
+  if no earlier second had zero throughput and throughput is not very low.
+- Mean response time has an upper bound. By chance, one of a thousand undisturbed seconds exceeds it.
 - The share of failures is limited by its highest earlier value or by the limit of the study, whichever is larger.
 
-After an outage, throughput recovers immediately, long before the queue is drained. Only response time shows the queue.
-Throughput above the band is harmless, since waiting users return together.
+After an outage, throughput recovers long before the queue is drained, so only response times show the queue. Throughput
+above the band is harmless: waiting users return at the same time.
 
-Among hundreds of seconds, some leave the band by chance. A second therefore counts as outside in two cases only: it is
-one of `HOLD_S` consecutive seconds outside the band, or so far outside that chance does not explain it anywhere in the
-run.
+Among hundreds of seconds, some leave the band by chance. A second therefore counts as outside in two cases only. Either
+it is one of `HOLD_S` consecutive seconds outside the band, or it is so far outside that chance does not explain it in
+any second of the run.
 """
 
 from __future__ import annotations
@@ -30,38 +31,42 @@ from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Number of consecutive seconds outside the band of normal values that count as a disturbance. A recovery requires as
-many seconds inside the band. [s]
+"""A disturbance is at least this number of consecutive seconds outside the band of normal values. A recovery needs the
+same number of seconds inside the band. [s]
 """
 BY_CHANCE = 0.001
-"""Probability that a second of the undisturbed system leaves the band of normal values on one side by chance.
+"""Probability that an undisturbed second lies beyond one bound of the band of normal values by chance, in (0, 1).
 
-It is also the probability that any second of an undisturbed run leaves the wider band.
+A second, wider band is used as well. With the same probability, at least one second of an undisturbed run leaves it.
 """
-# Smallest number of seconds before the first event. Fewer seconds do not show how much values vary from second to
-# second.
+# At least this number of seconds is needed before the first event. Fewer seconds do not show how much values vary from
+# second to second.
 _SECONDS_BEFORE = 5
-_WHOLE = 0.5
-# Tolerance for rounding errors of the lengths of seconds. Without it, a second could count as lower although it
-# equals all earlier seconds.
+_WHOLE = 0.5  # Shorter bins are not used as seconds. [s]
+# Relative tolerance for rounding errors in the lengths of seconds. Without it, a second could count as below the band
+# although it equals all earlier seconds.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
 class StudyEvent:
-    """Event of a study as it took place in a run.
+    """Event of a study, as it took place in a run.
 
     Attributes
     ----------
     name, do, on : str
-        Name of the event, its action, and the service or host it acts on.
+        Name of the event, its action, and the service or host on which it acts.
     begin_s : float or None
         Start in run time; None if the event did not take place. [s]
     end_s : float or None
-        End in run time (restart, repair or release); None if the event did not end. [s]
+        End in run time, which is the time of the restart, repair or release; None if the event did not end. [s]
     failed : str or None
-        Reason why the event did not take place as requested.
+        Reason why the event did not take place as requested; None if it did.
+    processes : tuple of str
+        Processes on which the event acted.
+    left : dict or None
+        Free bytes and free inodes that an event left on a disk that it filled; None for any other event.
     """
 
     name: str
@@ -75,7 +80,7 @@ class StudyEvent:
 
 
 def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[StudyEvent]:
-    """Return the events of a run in order of their start; events that did not start come last."""
+    """Return the events of a run, sorted by their start; events that did not start are last."""
     by_name: dict[str, dict[str, Any]] = {}
     for event in events:
         kind, name, at = event.get("k"), event.get("event"), event.get("t_ns")
@@ -97,15 +102,27 @@ def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Study
 
 
 def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | None:
-    """Return the first event that began within a planned window; None if no event began in it."""
+    """Return the first event that began in the planned steady stages; None if no event did."""
     inside = [event for event in found if event.begin_s is not None and window.asked_start_s < event.begin_s]
     return next((event for event in inside if event.begin_s is not None and event.begin_s < window.asked_end_s), None)
 
 
 @dataclass(frozen=True)
 class Band:
-    """Normal values of the undisturbed system: number of seconds from which they were computed, mean throughput, and
-    bounds for the values of a second.
+    """Band of normal values of the undisturbed system.
+
+    Attributes
+    ----------
+    seconds : int
+        Number of seconds from which the band was computed. [1]
+    throughput_per_s : float
+        Mean throughput. [1/s]
+    least_per_s : float
+        Lower bound of the throughput in one second. [1/s]
+    errors_at_most : float
+        Upper bound of the share of failures in one second, in [0, 1].
+    response_at_most_s : float or None
+        Upper bound of the mean response time in one second; None if too few seconds had responses. [s]
     """
 
     seconds: int
@@ -115,12 +132,12 @@ class Band:
     response_at_most_s: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the band of normal values as JSON for a summary: bounds of throughput, errors and response time."""
+        """Return the band of normal values as JSON for a run summary."""
         return self.__dict__.copy()
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
-    """Compute the band of normal values from the chosen undisturbed seconds; None if there are too few seconds."""
+    """Compute the band of normal values from the given undisturbed seconds; None if there are too few."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
         return None
@@ -135,17 +152,16 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return the distance from the mean that a further value of the same series exceeds, in one direction, with the
-    probability `by_chance`.
+    """Return a distance from the mean: another value of the same series is above the mean by more than this distance
+    with the probability `by_chance`, and below it with the same probability.
     """
     number = len(values)
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
 
 def _longest_s(column: MeasuredColumn, chosen: Mask, by_chance: float) -> float | None:
-    """Return the mean response time that a further undisturbed second exceeds with the probability `by_chance`. [s]
-
-    None if too few seconds have responses.
+    """Return the mean response time that another undisturbed second exceeds with the probability `by_chance`. Return
+    None if too few seconds have responses. [s]
     """
     means = column.response_means_s[chosen]
     means = means[np.isfinite(means) & (means > 0)]
@@ -158,17 +174,18 @@ def _longest_s(column: MeasuredColumn, chosen: Mask, by_chance: float) -> float 
 def _standstill(rates: Floats, mean: float) -> float:
     """Return the throughput below which a second counts as a standstill, even if earlier seconds vary strongly. [1/s]
 
-    With a mean of 6.9 = -ln 0.001 independent completions per second, a second without completions occurs by chance
-    once in a thousand. If the mean is at least that, and no earlier second was empty, chance does not explain an empty
-    second. The result is then 0.5, which separates empty seconds from all others; otherwise it is 0.
+    With a mean of 6.9 = -ln 0.001 independent completions per second, one of a thousand seconds has no completions by
+    chance. If the mean is at least that large, and no earlier second had zero throughput, chance does not explain a
+    second without completions. The result is then 0.5, a value between no completions and one completion in a second.
+    Otherwise, the result is 0.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
 def _error_shares(column: MeasuredColumn) -> Floats:
-    """Return the share of failures in each second.
+    """Return the share of failures in each second, in [0, 1].
 
-    A second in which no transaction ended has the share 0, because its throughput shows the fault.
+    A second in which no transaction ended has the share 0; its throughput of zero shows the fault.
     """
     return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
 
@@ -176,22 +193,23 @@ def _error_shares(column: MeasuredColumn) -> Floats:
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Describe the events of a run, and how the throughput and the response times changed after them, by name of the
-    event.
+    """Describe each event of a run, and how throughput and response times changed after it, by name of the event.
 
     Parameters
     ----------
     found : sequence of StudyEvent
+        Events of the run.
     measurement : Measurement
     asked : Window or None
-        The planned steady stages. The analysed window would be too short, because it ends before the first event.
+        Window that contains the planned steady stages. The analysed window would be too short, because it ends before
+        the first event.
     errors_limit : float
-        Share of failures that the study allows.
+        Share of failures that the study allows, in [0, 1].
 
     Returns
     -------
-    dict of dict
-        Entry of the run summary by event, as `docs/reference/summary.md` describes.
+    dict of str to dict
+        Entry of the run summary for each event, as `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
     band = far = None
@@ -217,8 +235,8 @@ def describe(
 
 
 def _until(event: StudyEvent, found: Sequence[StudyEvent], end_s: float) -> float | None:
-    """Return the end of an event in run time; an event that kills or stops a service ends with the next start of the
-    service. [s]
+    """Return the end of an event in run time. An event that kills or stops a service ends when the service is started
+    again. Return None if the event did not begin. [s]
     """
     if event.begin_s is None:
         return None
@@ -243,17 +261,16 @@ def _effect(
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Return how long the system needed to recover from an event, and the transactions lost meanwhile.
+    """Return how long the system needed to recover from an event, and what was lost in this time.
 
-    Both are determined from two bands of normal values: a narrow band, and a wider band that no second of an
-    undisturbed run leaves by chance.
+    `bands` contains a narrow band of normal values, and a wider band that hardly any undisturbed run leaves by chance.
     """
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
-        return {**nothing, "why": "it did not take place"}
+        return {**nothing, "why": "the event did not take place"}
     if asked is None or not asked.asked_start_s < event.begin_s < asked.asked_end_s:
-        return {**nothing, "why": "it did not take place within the steady stage"}
+        return {**nothing, "why": "the event did not take place within the steady stage"}
     if band is None or far is None:
         return {**nothing, "why": f"the steady stage has less than {_SECONDS_BEFORE} s before the first event"}
     after = (measurement.ends > event.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
@@ -262,7 +279,7 @@ def _effect(
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # No second left the band, so losses are counted over the duration of the event.
+    if left is None:  # No second left the band. Losses are counted while the event lasted.
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -276,7 +293,7 @@ def _effect(
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
-    """Return a mask of the seconds whose values lie within a band of normal values."""
+    """Return a mask of the seconds whose values lie inside a band of normal values."""
     column = measurement.transactions
     rates = column.ok[places] / measurement.lengths[places]
     within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
@@ -290,13 +307,12 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
     """Return the index of the first second outside the band, and the index of the first second from which on all
     seconds are inside.
 
-    The first index is None if no second is outside; the second is None if fewer than `HOLD_S` seconds remain.
+    The first index is None if no second is outside. The second index is None if fewer than `HOLD_S` seconds remain.
 
     Parameters
     ----------
     within, near : ndarray of bool of shape (n_seconds,)
-        `within` marks the seconds within the band, `near` the seconds within the wider band, which no undisturbed
-        second leaves by chance.
+        `within` marks the seconds inside the narrow band, and `near` the seconds inside the wider band.
 
     Examples
     --------
@@ -323,8 +339,8 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return the results of the given seconds: throughput, transactions missing in comparison with the mean of the
-    band, numbers of failures by kind, number of response times, and largest p95 of a second.
+    """Return the results of the given seconds: throughput, number of transactions that are missing compared with the
+    mean of the band, failures by kind, number of response times, and the largest p95 of a second.
     """
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())

@@ -1,5 +1,5 @@
-"""Finds the limits that a study, or the user of `towtank drive`, relaxed: with the default limits, fewer runs might
-count.
+"""Finds limits that are less strict than their defaults. The study file or the user of `towtank drive` may relax a
+limit, so that runs count that would otherwise be suspect or invalid.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ DEFAULTS = {
     "storage_free": SPENT_SHARE,
     "generator_busy": GENERATOR_BUSY,
 }
-"""Default of each limit of a study; times in seconds."""
+"""Default value of each limit of a study; times in seconds, shares in [0, 1]."""
 _KEYS = ("limit", "value", "default")
-# Limits that a value must not fall below. All other limits must not be exceeded.
+# Names of lower limits. All other limits are upper limits.
 _LEAST = frozenset({"storage_free"})
 _TIMES = frozenset({"start_lag_p99"})
 
 
 def relaxed_limits(limits: Mapping[str, object]) -> list[Relaxed]:
-    """Return the limits of a study that are less strict than their defaults, as JSON for its summary.
+    """Return the limits that are less strict than their defaults, as JSON for a summary.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def relaxed_limits(limits: Mapping[str, object]) -> list[Relaxed]:
 
 
 def relaxed_words(relaxed: Iterable[Mapping[str, str | float]]) -> str:
-    """Render relaxed limits as a sentence without a full stop; empty without any.
+    """Render relaxed limits as a sentence without a full stop; empty if no limit is relaxed.
 
     Examples
     --------

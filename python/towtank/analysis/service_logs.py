@@ -1,6 +1,6 @@
-"""Collects errors and warnings that a service first logged under load.
+"""Collects errors and warnings that a service logged for the first time under load.
 
-Lines are grouped and counted; the result is bounded in size and contains no secrets.
+Similar lines are grouped and counted. The result has a bounded size and contains no secrets.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from towtank.log_lines import ERROR_LEVEL, Line, folded_line, shown, troubles
 from towtank.results import RunFolder
 
 GROUPS_AT_MOST = 20
-"""Largest number of groups of similar log lines that are kept for each service."""
+"""Largest number of groups of similar log lines that are reported for each service. [1]"""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Number of bytes that are read after the start of the load. [byte]
+"""Number of bytes of a log that are read at the start of the load. [byte]
 
-A log that grew by more than `HEAD_BYTES` + `TAIL_BYTES` under load is not read completely.
+The middle of the log is skipped if the log grew by more than `HEAD_BYTES` + `TAIL_BYTES` under load.
 """
 TAIL_BYTES = 1024 * 1024
-"""Number of bytes that are read before the end of the load. [byte]
+"""Number of bytes of a log that are read at the end of the load. [byte]
 
-The same number is read at the beginning and at the end of the log's part from before the load.
+Of the section that was logged before the load, this number of bytes is read at its start and at its end.
 """
-_LINE_BYTES = 4096
-# Largest number of groups that are distinguished while a log is read. Lines of further groups are only counted.
+_LINE_BYTES = 4096  # The rest of a longer line is ignored. [byte]
+# While a log is read, at most this number of different lines is remembered. Further lines are counted, but not grouped.
 _FORMS_AT_MOST = 2000
 
 
 @dataclass(frozen=True)
 class Span:
-    """Part of a log, as byte offsets from the beginning of the log."""
+    """Section of a log, as byte offsets from the start of the log. `end` is exclusive."""
 
     begin: int
     end: int
 
     @property
     def length(self) -> int:
-        """Length of the span. [byte]"""
+        """Length of the section. [byte]"""
         return max(0, self.end - self.begin)
 
     def ends(self, head: int, tail: int) -> list[Span]:
-        """Return the span itself if it has at most `head` + `tail` bytes; otherwise its first `head` and its last
-        `tail` bytes.
+        """Return the section unchanged if it has at most `head` + `tail` bytes; otherwise its first `head` bytes and
+        its last `tail` bytes. Return no section if it is empty.
         """
         if self.length <= head + tail:
             return [self] if self.length else []
@@ -55,7 +55,19 @@ class Span:
 
 @dataclass
 class _Group:
-    """Group of log lines that differ only in numbers, times and addresses."""
+    """Log lines that differ only in numbers, times and addresses.
+
+    Attributes
+    ----------
+    text : str
+        The first of these lines.
+    level : str
+        Severity of the lines: error or warning.
+    first : int
+        Offset of the first line in the log. [byte]
+    count : int
+        Number of lines. [1]
+    """
 
     text: str
     level: str
@@ -64,14 +76,14 @@ class _Group:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Sort key of the group: errors before warnings, then frequent groups before rare groups."""
+        """Sort key: errors before warnings, then frequent groups before rare groups."""
         return self.level != ERROR_LEVEL, -self.count, self.first
 
 
 @dataclass
 class _Found:
-    """Errors and warnings that were first logged under load, in groups of similar lines. The number of groups is
-    limited to save memory.
+    """Errors and warnings that were first logged under load, in groups of similar lines. To save memory, the number of
+    groups is limited.
     """
 
     known: frozenset[str]
@@ -95,18 +107,18 @@ class _Found:
 
 
 def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the log line that best explains why runs are invalid: an error rather than a warning, then the most
-    frequent line.
+    """Return the group of log lines that best explains why runs are invalid: errors come before warnings, and frequent
+    lines before rare lines.
 
     Parameters
     ----------
     runs : iterable of dict
-        Summaries of runs.
+        Run summaries.
 
     Returns
     -------
     dict or None
-        A group of lines, with `run` and `service`; None if no log of an invalid run has new errors or warnings.
+        Group of lines, with `run` and `service`; None if no log of an invalid run has new errors or warnings.
     """
     found = [
         {"run": str(run["run"]), "service": tier, **group}
@@ -119,7 +131,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
-    """Return the byte range of each log that was written under load; None if the start of the load was not recorded."""
+    """Return the section of each log that was written under load; None if the start of the load was not recorded."""
     begin = end = None
     for event in run.events():
         if event.get("k") == "engine_started":
@@ -145,15 +157,15 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     ----------
     run : RunFolder
     tiers : iterable of str
-        Names of the services' processes.
+        Names of the tiers, which are the processes of the services.
     origin_ns : int
         Monotonic time of the start of the run. [ns]
 
     Returns
     -------
     dict or None
-        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log, and None
-        if the start of the load was not recorded.
+        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log. The whole
+        result is None if the start of the load was not recorded.
     """
     tiers = list(tiers)
     spans = logs_written(run, tiers)
@@ -167,7 +179,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Return, for each log, its length [byte] at several times [ns] of the run; empty if not recorded."""
+    """Return the length of each log [byte] at several times [ns] of the run; empty if it was not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}
@@ -200,7 +212,7 @@ def _document(group: _Group, looks: list[Any], origin_ns: int) -> dict[str, Any]
 
 
 def _lines(stream: IO[bytes], spans: list[Span]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that begin within the given spans of a log, each with the offset of its end. [byte]"""
+    """Yield each line that begins in one of the sections of a log, with the offset of its end. [byte]"""
     for span in spans:
         at = span.begin
         stream.seek(max(0, at - 1))

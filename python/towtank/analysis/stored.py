@@ -24,15 +24,15 @@ from towtank.results import (
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
-# Largest number of documents that a run summary lists individually; `stored.json` contains more.
+# The run summary lists at most this number of documents individually; `stored.json` lists more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before the read-back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
-    """Read the counts of stored documents of a run. None if no document was confirmed as stored.
+    """Read the counts of stored documents of a run. Return None if the system confirmed no document as stored.
 
-    Without a file `stored.json`, the counts are derived from the engine's notes on stored documents.
+    If `stored.json` does not exist, the counts are derived from the records of the engine about stored documents.
     """
     try:
         document = json.loads(read_regular(run.stored))
@@ -66,7 +66,7 @@ def _cut_off(run: RunFolder) -> Json | None:
 
 
 def stored(document: Json | None) -> Json | None:
-    """Return the entry `stored` of a run summary; None if no document was confirmed as stored."""
+    """Return the entry `stored` of a run summary; None if the system confirmed no document as stored."""
     if document is None:
         return None
     kinds = {kind: _kind(about) for kind, about in document["kinds"].items()}
@@ -88,7 +88,7 @@ def stored(document: Json | None) -> Json | None:
 
 
 def _kind(about: Json) -> Json:
-    """Return the counts of one kind of stored document. Counts from a sample are scaled to all documents, with an
+    """Return the counts of one kind of stored document. Counts in a sample are scaled to all documents, with an
     interval.
     """
     counts = {key: about[key] for key in COUNTS}
@@ -99,7 +99,7 @@ def _kind(about: Json) -> Json:
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
-    """Estimate the number of items with a property in a population, from the number in a sample.
+    """Estimate how many items of a population have a property, from the number in a sample.
 
     Parameters
     ----------
@@ -141,10 +141,10 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of unread documents that may also belong to a count such as `lost`. [1]
+    """Return the number of documents that could not be read back but may belong to the count `key`, such as `lost`. [1]
 
-    A document that was not read, or only partly, may be found, lost or different. A document that was not read may also
-    be unreadable.
+    A document that was not read, or only partly, may exist unchanged, be lost, or have other content. A document that
+    was not read may also be unreadable.
     """
     unknown = {
         ITEM_FOUND: (ITEM_UNREAD, ITEM_UNREADABLE),
@@ -157,17 +157,17 @@ def not_read_back(found: Json, key: str) -> Estimate:
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of a count in the summary. The upper bound includes the documents that were not
-    read back.
+    """Return a lower and an upper bound of a count in a run summary. The upper bound includes the documents that were
+    not read back. Return None if the count is unknown.
 
     Parameters
     ----------
     found : dict or None
-        `stored` of the summary of a run, or one of its kinds.
+        Entry `stored` of a run summary, or an entry of its `kinds`.
     key : str
         Name of the count.
     by_intervals : bool, default False
-        Whether a count from a sample is represented by its interval, and not by its scaled value.
+        True to use the interval of a count from a sample, False to use its value.
     """
     count = None if found is None else found.get(key)
     if found is None or count is None:
@@ -179,7 +179,9 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number; None if missing. The number of an estimate is its value. [1]"""
+    """Return a count of the entry `stored` as a number; the value if the count is an estimate. Return None if it is
+    missing. [1]
+    """
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.estimate_from_document(value).value

@@ -1,4 +1,4 @@
-"""Summarizes a study from the summaries of its runs."""
+"""Combines the summaries of all runs of a study into the summary of the study."""
 
 from __future__ import annotations
 
@@ -29,34 +29,35 @@ from towtank.version import __version__
 SCHEMA = "towtank/study-summary/1"
 STUDY_SUMMARY_FILE = "study-summary.json"
 SET_ASIDE_SUFFIX = ".interrupted"
-"""Suffix in the name of a run that was interrupted and replaced by a later run. The folder of the interrupted run
-remains but is not analysed."""
-# States of a run that has ended. A stored summary is used again only for such runs, because a summary made during the
-# run is out of date.
+"""Suffix of the name of an interrupted run that a later run replaced. The folder of the interrupted run remains, but is
+not analysed.
+"""
+# Final states of a run. A summary that was made in another state is out of date, so it is not used again.
 ENDED = ("complete", "failed", "stopped")
-# Keys of a run summary that identify the data from which it was made.
+# Keys of a run summary that identify the data from which the summary was made.
 _MADE_FROM = ("run", "status", "inputs")
 
 
 @dataclass(frozen=True)
 class Question:
-    """Factors, objectives and design of a study from its manifest. Parts that the manifest lacks are derived from the
-    runs.
+    """Factors, objectives and design of a study, from its manifest. If the manifest does not contain them, they are
+    derived from the runs.
 
     Attributes
     ----------
     factors : list of dict
-        `name`, `levels`, `numeric`.
+        `name`, `levels` and `numeric` (the levels as numbers, or None) of each factor.
     load_factor : str or None
-        Factor that sets the load, `users` or `rate`; None if no factor sets it.
+        Factor that sets the load, usually `users` or `rate`; None if no factor sets it.
     limits : dict
-        Limits beyond which the study lets no run count, in SI units.
+        Limits beyond which a run of this study does not count, in SI units.
     run_to_run : float
-        Relative standard deviation of the system's speed from run to run that is assumed for single runs. [1]
+        Relative standard deviation of the system's speed from run to run, assumed if a value has only one run. [1]
     left_out : dict
-        Levels of the study file that the preset of the runs leaves out, by factor.
+        Levels in the study file that were not measured because the chosen preset excludes them, by factor.
     confidence : float
-        Confidence of the intervals that decide objectives; above 95 % if the study is judged after each block of runs.
+        Confidence of the intervals that decide objectives, in (0, 1). Above 0.95 if the study is evaluated after each
+        block of runs.
     """
 
     name: str
@@ -73,20 +74,21 @@ class Question:
 
 
 def summarize_study(results: ResultsFolder) -> kept.Document:
-    """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
+    """Analyse all runs of a study. Write `study-summary.json`, and `claims.json` if the study has claims.
 
-    If this version of Towtank has already made these documents from the present data, the stored documents are read.
+    Stored documents are read instead if this version of Towtank made them from the same data.
 
     Parameters
     ----------
     results : ResultsFolder
-        Results folder in any state; missing and incomplete runs are reported. A read-only folder is analysed without
-        writing files.
+        Results folder in any state; missing and incomplete runs are reported. In a read-only folder, no file is
+        written.
 
     Returns
     -------
     dict
-        The study summary, as `docs/reference/summary.md` describes."""
+        The study summary, as `docs/reference/summary.md` describes.
+    """
     failures = failures_so_far()
     scoped = _scoped(results.manifest)
     folders = [run for run in results.runs() if SET_ASIDE_SUFFIX not in run.run_id]
@@ -101,7 +103,7 @@ def summarize_study(results: ResultsFolder) -> kept.Document:
 
 
 def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Document:
-    """Return the summary of a study with the verdicts on its claims, and write `claims.json`."""
+    """Return the study summary with the verdicts on the claims of the study, and write `claims.json`."""
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
@@ -115,10 +117,10 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
-    """Yield a line for each input of a study summary: manifest, claims and runs. If a line has changed, a stored
+    """Yield one line for each input of a study summary: manifest, claims and runs. If a line changes, a stored study
     summary is out of date.
 
-    If the summary of a run could not be written to disk, the line identifies the data from which it was made.
+    The lines of runs identify the data of each run, because the file with the run summary may be missing.
     """
     for path in (
         results.path / STUDY_MANIFEST,
@@ -131,13 +133,15 @@ def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.D
 
 
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
-    """Return the summaries of runs by name, either read or recomputed; runs whose analysis failed are left out."""
+    """Return the summaries of runs by name, read or computed. Runs whose analysis failed are not included."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
-    """Return the texts of the objectives for phases or windows. Every run summary must contain their values."""
+    """Return the texts of the objectives about phases or windows. A run summary can be used only if it has their
+    values.
+    """
     study = manifest.get("study")
     found = study.get("objectives") if isinstance(study, dict) else None
     return [
@@ -154,8 +158,9 @@ def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
 
 
 def known_summary(run: RunFolder) -> kept.Document | None:
-    """Return the stored summary of an ended run, if this version of Towtank made it from the present data; None
-    otherwise."""
+    """Return the stored summary of a run that has ended, if this version of Towtank made it from the present data;
+    otherwise None.
+    """
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
@@ -168,7 +173,7 @@ def known_summary(run: RunFolder) -> kept.Document | None:
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the study summary computed from the manifest and the run summaries."""
+    """Compute the study summary from the manifest and the run summaries."""
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
     runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
@@ -195,7 +200,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        # With several configurations no regression line is fitted, because no single line describes the demand of all.
+        # A regression line gives the demand of a single configuration, so it is not fitted to several configurations.
         "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
         "verdict": attempt_or(
             "verdict",
@@ -231,7 +236,7 @@ def _objectives(
 def _describe_configuration(
     configuration: dict[str, Any], runs: list[dict[str, Any]], load_of: Callable[[Any], float]
 ) -> None:
-    """Add ideal scaling, limits and demands to a configuration, computed from its points."""
+    """Add ideal scaling, limits, demands and a diagnosis to a configuration."""
     points, label = configuration.pop("_points"), configuration["label"]
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
@@ -249,7 +254,7 @@ def _describe_configuration(
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield all runs. A run with the same records as an earlier run is marked as a copy, which makes it invalid."""
+    """Yield all runs. If a run has the same records as an earlier run, it is marked as a copy and becomes invalid."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -267,8 +272,9 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
-    """Return the factors, objectives and design of a study from its manifest. Factors that the manifest lacks are
-    derived from the runs."""
+    """Return factors, objectives and design of a study from its manifest. If the manifest has no factors, they are
+    derived from the runs.
+    """
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
@@ -314,7 +320,9 @@ def _number(text: str) -> float | None:
 
 
 def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations of a study: the runs grouped by the levels of all factors except the load."""
+    """Return the configurations of a study. Runs belong to the same configuration if the levels of all factors except
+    the load are equal.
+    """
     others = [factor for factor in question.factors if factor["name"] != question.load_factor]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
@@ -344,11 +352,12 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
+    """Return the load level of a run: a number of users [1] or an arrival rate [1/s].
 
-    If the run has several load levels, the result is the level of the analysed stage. Otherwise, it is the first of
-    these values that exists: the numeric level of the load factor, the load in the run summary, and the level of the
-    factor read as a number. It is 0 if none exists."""
+    For a run with several load levels, the result is the level of the analysed stage. For other runs, it is the first
+    of these values that exists: the numeric level of the load factor, the load in the run summary, and the level of the
+    load factor, read as a number. It is 0 if none exists.
+    """
     asked = Load.read(run)
     if several_loads(run) is not None:
         return asked.level if asked is not None else 0.0
@@ -364,7 +373,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: Sequence[Mapping[str, Any]]) -> list[objectives.MissingRun]:
-    """Return the runs that the design of the study contains but that have no summary."""
+    """Return the planned runs of the study that have no summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []

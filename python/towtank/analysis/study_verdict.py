@@ -1,4 +1,4 @@
-"""Computes the verdict of a study from the verdicts of its runs."""
+"""Computes the verdict on a study from the verdicts on its runs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict could not be computed. It is invalid, so the study supports no claims."""
+"""Verdict that is used if the verdict on a study could not be computed. It is `invalid`, so the study supports no
+claim.
+"""
 
 
 def verdict_of(
     design: Sequence[Mapping[str, object]], limits: Mapping[str, object], runs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the verdict of a study: its level, the reasons, and the number of runs by verdict.
+    """Return the verdict on a study: level, reasons, and number of runs by verdict.
 
     Parameters
     ----------
     design : list of dict
         Planned runs.
     limits : dict
-        Limits beyond which the study lets no run count, in SI units.
+        Limits beyond which a run of this study does not count, in SI units.
     runs : list of dict
         Summaries of the runs.
     """
@@ -62,11 +64,11 @@ def verdict_of(
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of all affected
-    runs.
+    """Return the doubts that make runs suspect or invalid, combined by kind and level. Each names all affected runs.
 
-    Notes are left out, with one exception: if a run is not valid, notes about the speed of a machine are included,
-    because the speed may be the reason."""
+    Notes are not included, with one exception: if a run is suspect or invalid, notes about the speed of the machine
+    are, because a slow machine may be the reason.
+    """
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
@@ -80,8 +82,9 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of several doubts of one kind. Its message names the affected runs, and each number in it is
-    replaced by the range over the runs."""
+    """Return the worst of several doubts of one kind. Its message names the affected runs, and states each number as a
+    range over these runs.
+    """
     worst = having[0][1]
     for _, reason in having[1:]:
         if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
@@ -92,8 +95,8 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then the runs that raised the same kind of doubt with a different
-    message.
+    """Render the names of the runs to which a message applies, followed by the runs with another message about the same
+    kind of doubt.
     """
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
@@ -101,7 +104,7 @@ def _where(same: list[tuple[str, str]], names: list[str]) -> str:
 
 
 def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the checks that could not be made, each with its reason and the affected runs."""
+    """Return the checks that could not be made, each with the reason and the affected runs."""
     found: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for missing in run["verdict"].get("not_checked") or ():
@@ -110,7 +113,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the measured number of the doubt `reason` is farther from its limit than that of the doubt
-    `other`."""
+    """Return True if the measured value of the doubt `reason` is farther from its limit than that of `other`."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

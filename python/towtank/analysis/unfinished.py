@@ -1,4 +1,4 @@
-"""Counts the requests that were unfinished at the end of a window: in flight, or failed later."""
+"""Counts the requests that had not ended at the end of a window, and those among them that failed later."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from towtank.results import names_of
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests that were in flight at the end of a window, and those that failed after the end of the load.
+    """Count the requests that were in flight at the end of a window, and the requests that failed after the load had
+    ended.
 
     Parameters
     ----------
     measurement : Measurement
     window : Window or None
-        The window that is analysed.
+        Analysed window.
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
     plan : dict, optional
@@ -34,8 +35,9 @@ def unfinished(
 
     Notes
     -----
-    In the drain, the time after the load, no request begins. If the drain directly follows the window, all requests
-    that fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
+    In the drain stage, which follows the load, no request begins. If the drain stage directly follows the window, all
+    requests that fail in the drain stage were in flight at the end of the window. If another stage lies between the
+    window and the drain stage, `failed_later` is None.
     """
     if window is None or not chosen.any():
         return None
@@ -56,7 +58,7 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Return the targets whose requests all failed in the whole run, as names with addresses.
+    """Return the targets of which every request in the run failed, as names with addresses.
 
     Parameters
     ----------
@@ -78,8 +80,8 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield step number and target number of each operation of a plan, at any depth; skip operations that lack
-    either.
+    """Yield the step number and the target number of each operation in a plan, at any depth. Operations without both
+    numbers are skipped.
     """
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
@@ -90,8 +92,8 @@ def _targets(node: Any) -> Iterator[tuple[int, int]]:
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:
-    """Return a mask of the bins of the drain, the time after the load. None if another stage lies between the window
-    and the drain.
+    """Return a mask of the bins in the drain stage, which follows the load. Return None if another stage lies between
+    the window and the drain stage.
     """
     stages = measurement.stages
     if not stages or stages[-1].get("name") != DRAIN_STAGE or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
@@ -100,6 +102,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
 
 
 def failed_by_kind(column: MeasuredColumn, chosen: Mask) -> dict[str, int]:
-    """Return the number of failures of each kind in the chosen bins of time, without kinds that did not occur."""
+    """Return the number of failures in the chosen bins by kind. Kinds that did not occur are not included."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

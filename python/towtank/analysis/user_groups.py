@@ -19,19 +19,22 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     Parameters
     ----------
     plan : dict or None
-        The engine's plan.
+        Plan of the engine.
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
 
     Returns
     -------
     list of dict or None
-        One entry per group; groups with a common transaction and equal pauses share an entry. Its keys are `names` of
-        the groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s` and `pace_is_fixed`. `pace_s`
-        is the mean time between starts of a user's transactions, None without a pace [s]; `pace_is_fixed` is True if
-        this time is constant.
+        One entry per group. Groups with a common transaction and equal pauses share an entry. The keys are `names` of
+        the groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s` [s] and `pace_is_fixed`.
+        `pace_s` is the mean time between the starts of a user's transactions, and None without a pace. `pace_is_fixed`
+        is True if this time is constant.
 
-        None if groups with different pauses have a common transaction, because the engine does not count transactions
-        by group. None also if the groups of the plan cannot be read. Empty for an open load, without a plan, or if the
-        chosen bins are empty.
+        None in two cases: groups with different pauses have a common transaction, because the engine does not count
+        transactions by group; or the groups in the plan cannot be read. Empty for an open load, without a plan, or if
+        no bin is chosen.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []
@@ -42,7 +45,7 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
 
 
 def paces_are_fixed(plan: Json | None) -> bool:
-    """Return True if any user group of the plan keeps a constant pace; False if the plan cannot be read."""
+    """Return True if a user group in the plan keeps a constant pace; False if the plan cannot be read."""
     try:
         return any(_is_fixed(group.get("pacing")) for group in (plan or {}).get("groups") or ())
     except (AttributeError, TypeError):
@@ -85,7 +88,7 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
     """Return the mean number of users of each group. [1]
 
-    The active users of each stage are divided among the groups as the plan states, by numbers of users or by shares.
+    In each stage, the active users are divided among the groups in proportion to the planned numbers or shares.
     """
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
@@ -99,8 +102,8 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield lists of user groups, as numbers, that are connected by common transactions, directly or through other
-    groups.
+    """Yield lists of numbers of user groups. The groups in a list are connected by common transactions, directly or
+    through other groups in the list.
     """
     left = list(range(len(groups)))
     while left:
@@ -114,7 +117,6 @@ def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
 
 
 def _kinds(group: Json) -> set[int]:
-    """Return the numbers of the transactions that the users of a group execute."""
     return {int(entry["transaction"]) for entry in group.get("mix") or ()}
 
 

@@ -1,5 +1,5 @@
-"""Computes the verdict on a run. Lists all checks; each check is a function that reads the evidence and yields
-doubts.
+"""Lists all checks of a run, and computes the doubts about the run. Each check is a function that reads the evidence
+and yields doubts.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ CHECKS: tuple[RunCheck, ...] = (
     recording.observation_cost,
     recording.damage,
 )
-"""All checks of a run. To add a check, define it in the file of its subject and add it to this list."""
+"""All checks of a run. To add a check, define it in the module of its subject and add it to this list."""
 
 
 def doubts(evidence: Evidence) -> list[Doubt]:
-    """Return the doubts that all checks raise about a run, most severe first."""
+    """Return the doubts about a run that all checks raise, the most severe first."""
     found: list[Doubt] = []
     for doubt in (doubt for check in CHECKS for doubt in check(evidence)):
-        # Manifest, events and probe each report the death of the same process. Only the first of these doubts is kept.
+        # Manifest, events and probe may each report the death of the same process. Only the first report is kept.
         if doubt.kind not in _REPORTED_ONCE or doubt.kind not in {known.kind for known in found}:
             found.append(doubt)
     weight = {DoubtLevel.INVALID: 0, DoubtLevel.SUSPECT: 1, DoubtLevel.NOTE: 2}

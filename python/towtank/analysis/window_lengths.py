@@ -1,4 +1,4 @@
-"""Renders lengths of windows as advice. Such lengths are estimates, so they have two digits."""
+"""Renders recommended lengths of windows. The lengths are estimates, so they are rounded to two digits."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import math
 from towtank.estimates import few_digits
 
 PRACTICAL_S = 3600.0
-"""Length of the longest window that a message recommends beside a short window. [s]"""
+"""A recommended window is at most this long, unless the measured window was long as well. [s]"""
 _TIMES_LONGER = 2.0
-"""A longer window is practical if it is at most this many times as long as the one that was measured. [1]"""
-# Lengths of at least these values are rendered in minutes, and in hours. [s]
+"""A recommended window may also be up to this many times as long as the measured window. [1]"""
+# Lengths from these values on are rendered in minutes and in hours, respectively. [s]
 _IN_MINUTES_S, _IN_HOURS_S = 600.0, 36_000.0
 
 
 def longest_s(window_s: float) -> float:
-    """Return the length of the longest window that is practical, if a window of `window_s` was measured. [s]
+    """Return the largest length that is recommended for a window, if the measured window has the length `window_s`. [s]
 
     Examples
     --------
@@ -26,12 +26,12 @@ def longest_s(window_s: float) -> float:
 
 
 def advised_length(length_s: float, window_s: float) -> str | None:
-    """Render a length, rounded up to two digits; None if it is not practical.
+    """Render the recommended length of a window, rounded up to two digits; None if it is too long to be practical.
 
     Parameters
     ----------
     length_s : float
-        Length of a window that would be long enough. [s]
+        Length of a window that would suffice. [s]
     window_s : float
         Length of the window that was measured. [s]
 
@@ -48,7 +48,7 @@ def advised_length(length_s: float, window_s: float) -> str | None:
 
 
 def none_is_long_enough(window_s: float) -> str:
-    """Return the subject of a sentence: no window of a practical length.
+    """Return the subject of a sentence which states that no window of practical length suffices.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def outcome(objective: Mapping[str, Any]) -> str:
         return f"{word} {MARK}" if objective.get("suspect_runs") else word
     unit = " users" if objective.get("users") is not None else " /s" if objective.get("rate") is not None else ""
     reasons = "; ".join(f"at {people.plain(gap.get('load'))}{unit}, {gap.get('why')}" for gap in gaps)
-    return f"{word}: {reasons or 'no measured value decides it'}"
+    return f"{word}: {reasons or 'no value was measured'}"
 
 
 def at_load(objective: Mapping[str, Any]) -> str:

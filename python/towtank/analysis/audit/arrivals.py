@@ -1,8 +1,8 @@
 """Tests the arrivals in one steady stage of an open load: their number, the gaps between them, and their dispersion.
 
-If the rate changes, the tests use the integral of the rate instead of time. For a Poisson process with rate λ(t), the
-number of arrivals in an interval is Poisson with mean Λ = ∫ λ dt. If the total over several intervals is known, the
-numbers in these intervals are multinomial, with probabilities proportional to their Λ [1]_.
+If the rate λ(t) of a Poisson process changes, the number of arrivals in an interval is Poisson with mean Λ = ∫ λ dt. If
+the total over several intervals is known, the numbers in these intervals are multinomial, with probabilities
+proportional to the Λ of each interval [1]_.
 
 References
 ----------
@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results import RecordedInterval
 
-# Start lags increase the index of dispersion. The index is tested only if the increase is at most this fraction of its
-# standard deviation.
+# A start lag increases the index of dispersion. The index is tested only if this increase is at most the given fraction
+# of the standard deviation of the index. [1]
 _LAG_AT_MOST = 0.05
 
 
@@ -36,15 +36,17 @@ class StageOfArrivals:
     Attributes
     ----------
     name : str
+        Name of the stage.
     asked : Arrivals
+        Requested arrivals.
     groups : list of str
         Names of the user groups.
     is_poisson : bool
         True for Poisson arrivals; False for evenly spaced arrivals.
     measurement : Measurement
     mask : ndarray of bool of shape (n_bins,)
-        Bins of the window that belong to the stage.
-    intervals : list of Interval
+        Bins of the stage that lie in the window.
+    intervals : list of RecordedInterval
         Intervals that the load threads recorded in these bins.
     """
 
@@ -58,12 +60,12 @@ class StageOfArrivals:
 
     @property
     def starts(self) -> Floats:
-        """Start times of the bins. [s]"""
+        """Start times of the bins of the stage. [s]"""
         return np.asarray(self.measurement.starts[self.mask], dtype=float)
 
     @property
     def ends(self) -> Floats:
-        """End times of the bins. [s]"""
+        """End times of the bins of the stage. [s]"""
         return np.asarray(self.measurement.ends[self.mask], dtype=float)
 
     @property
@@ -73,7 +75,7 @@ class StageOfArrivals:
 
     @property
     def expected(self) -> Floats:
-        """Expected number of arrivals in each bin, according to the plan. [1]"""
+        """Planned number of arrivals in each bin of the stage. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
@@ -84,7 +86,7 @@ class StageOfArrivals:
 
 
 def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
-    """Yield the results of all tests of the arrivals of a stage."""
+    """Yield the results of all tests of the arrivals in a stage."""
     expected = float(stage.expected.sum())
     count = stage.count(None)
     if not count or expected <= 0:
@@ -98,7 +100,7 @@ def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
 
 
 def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Check:
-    """Test whether the number of arrivals in a stage matches the requested rate."""
+    """Test whether the number of arrivals in a stage agrees with the requested rate."""
     expected, count = float(curve.arrivals(stage.starts, stage.ends).sum()), stage.count(group)
     name = None if group is None else stage.groups[group]
     place = Check(
@@ -108,8 +110,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # Start lag may delay the count of an arrival into the next stage. The test allows a difference of as many arrivals
-    # as the largest start lag can delay.
+    # Start lag may delay the count of an arrival into the next stage. The allowed difference is therefore the number of
+    # arrivals within the largest start lag, plus 1.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -131,19 +133,19 @@ def _gaps(stage: StageOfArrivals) -> Check:
     seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
-    # The first gap of each user group began before this stage, at the rate of the previous stage, so it is not tested.
+    # The first gap of each user group began before this stage, at the rate of the previous stage. It is not tested.
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
 def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
     shape = "exponential" if stage.is_poisson else "fixed"
-    # A group with arrival rate λ_g contributes the share λ_g / Σ λ of all gaps, with mean 1 / λ_g. The mean of all gaps
-    # is therefore the number of groups divided by Σ λ.
+    # A group with arrival rate λ_g has the share λ_g / Σ λ of all gaps, and its mean gap is 1 / λ_g. The mean of all
+    # gaps is therefore the number of groups divided by Σ λ.
     return {"dist": shape if len(rates) == 1 else f"{shape} by group", "mean_s": len(rates) / float(rates.sum())}
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Return the distribution of the gaps between successive arrivals of the same user group, over all groups.
+    """Return the distribution of the gaps between successive arrivals of the same user group, for all groups together.
 
     Each group is a Poisson process with its own rate λ_g: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ λ_g.
     """
@@ -155,15 +157,15 @@ def _mixture(rates: Floats) -> Distribution:
 
 
 def _seconds(stage: StageOfArrivals) -> Check:
-    """Test whether the numbers of arrivals per second scatter as in a Poisson process (index of dispersion 1)."""
+    """Test whether the numbers of arrivals per second vary as in a Poisson process, whose index of dispersion is 1."""
     place = Check(SECONDS, stage=stage.name, asked={"dispersion": 1.0})
     counts, expected = stage.measurement.arrivals[stage.mask], stage.expected
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
         # An arrival is counted in the second in which the generator handles it. Because of the start lag, about rate ×
-        # lag arrivals move from the end of a second into the next one. This adds 2 (rate × lag)² / (rate × length of
-        # the second) to the term of that second in the index of dispersion.
+        # lag arrivals are counted one second too late. This adds 2 (rate × lag)² / (rate × length of the second) to the
+        # contribution of each second to the index of dispersion.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
@@ -182,10 +184,8 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Merge neighbouring intervals into pools, each with enough expected arrivals for a test. Intervals left over at
-    the end join the last pool.
-
-    Return the counted and the expected number of arrivals of each pool.
+    """Merge neighbouring bins until each merged interval has enough expected arrivals for a test. Bins that remain at
+    the end are added to the last interval. Return the counted and the expected number of arrivals of each interval. [1]
     """
     total = np.cumsum(expected)
     edges = [0]

@@ -13,8 +13,8 @@ from towtank.analysis.measurement import Floats
 
 @dataclass(frozen=True)
 class RateCurve:
-    """Arrival rate as a function of run time: linear between its knots, constant before the first and after the last
-    knot.
+    """Arrival rate as a function of run time. It is linear between the knots, and constant before the first and after
+    the last knot.
 
     Attributes
     ----------
@@ -29,18 +29,17 @@ class RateCurve:
 
     @property
     def is_constant(self) -> bool:
-        """True if the arrival rate is the same at all times."""
         return bool((self.rates == self.rates[0]).all())
 
     def arrivals(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the expected number of arrivals in each interval, which is the integral of the rate over the interval.
+        """Return the expected number of arrivals in each interval: the integral of the arrival rate over the interval.
         [1]
         """
         return np.asarray(self._until(ends) - self._until(starts), dtype=float)
 
     def _until(self, instants: Floats) -> Floats:
-        """Return the integral of the arrival rate from the first knot to each instant; negative before the first knot.
-        [1]
+        """Return the integral of the arrival rate from the first knot to each run time; negative for times before the
+        first knot. [1]
         """
         widths = np.diff(self.times)
         at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
@@ -52,7 +51,7 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """Return a curve whose arrival rate is the same at all times."""
+    """Return a curve with a constant arrival rate. [1/s]"""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 
@@ -63,9 +62,9 @@ class Arrivals:
     Attributes
     ----------
     curves : tuple of RateCurve
-        A single rate for all user groups together, or one rate per group.
+        One curve for all user groups together, or one curve per group.
     by_group : bool
-        Whether each user group has its own arrival process.
+        True if each user group has its own arrival process.
     """
 
     curves: tuple[RateCurve, ...]
@@ -77,7 +76,7 @@ class Arrivals:
         return all(curve.is_constant for curve in self.curves)
 
     def expected(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the expected number of arrivals of all user groups together, for each interval. [1]"""
+        """Return the expected number of arrivals of all user groups together in each interval. [1]"""
         return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
 
 
@@ -87,10 +86,10 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Parameters
     ----------
     plan : dict
-        `plan.json`. The plan lacks stages that were appended while the load ran. Their rate is read from the recording,
-        if it is constant.
+        Content of `plan.json`. It does not contain stages that were appended while the load ran; the rate of such a
+        stage is read from `recorded`.
     recorded : list of dict
-        Stages as recorded, with their actual times.
+        Recorded stages, with their actual times.
     number : int
         Number of the stage.
 
@@ -116,7 +115,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Return True if the plan changes the arrival rate within stage `number`; False if the plan cannot be read."""
+    """Return True if the planned arrival rate changes within the stage `number`; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

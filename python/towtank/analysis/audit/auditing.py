@@ -1,16 +1,17 @@
-"""Audit of the load: tests whether mix, pauses and arrivals have the distributions that the plan requests.
+"""Tests whether mix, pauses and arrivals of the recorded load have the distributions that the plan requests.
 
-The plan in the run folder contains the requested load; the engine's segments contain the generated load. The audit
-uses the steady window as planned. Tests for a transient may have shortened the analysed window by a rule that depends
-on the measured values, so counts in that window would be biased.
+The plan is a file in the run folder; the recorded load comes from the engine's records. The audit uses the planned
+steady stages, not the analysed window. The analysed window may begin later because of a transient, and its start then
+depends on the measured values, which would bias counts in that window.
 
-The audit counts the transactions that *began* in the window. Whether the k-th transaction of a user begins in the
-window depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed
-like counts of independent random choices (Wald's equation and its companion for the variance [1]_).
+Transactions are counted if they *began* in the window. Whether the k-th transaction of a user begins in the window
+depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed like
+counts of independent random choices (Wald's equation and its companion for the variance [1]_).
 
 Counts of transactions that *ended* in the window would be worse. They omit slow transactions at the end of the window
-and include slow transactions from before its start, so they are biased at the start of a run. Near saturation most
-users are within a transaction, which adds noise of the size of the number of users.
+and include slow transactions from before its start, so they are biased at the start of a run. Near saturation, most
+users have a transaction in progress, which adds noise: the standard deviation is about the square root of the number of
+users.
 
 References
 ----------
@@ -37,12 +38,11 @@ from towtank.analysis.windows import window as windows
 from towtank.results import RecordedInterval
 
 LEVEL = 1e-4
-"""Significance level of a single test of the audit, in (0, 1). A test with a smaller p-value makes the run suspect."""
+"""Significance level of a single test of the audit, in (0, 1). A smaller p-value makes the run suspect."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that a run with the planned load becomes suspect by chance, because at least one test of
-its audit fails.
+"""Largest probability that chance makes a run with the planned load suspect, over all tests of its audit, in (0, 1).
 
-With more than ten tests, each test uses an equal share of this probability (Bonferroni).
+If the audit has more than ten tests, this probability is divided equally among the tests (Bonferroni).
 """
 
 
@@ -54,10 +54,11 @@ def audit(
     Parameters
     ----------
     plan : dict or None
-        `plan.json`; None if the run folder has no readable plan.
+        Content of `plan.json`; None if the run folder has no readable plan.
     measurement : Measurement
     little, accounting : dict
-        Entries of the summary for Little's law and for the accounting identity; the audit reports both.
+        Results of the checks of Little's law and of request counts, from the run summary. The audit only repeats these
+        results.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def audit(
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:
-    """Return True if a document has all entries of a plan that the audit reads."""
+    """Return True if a document has all entries that the audit reads from a plan."""
     try:
         plan = plan or {}
         weights = [
@@ -107,7 +108,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """Requested and recorded load in the planned steady window."""
+    """Planned and recorded load in the planned steady stages, called the window here."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -119,12 +120,12 @@ class _Load:
 
     @cached_property
     def chosen(self) -> Mask:
-        """Mask of the bins of the planned steady window."""
+        """Mask of the bins in the window."""
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @cached_property
     def intervals(self) -> list[RecordedInterval]:
-        """Intervals that the load threads recorded in the planned steady window."""
+        """Intervals of load threads that lie in the window."""
         start, end = self.window.asked_start_s - 1e-6, self.window.asked_end_s + 1e-6
         return [
             interval
@@ -134,7 +135,7 @@ class _Load:
 
     @cached_property
     def stages(self) -> dict[int, list[RecordedInterval]]:
-        """Recorded intervals of the planned steady window, grouped by the number of their stage."""
+        """Intervals of load threads in the window, by the number of their stage."""
         found: dict[int, list[RecordedInterval]] = defaultdict(list)
         for interval in self.intervals:
             found[interval.stage].append(interval)
@@ -142,11 +143,13 @@ class _Load:
 
     @property
     def asks_shares(self) -> bool:
-        """True if the plan assigns arrivals to groups by shares; False if each group has separate arrival rates."""
+        """True if each user group receives a share of a common arrival rate; False if each group has its own arrival
+        rates.
+        """
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """Return the requested and recorded arrivals of a stage, in the form that the tests of arrivals read."""
+        """Return the planned and the recorded arrivals of a stage, as input of the tests of arrivals."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(
@@ -161,14 +164,14 @@ class _Load:
 
     @cached_property
     def counts_picks(self) -> bool:
-        """True if the engine counted how often users picked each transaction of their mix."""
+        """True if the engine counted how often users chose each transaction of their mix."""
         every = (series for interval in self.measurement.recording.intervals for series in interval.series)
         return any(series.picked is not None for series in every)
 
     def counted(self, group: int) -> dict[int, float]:
-        """Return how often the users of a group picked each transaction. [1]
+        """Return how often the users of a group chose each transaction; by number of the transaction. [1]
 
-        If the engine did not count picks, return the number of completed transactions.
+        If the engine did not count the choices, return the number of transactions that ended.
         """
         found: dict[int, float] = defaultdict(float)
         for series in (
@@ -181,11 +184,11 @@ class _Load:
         return dict(found)
 
     def group_name(self, number: int) -> str:
-        """Return the name of a user group, or `group N` if the plan does not name the group."""
+        """Return the name of a user group; `group N` if it has no name."""
         return str(self.groups[number].get("name") or f"group {number}")
 
     def name(self, transaction: int) -> str:
-        """Return the name of a transaction, or `transaction N` if the recording does not name the transaction."""
+        """Return the name of a transaction; `transaction N` if it has no name."""
         return self.names[transaction] if transaction < len(self.names) else f"transaction {transaction}"
 
 
@@ -202,7 +205,7 @@ def _tests(load: _Load) -> list[Check]:
 
 
 def _mix(load: _Load, number: int) -> Check:
-    """Test whether the users of a group picked transactions by the planned weights."""
+    """Test whether the users of a group chose transactions in proportion to the planned weights."""
     weights: dict[int, float] = defaultdict(float)
     for entry in load.groups[number]["mix"]:
         weights[int(entry["transaction"])] += float(entry["weight"])
@@ -211,8 +214,8 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix contains a single transaction")
     if not load.counts_picks:
-        # Recordings without counts of picks have only counts of ended transactions. These include the `once` and `exit`
-        # transactions, which are not part of the mix.
+        # Older recordings count only transactions that ended. These counts include transactions of the kinds `once` and
+        # `exit`, which are not part of the mix.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
     counts = [counted.get(index, 0.0) for index in numbers]
@@ -232,11 +235,12 @@ def _mix(load: _Load, number: int) -> Check:
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Return upper bounds of the variances that transactions in progress add to the counts of ended transactions.
+    """Return upper bounds of the variance that unfinished transactions add to the counts of ended transactions, for
+    each kind of transaction. [1]
 
     At the start and at the end of the window, some transactions are in progress. For each kind of transaction, their
     mean number is sum(R) / T, with the response times R and the length T of the window. The variance of this number is
-    at most its mean. The factor 2 stands for start and end.
+    at most its mean. The factor 2 counts the start and the end of the window.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -249,7 +253,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
 
 
 def _think(load: _Load, number: int) -> Check | None:
-    """Test whether the pauses of a user group have the planned distribution; None if the plan has no pauses."""
+    """Test whether the pauses of a user group have the planned distribution; None if the group has no pauses."""
     group = load.groups[number]
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
@@ -274,7 +278,7 @@ def _think(load: _Load, number: int) -> Check | None:
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Return the distribution from which the plan takes a pause, or the length of the pause if it is constant. [s]
+    """Return the planned distribution of a pause; its length if it is constant. [s]
 
     Raises
     ------
@@ -299,7 +303,7 @@ def distribution(pause: dict[str, Any]) -> Distribution | float:
 
 
 def _shares(load: _Load) -> Check:
-    """Test whether the user groups received the planned shares of the arrivals."""
+    """Test whether the user groups received the planned shares of all arrivals."""
     counts = np.zeros(len(load.groups))
     for interval in load.intervals:
         counts[: len(interval.arrivals)] += interval.arrivals[: len(counts)]

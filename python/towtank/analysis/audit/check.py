@@ -1,4 +1,4 @@
-"""Defines the result that all tests of the audit return."""
+"""Defines the result of a test of the audit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Check:
     Attributes
     ----------
     about : str
-        Subject of the test: a name from the constants above.
+        Subject of the test, such as `MIX`.
     group : str or None
         User group; None if the test covers all groups.
     stage : str or None
@@ -39,13 +39,13 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return name, user group and stage of the test. Group and stage are None if the test covers all groups or
-        stages.
+        """Return the name, the user group and the stage of a test; group and stage are None if the test covers all of
+        them.
         """
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:
-        """Return the result of the test as JSON for a summary: method, statistic, p-value and verdict."""
+        """Return the result of the test as JSON for a run summary. `level` is the significance level of the verdict."""
         assert self.outcome is not None
         found = self.outcome
         return {
@@ -62,7 +62,9 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Merge all readable histograms into a single one. Damaged histograms are left out here and reported elsewhere."""
+    """Merge all readable histograms into one; None if there is no value. Unreadable histograms are skipped; the check
+    of damaged data reports them.
+    """
     found: list[Histogram] = []
     for text in encoded:
         try:

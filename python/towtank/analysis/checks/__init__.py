@@ -1,5 +1,5 @@
-"""Checks a run for reasons to doubt its results, with one file per subject.
+"""Contains the checks of a run that raise doubts about its results, with one module per subject.
 
-Each check is a function that reads the evidence and yields doubts. `evidence` defines the data that the checks read;
-`towtank.analysis.verdict` lists all checks in order.
+Each check is a function that reads the evidence and yields doubts. The module `evidence` defines the data that checks
+read. `towtank.analysis.verdict` lists all checks in order.
 """

@@ -1,5 +1,5 @@
-"""Checks the status codes of successful responses for redirects that the workload does not expect, and for responses
-without content to requests without a condition.
+"""Checks the status codes of successful responses. Redirects are doubtful if the workload does not expect them. Status
+304 is doubtful if the request had no condition.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# Share of redirects in all responses above which most of the throughput consists of redirects.
+# A share of redirects in all responses above this value raises a doubt, in [0, 1].
 REDIRECTS_SHARE = 0.5
 
 
 NOT_MODIFIED = 304
-"""Status code of the response to a conditional request whose condition is false (RFC 9110, section 15.4.5)."""
+"""Status code of a response without content; it states that the condition of a conditional request is false (RFC 9110,
+section 15.4.5).
+"""
 
 
 @dataclass(frozen=True)
 class _Unexpected:
-    """Status codes that the workload does not expect.
+    """Status codes that the workload does not expect, and the doubt that they raise.
 
     Attributes
     ----------
     codes : frozenset of int
         Status codes.
     expected : frozenset of str
-        Names of the requests that expect these codes.
+        Names of the requests that expect these codes, so that they raise no doubt.
     noun, reason : str
-        Parts of the message: a name for these responses, and the reason why they are unexpected.
+        Texts in the message: a name for these responses, and the reason why they are unexpected.
     kind : DoubtKind
         Kind of the doubt about a run with these responses.
     """
@@ -46,20 +48,20 @@ class _Unexpected:
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that unexpected redirects are not the majority of all responses, and that no transaction receives only
-    such redirects.
+    """Check that at most half of all responses are unexpected redirects, and that no transaction receives only such
+    redirects.
 
     Notes
     -----
-    A request expects a redirect if its check accepts redirects or if the header Location is extracted. Recordings of
-    older versions of Towtank have no counts by status code, so they are not checked.
+    A request expects a redirect if its check accepts redirects, or if its header Location is extracted. Recordings of
+    older versions of Towtank do not count status codes, so they are not checked.
     """
     expected, reason = evidence.redirects_expected, "which no check expects"
     yield from _doubts(evidence, _Unexpected(REDIRECTS, expected, "redirects", reason, DoubtKind.REDIRECTS))
 
 
 def not_modified(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that responses 304 to requests without a condition are not the majority of all responses, and that no
+    """Check that at most half of all responses have status 304 although the request had no condition, and that no
     transaction receives only such responses.
 
     Notes
@@ -101,7 +103,7 @@ def _answers(parts: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _count(steps: dict[str, Any], unexpected: _Unexpected) -> Counter[str]:
-    """Return, for each status code, the number of responses that the workload does not expect."""
+    """Return the number of unexpected responses by status code."""
     found: Counter[str] = Counter()
     for name, step in steps.items():
         if name not in unexpected.expected:

@@ -1,4 +1,6 @@
-"""Checks that the records of a run are consistent: request counts, operational laws, physical bounds, planned load."""
+"""Checks whether the records of a run agree with each other, with the operational laws, with physical bounds and with
+the plan.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def accounting(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the request counts of all intervals together equal the total that the engine reports."""
+    """Check that the request counts of all intervals add up to the total that the engine reports."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
@@ -74,7 +76,7 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def audited(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mix, pauses and arrivals have the planned distributions, by the tests of the audit."""
+    """Check that mix, pauses and arrivals have the planned distributions. The audit has tested this."""
     found = evidence.summary["audit"]
     for kind, names in _AUDITED.items():
         bad = [test for test in found["tests"] if test["verdict"] == "suspect" and test["test"] in names]

@@ -1,4 +1,4 @@
-"""Checks that a run went as planned: the load ended as planned, services stayed alive, events took place."""
+"""Checks that a run went as planned: the load did not end early, services stayed alive, and events took place."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.distributions import binomial_tail
 
-ERRORS_SHARE = 0.01
-# Significance level of the test that a share of failures exceeds its limit. At this level, chance alone hardly ever
-# causes a doubt in a study of ten runs.
+ERRORS_SHARE = 0.01  # Default limit of the share of failed transactions and requests, in [0, 1].
+# Significance level of the test whether the share of failures exceeds its limit. At this level, chance hardly ever
+# raises a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the run reached its planned end. If it did not, the doubt gives the cause of the early end."""
+    """Check that the run reached its planned end. Otherwise, the doubt gives the reason of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(DoubtKind.DISK_FULL, DoubtLevel.INVALID, reason or message)
     if status == "failed":
-        # Towtank stops the engine when a service dies, but never stops a service when the engine dies. A dead service
-        # is therefore reported before a failed engine.
+        # Towtank stops the engine when a service dies, but does not stop a service when the engine dies. The death of a
+        # service is therefore the cause, and is reported instead of the failure of the engine.
         kind = (
             DoubtKind.SERVICE_DIED
             if _SERVICE.search(reason) or _has(evidence, "system_failed")
@@ -58,7 +58,7 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _kinds(counts: dict[str, int]) -> str:
-    """Render the three most frequent kinds of failure with the number of failures of each kind."""
+    """Render the three most frequent kinds of failure, each with its number."""
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])[:3])
 
 
@@ -67,7 +67,9 @@ def _has(evidence: Evidence, kind: str) -> bool:
 
 
 def services_seen(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the probe saw every process of every tier alive, and that no process was replaced by another."""
+    """Check that every process of every tier was alive in all samples of the probe, and that no process was replaced by
+    another.
+    """
     end = evidence.run_end_s
     for name in evidence.observed.tiers:
         where = evidence.observed.where(name)
@@ -96,7 +98,7 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_reported(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that Towtank recorded no event of a service that died or restarted under load."""
+    """Check that Towtank recorded no event about a service that died or restarted under load."""
     for event in evidence.events_of_load:
         kind = {"service_died": DoubtKind.SERVICE_DIED, "service_restarted": DoubtKind.SERVICE_RESTARTED}.get(
             str(event.get("k"))
@@ -107,7 +109,7 @@ def services_reported(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_held(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no service was stopped under load by a signal (SIGSTOP) that the study did not send."""
+    """Check that no service was stopped under load by a signal (SIGSTOP) from outside the study."""
     held = [str(event.get("service")) for event in evidence.events_of_load if event.get("k") == "service_held"]
     for name in dict.fromkeys(held):
         held_s = _held_s(evidence, name)
@@ -116,7 +118,7 @@ def services_held(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _held_s(evidence: Evidence, name: str) -> float:
-    """Return how long a service was stopped by a signal before the load ended, according to the recorded events. [s]"""
+    """Return how long a service was stopped by a signal under load, according to the recorded events. [s]"""
     since: int | None = None
     total_ns = 0
     for event in evidence.events:
@@ -132,7 +134,7 @@ def _held_s(evidence: Evidence, name: str) -> float:
 def _taken_down_at(evidence: Evidence, process: str) -> float:
     """Return the time at which an event of the study first ended a process; infinite if no event did. [s]
 
-    A death of the process after that time is expected.
+    After that time, the death of the process is expected.
     """
     begins = [
         event.begin_s for event in evidence.study_events if process in event.processes and event.begin_s is not None
@@ -149,7 +151,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the share of failed transactions does not exceed the limit of the study."""
+    """Check that the share of failed transactions does not exceed its limit."""
     share = evidence.summary["errors"]["share"]
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
@@ -159,13 +161,13 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no single transaction and no single request failed more often than the study allows.
+    """Check that no single transaction and no single request failed too often.
 
     Notes
     -----
-    A rare transaction that always fails hardly changes the share over all transactions, so each transaction and each
-    request is checked separately. A few failures may exceed the limit by chance. A doubt therefore requires a
-    significant binomial test at the level `BY_CHANCE`.
+    A rare transaction that always fails hardly changes the share of failures over all transactions. Each transaction
+    and each request is therefore checked separately. A few failures may exceed the limit by chance, so a doubt requires
+    a significant binomial test at the level `BY_CHANCE`.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -180,8 +182,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, DoubtLevel.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # The requests of a transaction with a doubt need no doubt of their own. In other transactions, a failing
-        # request makes the run suspect.
+        # Requests of a transaction that raised a doubt raise no further doubt. A failing request of any other
+        # transaction makes the run suspect.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, DoubtLevel.SUSPECT)
 
@@ -192,9 +194,7 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: DoubtLevel
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Return True if the share of failures exceeds the limit by more than chance explains (significance level
-    `BY_CHANCE`).
-    """
+    """Return True if the share of failures exceeds its limit significantly, at the level `BY_CHANCE`."""
     if not failed or failed <= limit * ended or limit >= 1:
         return False
     return binomial_tail(failed - 1, ended, limit) < BY_CHANCE

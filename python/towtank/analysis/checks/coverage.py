@@ -1,6 +1,6 @@
 """Lists the checks that could not be made on a run, with reasons.
 
-A check that could not be made is not evidence that the run is valid.
+A check that could not be made does not show that the run is valid.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from towtank.analysis.system.gaps import limit_s
 from towtank.analysis.system.rates import EDGE_S
 from towtank.results import GENERATOR_GROUP
 
-_NO_PROBE = "no probe watched this machine"
+_NO_PROBE = "no probe observed this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Text in a summary for a check that was not possible because samples of the probe are missing."""
-_NO_TIER = "no tier of the system was watched"
+"""Reason in a run summary for a check that was not made because samples of the probe are missing."""
+_NO_TIER = "no tier of the system was observed"
 
 
 @dataclass(frozen=True)
 class NotChecked:
-    """A check that could not be made on a run, with the reason."""
+    """Check that could not be made on a run, with the reason."""
 
     check: DoubtKind
     why: str
 
     def document(self) -> dict[str, str]:
-        """Return the check and the reason why it was not made, as JSON for `not_checked` of a summary."""
         return {"check": str(self.check), "why": self.why}
 
 
@@ -41,7 +40,7 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
     Notes
     -----
-    A check that does not apply to the run is not listed, such as the read-back of a run that stored nothing.
+    A check that does not apply to the run is not listed. An example is the read-back of a run that stored nothing.
     """
     order = list(DoubtKind)
     return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))
@@ -77,7 +76,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _little_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why Little's law could not be checked; None if it was checked."""
+    """Return why Little's law could not be checked; None if it was checked."""
     law = evidence.summary["laws"]["little"]
     if law is None:
         return "no response was timed within the window"
@@ -90,10 +89,7 @@ def _little_unknown(evidence: Evidence) -> str | None:
 
 
 def _lag_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why the start lag, or the share of the lag in response times, could not be checked.
-
-    None if both were checked.
-    """
+    """Return why the start lag, or its share in response times, could not be checked; None if both were checked."""
     generator, little = evidence.summary["generator"], evidence.summary["laws"]["little"]
     if generator["start_lag_p99_s"] is None:
         return "no request started within the window"
@@ -129,26 +125,22 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _others_known(others: dict[str, Any] | None) -> bool:
-    """Return True if the CPU use of programs other than generator and target is known, on a machine with an external
-    target.
-
-    An external target is a system that Towtank did not start.
+    """Return True if the CPU use of programs other than generator and target is known, for a target on this machine
+    that Towtank did not start.
     """
     return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 
 
 def _why(evidence: Evidence) -> str | None:
-    """Return the reason why the probe of this machine recorded too few samples in the window; None if it recorded
-    enough.
-    """
+    """Return why the probe of this machine recorded too few samples in the window; None if it recorded enough."""
     if not evidence.probe_expected:
         return _NO_PROBE
     return NO_SAMPLES if _is_unobserved(evidence) else None
 
 
 def _is_unobserved(evidence: Evidence) -> bool:
-    """Return True if no rate can be computed, because samples of the probe are missing for most of the window or at its
-    start or end.
+    """Return True if no rate can be computed: samples of the probe are missing for most of the window, or at its start
+    or end.
     """
     times_s, window = evidence.observed.samples.times_s, evidence.window
     if window is None:

@@ -1,4 +1,4 @@
-"""Defines the evidence that the checks of a run read."""
+"""Defines the data that the checks of a run read."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Evidence:
     Attributes
     ----------
     manifest : dict
-        `run.json`.
+        Content of `run.json`.
     engine : dict or None
-        `engine.json`; None if the engine did not write it.
+        Content of `engine.json`; None if the engine did not write this file.
     summary : dict
-        The run summary without its verdict.
+        Run summary without the verdict.
     limits : dict
-        `limits` of the study, in SI units.
+        Entry `limits` of the study, in SI units. It overrides the default limits of the checks.
     effective_samples : float
-        Number of independent response times whose mean would be as precise as the mean of the run. [1]
+        A mean of this many independent response times would be as precise as the mean over the window. [1]
     timed : int
         Number of response times in the window. [1]
     events, events_of_load : list of dict
@@ -48,33 +48,34 @@ class Evidence:
     generator_cpus : float or None
         CPUs that the load threads used in the window. [1]
     generator_cores : int
-        CPUs on which the load threads could run at the same time. [1]
+        Number of CPUs on which load threads can run in parallel. [1]
     connect_failures : int
         Requests of the whole run whose connection failed. [1]
     settle : dict or None
-        Event that ended the settle stage before the window, if that stage ended without evidence of a steady state.
+        Event at the end of the settle stage before the window, if this stage ended without evidence of a steady state;
+        otherwise None.
     relative_half_width : float or None
-        Half width of the interval of the mean response time, relative to the mean.
+        Half width of the interval of the mean response time, divided by the mean; None if there is no interval. [1]
     study_events : sequence of StudyEvent
-        Events that the study requested, with what happened in the run.
+        Planned events of the study, as they took place in the run.
     completed : int
         Transactions that completed in the window. [1]
     keeps_connections : bool
-        Whether the plan keeps connections from one request to the next.
+        True if planned requests reuse connections.
     gaps_recorded : bool
-        Whether the engine recorded the times between iterations of its event loops.
+        True if the engine recorded the times between iterations of its event loops.
     arrivals_waited : bool
-        Whether arrivals of an open load waited for a user in the window.
+        True if arrivals of an open load waited for a free user in the window.
     paces_are_fixed : bool
-        Whether the plan has users with a constant pace.
+        True if the plan contains users with a constant pace.
     probe_expected : bool
-        Whether a probe was started to watch this machine.
+        True if a probe was started on this machine.
     steps_by_transaction : dict of str to list of str
         Names of the requests of each transaction.
     redirects_expected : frozenset of str
-        Names of the requests with a check that accepts a redirect, or whose header Location is extracted.
+        Names of requests that expect a redirect: their check accepts it, or their header Location is extracted.
     not_modified_expected : frozenset of str
-        Names of the requests with a condition, or with a check that accepts status 304.
+        Names of requests that expect status 304: they have a condition, or their check accepts this status.
     """
 
     manifest: dict[str, Any]
@@ -112,12 +113,12 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """True if the load is open: users arrive at a given rate, whether or not earlier requests were answered."""
+        """True if the load is open: users arrive at a given rate, whether or not earlier requests have ended."""
         asked = Load.read(self.manifest)
         return asked is not None and asked.is_open
 
     def limit(self, name: str, default: float) -> float:
-        """Return a limit of the study by name, or the default if the study does not set this limit."""
+        """Return a limit by name: the value that the study sets, or else the default."""
         for key in _LIMIT_NAMES[name]:
             value = self.limits.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool):
@@ -126,4 +127,4 @@ class Evidence:
 
 
 RunCheck = Callable[[Evidence], Iterator[Doubt]]
-"""Type of all checks of a run: a function that reads the evidence and yields the doubts about one subject."""
+"""Type of a check of a run: a function that reads the evidence and yields doubts about one subject."""

@@ -8,41 +8,42 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 
-# Largest CPU utilization of the load threads at which requests start on time. At 85 %, an M/M/1 queue holds 5.7
-# requests on average.
+# Limit of the CPU utilization of the load threads, in [0, 1]. Up to this limit, requests start on time. At 85 %, an
+# M/M/1 queue holds 5.7 requests on average.
 GENERATOR_BUSY = 0.85
-OVERFLOW_SHARE = 0.001
-START_LAG_CLOSED_S = 0.010
-START_LAG_OPEN_S = 0.001
-# If the start lag exceeds its limit by this factor, the requested load was not offered, and the run is invalid.
+OVERFLOW_SHARE = 0.001  # A run is suspect if a larger share of the arrivals was not started, in [0, 1].
+START_LAG_CLOSED_S = 0.010  # Default limit of p99 of the start lag under a closed load. [s]
+START_LAG_OPEN_S = 0.001  # Default limit of p99 of the start lag under an open load. [s]
+# The run is invalid if the start lag exceeds its limit by this factor. Such a load is not the requested load. [1]
 _LAG_INVALID = 10.0
-# `START_LAG_SHARE` is the largest share of the response time that requests may spend inside the generator. If they
-# spend more than half of it there, the run is invalid: the generator then determines the response time more than the
-# system does.
+# Limits of the share of the response time that requests spend inside the generator, in [0, 1]. A run above
+# `START_LAG_SHARE` is suspect. A run above `_LAG_SHARE_INVALID` is invalid, because the generator determines the
+# response time more than the system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Largest share of the calibrated request rate without a doubt. An M/M/1 queue holds 1.5 requests at 60 % utilization,
-# and 4 at 80 %.
+# Largest share of the calibrated request rate that raises no doubt, in [0, 1]. An M/M/1 queue holds 1.5 requests at 60
+# % utilization, and 4 at 80 %.
 ENVELOPE_SHARE = 0.80
-# Failed connections are attributed to the generator if it used more than this share of its limit of open files
-# or of local ports.
+# Failed connections are attributed to the generator if it used more than this share of its limit of open files or of
+# local ports, in [0, 1].
 _CONNECTIONS_SHARE = 0.95
-# Largest share of the window that stalls of the generator may take. Requests during a stall wait for the generator, so
-# stalls above 1 % determine p99.
+# Limits of the share of the window in which the generator stalled, in [0, 1]. Requests during a stall wait for the
+# generator, so stalls above 1 % determine p99. A run above `STALL_INVALID` is invalid.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Occurrences of unrequested bytes, relative to the number of requests, above which a run is invalid. [1]
+# A run is invalid if servers sent unrequested bytes more often than this, relative to the number of requests. [1]
 FRAMING_SHARE = 0.01
-# Largest number of connections opened per request if the plan keeps connections. A server that closes a connection
-# after 100 or 1,000 requests stays far below this limit; a server without keep-alive needs one connection per request.
+# Largest number of opened connections per request that raises no doubt, if requests reuse connections. A server that
+# closes a connection after 100 or 1,000 requests stays far below this limit. A server without keep-alive needs one
+# connection per request. [1]
 RECONNECTS_SHARE = 0.5
-# Largest share of the response time that requests may spend waiting for a connection of the generator's pool.
+# Largest share of the response time that requests may wait for a pooled connection without a doubt, in [0, 1].
 CONNECTION_WAIT_SHARE = 0.05
 
 
 def saturated(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the CPU cores of the load generator had enough idle time."""
+    """Check that the CPUs of the load generator had enough idle time."""
     used = evidence.generator_cpus
     share = used / max(1, evidence.generator_cores) if used is not None else None
     limit = evidence.limit("generator_busy", GENERATOR_BUSY)
@@ -58,7 +59,7 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no long gaps interrupted the event loops of the load threads."""
+    """Check that the event loops of the load threads had no long gaps."""
     generator, window = evidence.summary["generator"], evidence.window
     if window is None:
         return
@@ -79,8 +80,8 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on stalls of the generator of a second or more that lie outside the analysed window. During a stall
-    the load differed from the plan.
+    """Yield a note on stalls of at least a second outside the analysed window. During a stall, the load differed from
+    the plan.
     """
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
@@ -89,14 +90,14 @@ def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
-    """Render the times of the first long stalls as text; the text is empty without long stalls."""
+    """Render the times of the first long stalls; empty if there was no long stall."""
     shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that servers sent no bytes other than their responses to requests."""
+    """Check that servers sent no bytes other than responses to requests."""
     connections, window = evidence.summary["connections"], evidence.window
     found = {
         "bytes after a complete response": connections["surplus"],
@@ -113,7 +114,7 @@ def framing(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests reused connections if the plan keeps connections open."""
+    """Check that requests reused connections, if the plan requests it."""
     opened, window = evidence.summary["connections"]["opened"], evidence.window
     rate = evidence.summary["generator"]["requests_started_per_s"]
     if window is None or not rate or not evidence.keeps_connections:
@@ -129,7 +130,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator started all arrivals, that is, rejected none."""
+    """Check that the generator started all arrivals."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
@@ -143,7 +144,7 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the request rate stayed below a given share of the calibrated rate of the generator."""
+    """Check that the request rate stayed below the limit `ENVELOPE_SHARE` of the calibrated rate of the generator."""
     figures = evidence.summary["generator"]
     share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
@@ -156,7 +157,7 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no connections failed because the generator ran out of open files or ports."""
+    """Check that no connection failed because the generator ran out of open files or local ports."""
     figures = evidence.summary["generator"]
     resources = {"open_files": "open files", "connections_by_ports": "local ports towards the targets"}
     for name, words in resources.items():
@@ -170,7 +171,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests spent little time waiting for a free connection of the generator's pool."""
+    """Check that requests waited only briefly for a pooled connection."""
     waits = evidence.summary["connections"]["wait_time_s"] or {}
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:
@@ -183,7 +184,7 @@ def pool(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def start_lag(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests started on time, and that the start lag is only a small part of response times."""
+    """Check that requests started on time, and that start lag is a small share of response times."""
     found = [*_lag_p99(evidence), *_lag_shares(evidence)]
     heavy = [doubt for doubt in found if doubt.level is not DoubtLevel.NOTE] or found
     if heavy:

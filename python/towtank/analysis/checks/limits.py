@@ -1,4 +1,4 @@
-"""Checks that no tier reached a kernel limit: open files, processes and threads, local ports."""
+"""Checks that no tier reached a kernel limit: open files, processes and threads, or local ports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""Names of the resources that the kernel limits, as messages write them."""
-# Kind of a tier that is a relay: a process of Towtank that forwards the load. The kernel limits of relays need not be
-# observed.
+"""Names of the limited resources in messages."""
+# Kind of a tier that is a relay, a process of Towtank that forwards the load. For relays, unknown kernel limits are not
+# reported.
 _RELAY = "relay"
 
 
@@ -33,7 +33,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers in the same network share its local ports, so a single doubt names all of these tiers.
+    # Tiers in the same network share its local ports. A single doubt names all these tiers.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)
@@ -45,8 +45,8 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Return, as text, the kernel limits that were not observed, each with the names of the tiers concerned; None if
-    all were observed.
+    """Render the kernel limits that were not observed, each with the names of the affected tiers; None if all were
+    observed.
     """
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():

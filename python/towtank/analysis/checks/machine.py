@@ -1,4 +1,4 @@
-"""Checks the machines that run the load generator and the system: their CPUs and clocks."""
+"""Checks the CPUs and clocks of the machines that run the load generator and the system."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, 
 from towtank.analysis.system.rates import CLOCK_JUMP_S
 from towtank.results import GENERATOR_GROUP, THIS_MACHINE, WATCHED_KIND
 
-STEAL_SHARE = 0.02
-STEAL_INVALID = 0.10
-# Largest share of the system's CPUs that other programs may use. [1]
+STEAL_SHARE = 0.02  # Largest share of steal time without a doubt, in [0, 1].
+STEAL_INVALID = 0.10  # A larger share of steal time makes a run invalid, in [0, 1].
+# Largest share of the system's CPUs that other programs may use without a doubt, in [0, 1].
 FOREIGN_SHARE = 0.10
-# Largest share of a machine's CPUs that processes outside all tiers may use. The use by kernel threads, together
-# with the error of tick-based CPU accounting, stays below this share.
+# Largest share of a machine's CPUs that processes outside all tiers may use without a doubt, in [0, 1]. Kernel threads,
+# together with the error of tick-based CPU accounting, stay below this share.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that uses fewer CPUs than this serves no load: it may be a launcher that only waits for the real server. [1]
+# A tier that uses fewer CPUs than this serves no load. It may be a launcher that only waits for the real server. [1]
 _NEXT_TO_NOTHING = 0.005
-# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times then
-# double: 1 / (1 - U) rises from 2.5 to 5 in M/M/1. [1]
+# A run is invalid if other programs used more than this share of the CPUs. At this share, a queue with a utilization of
+# 60 % becomes a queue with 80 %, and response times double: 1 / (1 - U) rises from 2.5 to 5 in M/M/1. [1]
 FOREIGN_INVALID = 0.25
-# Smallest difference between the boot clock and the monotonic clock that means a suspended machine. The clocks are read
-# one after the other, which causes small differences. [s]
+# The machine was suspended if the difference between its boot clock and its monotonic clock grew by more than this.
+# Smaller differences arise because the two clocks are read one after the other. [s]
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
-"""Largest share by which a fixed amount of work may take longer in the slow seconds of a machine than in its fast
-seconds. [1]
+"""Limit for the speed of a machine: a fixed amount of work may take longer in slow seconds than in fast seconds by at
+most this share. [1]
 """
-THROTTLED_SHARE = 0.01
-_THROTTLED_INVALID = 0.10
+THROTTLED_SHARE = 0.01  # Largest throttled share of the window without a doubt, in [0, 1].
+_THROTTLED_INVALID = 0.10  # A run is invalid if the generator was throttled for a larger share of the window.
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the text ` of NAME` (empty for this machine) and the summary entry of each machine that has a probe."""
+    """Yield two values for each machine with a probe: the text ` of NAME` (empty for this machine), and its entry in
+    the run summary.
+    """
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -42,7 +44,7 @@ def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def steal(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the hypervisor did not give CPU time of the machines to other guests."""
+    """Check that the hypervisor gave no CPU time of the machines to other guests."""
     for of_machine, seen in _machines(evidence):
         share = seen["steal"]
         if share is not None and share > STEAL_SHARE:
@@ -64,14 +66,14 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> DoubtLevel:
-    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID` or a
-    higher limit of the study, otherwise suspect.
+    """Return the level of a doubt about the CPU use of other programs. It is invalid if the share exceeds
+    `FOREIGN_INVALID` and the limit of the study; otherwise it is suspect.
     """
     return DoubtLevel.INVALID if share > max(FOREIGN_INVALID, limit) else DoubtLevel.SUSPECT
 
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
-    """Check the CPU use of other programs on this machine, if the target runs on it but was not started by Towtank."""
+    """Check the CPU use of other programs, if the target runs on this machine but was not started by Towtank."""
     others = evidence.summary["other_programs"]
     if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
         return
@@ -92,17 +94,17 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that tiers, generator and observers together explain the CPU use of every machine with a tier."""
+    """Check that tiers, generator and observers account for the CPU use of every machine with a tier."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
     others, found = (evidence.summary[key] for key in ("other_programs", "not_attributed"))
     for name, usage in found.items():
         if name == THIS_MACHINE and others is not None:
-            continue  # Skipped here, because `_beside_targets` checks the CPU use of this machine.
+            continue  # `_beside_targets` checks this machine.
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
-        # Some kernels count the CPU time of interrupts separately and attribute it to no process. It is not the use of
-        # a program, so it is subtracted.
+        # Some kernels count the CPU time of interrupts separately and assign it to no process. No program used this
+        # time, so it is subtracted.
         rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
@@ -114,14 +116,13 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _idle(evidence: Evidence) -> str:
-    """Name, in a text for messages, the tiers that used hardly any CPU time.
-
-    The processes of these tiers may be launchers that only wait for the real server.
+    """Render the names of the tiers that used hardly any CPU time. Their processes may be launchers that only wait for
+    the real server.
     """
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return (
-        f"; hardly any CPU time was used by {', '.join(idle)}, perhaps only the launcher of the real server"
+        f"; {' and '.join(idle)} used hardly any CPU time and may be only the launcher of the real server"
         if idle
         else ""
     )
@@ -130,8 +131,8 @@ def _idle(evidence: Evidence) -> str:
 def clock(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the wall clock advanced as much as the monotonic clock."""
     jump = evidence.observed.samples.clock_jump()
-    # While the machine is suspended, the wall clock continues and the monotonic clock does not, so the time of the
-    # suspension is subtracted. The check `suspended` reports it.
+    # The wall clock continues while the machine is suspended, but the monotonic clock stops. The time of the suspension
+    # is therefore subtracted; the check `suspended` reports it.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(DoubtKind.CLOCK_JUMP, DoubtLevel.NOTE, text, jump, CLOCK_JUMP_S, "s")
@@ -146,7 +147,7 @@ def suspended(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def slept_s(evidence: Evidence) -> float:
-    """Return how long the machine was suspended between the first and the last event of a run. [s]"""
+    """Return how long this machine was suspended during a run, according to the clocks in the events of the run. [s]"""
     ahead = [
         event["boot_ns"] - event["t_ns"]
         for event in evidence.events
@@ -156,7 +157,7 @@ def slept_s(evidence: Evidence) -> float:
 
 
 def speed(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the CPUs of each machine kept a constant speed over the window."""
+    """Check that the CPUs of each machine had a constant speed over the window."""
     for of_machine, seen in _machines(evidence):
         pace = seen["pace"]
         if pace is None or pace["spread"] <= PACE_SPREAD:
@@ -171,7 +172,7 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator and a system started by Towtank were pinned to different CPUs."""
+    """Check that the generator and the system were pinned to different CPUs, if Towtank started the system."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED_KIND]
@@ -180,12 +181,12 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no tier and no load generator was throttled by the CPU limit of its control group."""
+    """Check that no CPU limit of a control group delayed a tier or the load generator."""
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A study may limit the CPUs of a tier on purpose, so throttling of a tier is at most suspect. A limit on the
-        # CPUs of the generator is always a fault.
+        # A study may limit the CPUs of a tier on purpose, so throttling of a tier is only noted. A CPU limit that
+        # delays the generator is always a fault.
         heavy = DoubtLevel.INVALID if share > _THROTTLED_INVALID else DoubtLevel.SUSPECT
         level = heavy if name == GENERATOR_GROUP else DoubtLevel.NOTE
         text = (

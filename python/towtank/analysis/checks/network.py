@@ -1,4 +1,4 @@
-"""Checks the network of this machine and of each host: full listen queues, retransmissions."""
+"""Checks the network of this machine and of each host for full listen queues and retransmissions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 
-# A retransmission timeout or a tail loss probe may delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If it does
-# so in one of 1,000 requests, these delays determine p99.9.
+# Largest number of retransmissions per request that raises no doubt. A retransmission timeout or a tail loss probe may
+# delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If one of 1,000 requests is delayed, the delay determines
+# p99.9. [1]
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
 
 def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no connection attempt was lost to a full listen queue."""
+    """Check that no connection attempt was refused or delayed because a listen queue was full."""
     yield from overflowed(counted(evidence.summary))
 
 
@@ -31,14 +32,14 @@ def retransmits(evidence: Evidence) -> Iterator[Doubt]:
 
 @dataclass(frozen=True)
 class Counted:
-    """TCP counters of one network, counted within the analysed window.
+    """TCP counts of one network within the analysed window.
 
     Attributes
     ----------
     where : str
-        Name of the machine or host that the network belongs to, for messages.
+        Name of the machine or host to which the network belongs, for messages.
     counts : dict
-        `tcp` of the machine or of a host in a summary.
+        Entry `tcp` of the machine or host in a run summary.
     """
 
     where: str
@@ -46,13 +47,7 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """Return the TCP counters of the networks in a run summary, that is, the networks of this machine and of each host.
-
-    Parameters
-    ----------
-    summary : dict
-        Summary of a run.
-    """
+    """Return the TCP counts in a run summary, for this machine and for each host."""
     hosts = {f"host {name}": host.get("tcp") for name, host in summary["hosts"].items()}
     return [Counted(where, counts) for where, counts in ({HERE: summary["host"]["tcp"]} | hosts).items() if counts]
 
@@ -77,15 +72,15 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
     requests : float
         Requests that the generator started within the window, > 0. [1]
     asked : bool
-        Whether the study configures packet loss on a link.
+        True if the study configured packet loss on a link.
     """
     for network in networks:
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts retransmissions of segments that were not lost. Examples are tail loss probes after a late
-        # acknowledgement, and segments assumed lost because later segments overtook them. The receiver reports such
-        # duplicates.
+        # Linux also counts retransmissions of segments that were not lost. An example is a tail loss probe after a late
+        # acknowledgement. Another example is a segment that was assumed to be lost because later segments arrived
+        # before it. The receiver reports these duplicates.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
@@ -102,7 +97,7 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
 
 
 def _waits(counts: dict[str, float | None]) -> float | None:
-    """Return the number of lost segments that TCP repaired by a timeout or a tail loss probe; None if not
+    """Return the number of lost segments that TCP retransmitted after a timeout or with a tail loss probe; None if not
     counted. [1]
     """
     timeouts, recoveries = counts.get("timeouts"), counts.get("probe_recoveries")
@@ -110,20 +105,20 @@ def _waits(counts: dict[str, float | None]) -> float | None:
 
 
 def loses_packets(hosts: dict[str, Any]) -> bool:
-    """Return True if the study configured packet loss on the link of a host.
+    """Return True if the study configured packet loss on the link of any host.
 
     Both ends of such a link retransmit segments.
 
     Parameters
     ----------
     hosts : dict
-        `hosts` of the manifest of a run.
+        Entry `hosts` of `run.json`.
     """
     return any(_loss(host) > 0 for host in hosts.values() if isinstance(host, dict))
 
 
 def _loss(host: dict[str, Any]) -> float:
-    """Return the configured packet loss of a host's link, in [0, 1]."""
+    """Return the configured packet loss on the link of a host, in [0, 1]; 0 if it is missing or cannot be read."""
     sizes = host.get("sizes")
     network = sizes.get("network") if isinstance(sizes, dict) else None
     try:

@@ -1,4 +1,4 @@
-"""Checks that the recording is complete, and that observing the run cost little CPU time."""
+"""Checks that the recording is complete, and that observing the run used little CPU time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.windows.window import Window
 from towtank.results import THIS_MACHINE
 
-OBSERVATION_CPUS = 0.01
-OBSERVATION_CPUS_SUSPECT = 0.05
+OBSERVATION_CPUS = 0.01  # Largest CPU use of probes and scrapers without a doubt. [CPUs]
+OBSERVATION_CPUS_SUSPECT = 0.05  # A larger CPU use makes a run suspect. [CPUs]
 _GAPS_SHOWN = 3
 
 
 def sampled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the probes sampled the whole window on every machine with tiers."""
+    """Check that the probes took samples during the whole window on every machine with tiers."""
     window, observed = evidence.window, evidence.observed
     if window is None or not evidence.probe_expected:
         return
@@ -45,7 +45,7 @@ def _gaps(evidence: Evidence, host: str) -> list[Gap]:
 
 
 def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: str = "") -> Doubt | None:
-    """Return a doubt that lists the times in the window without samples; None if there is no such gap."""
+    """Return a doubt that lists the times without samples in the window; None if there is no such time."""
     inside = [gap for gap in found if gap.within_s(window.start_s, window.end_s) > 0]
     if not inside:
         return None
@@ -58,14 +58,14 @@ def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: 
 
 
 def _times(found: list[Gap]) -> str:
-    """Render the times of the first gaps between samples: `from 2.1 s to 6.3 s`."""
+    """Render the times of the first gaps between samples, as in `from 2.1 s to 6.3 s`."""
     shown = [f"from {gap.start_s:.1f} s to {gap.end_s:.1f} s" for gap in found[:_GAPS_SHOWN]]
     more = len(found) - len(shown)
     return ", ".join(shown) + (f" and {more} more times" if more else "")
 
 
 def _outside(found: list[Gap], why: str | None) -> Doubt:
-    """Return a note that a probe took no samples during a part of the run outside the analysed window."""
+    """Return a note that a probe took no samples for some time outside the analysed window."""
     reason = "" if why is None else f" ({why})"
     times = f"recorded nothing {_times(found)} of the run" if found else "ended too early"
     text = f"the probe {times}{reason}; the window itself was sampled"
@@ -88,7 +88,6 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
 
 
 def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that probes and scrapers used little CPU time."""
     cost = evidence.summary["observation"]["cpus_used"]
     if cost is not None and cost > OBSERVATION_CPUS:
         level = DoubtLevel.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else DoubtLevel.NOTE
@@ -97,7 +96,7 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that all records of the run can be read, and that no record is damaged."""
+    """Check that all records of the run can be read and that none are missing."""
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, text)

@@ -1,4 +1,4 @@
-"""Checks storage: full disks of hosts, and documents that the system confirmed as stored and then lost."""
+"""Checks the disks of hosts for free space, and documents that the system confirmed as stored for losses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from towtank.analysis.system.limited_disks import LIMITS
 from towtank.digging import dig
 from towtank.units import shown
 
-# A disk counts as full if less than this share of its space or inodes is free: neither a document nor a folder then
-# fits on it. [1]
+# A disk counts as full if the free share of its space or inodes is at most this. Neither a document nor a folder then
+# fits on the disk. [1]
 SPENT_SHARE = 0.001
-# A disk is reported if it would be full within this many lengths of the window, at its present rate. [1]
+# A disk raises a note if it would be full within this many lengths of the window, at the rate of the window. [1]
 SOON_WINDOWS = 10.0
-# A disk that would not be full within `SOON_WINDOWS` is reported if its free share is below this. [1]
+# Any other disk raises a note if the free share of its space or inodes is below this. [1]
 LOW_SHARE = 0.05
 _WORDS = {"bytes": "space", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the disks of the hosts had free space and free inodes left."""
+    """Check that the disks of the hosts had enough free space and free inodes."""
     window = evidence.window
     if window is not None:
         least = evidence.limit("storage_free", SPENT_SHARE)
@@ -31,27 +31,29 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Yield a note for each disk of a host whose speed a control group limits: this limit determines the response times
-    of the disk.
+    """Yield a note for each disk of a host whose speed is limited by a control group. The limit determines the response
+    times of the disk.
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = (
-            f"the control group limits disk {disk} of host {host} to {limits}: this determines the disk's percentiles"
+            f"the control group limits disk {disk} of host {host} to {limits}, which determines the percentiles of "
+            "disk times"
         )
         yield Doubt(DoubtKind.DISK_THROTTLED, DoubtLevel.NOTE, text)
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each disk whose speed a control group limits: name of the host, name of the disk, and the limits as text.
+    """Yield each disk whose speed is limited by a control group: name of the host, name of the disk, and the limits as
+    text.
 
     Parameters
     ----------
     manifest : mapping
-        `run.json`.
+        Content of `run.json`.
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # If the run has no other hosts, this entry is a text and not a mapping.
+            continue  # If the run has no other hosts, `hosts` is a text.
         for disk, given in (facts.get("disks") or {}).items():
             limits = [
                 _limit(given[key], key, int(dig(given, "images") or 1)) for key in LIMITS if given.get(key) is not None
@@ -61,7 +63,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
 
 
 def _limit(value: object, key: str, images: int) -> str:
-    """Render a limit of a disk with its unit, for all images of the disk together; a limit that cannot be parsed is
+    """Render a limit of a disk with its unit, summed over all images of the disk. A limit that cannot be parsed is
     returned unchanged.
     """
     try:
@@ -73,16 +75,16 @@ def _limit(value: object, key: str, images: int) -> str:
 
 
 def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
-    """Yield a doubt for each disk of each host that has too little free space or too few free inodes.
+    """Yield a doubt for each disk of a host with too little free space or too few free inodes.
 
     Parameters
     ----------
     hosts : dict
-        `hosts` of a run summary.
+        Entry `hosts` of a run summary.
     window_s : float
         Length of the window. [s]
     least : float
-        Share of the space and of the inodes that must remain free; 0 for a study of full disks. [1]
+        Share of the space and of the inodes that must remain free, in [0, 1]; 0 for a study of full disks.
     """
     for name, host in hosts.items():
         for disk, values in (host.get("disks") or {}).items():
@@ -92,7 +94,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
 
 def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
     size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or free is None:  # A file system without a fixed number of inodes reports 0 as their number.
+    if not size or free is None:  # A file system without a fixed number of inodes reports 0 inodes.
         return
     share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
@@ -116,14 +118,16 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the resource of a disk that is not short: inodes or space."""
+    """Render the free share of the disk's other resource: of its inodes if `what` is space, and of its space
+    otherwise.
+    """
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
     return f", with {percent_text(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that every document that the system confirmed as stored could be read back with unchanged content."""
+    """Check that every document that the system confirmed as stored could be read back unchanged."""
     had_events = any(event.begin_s is not None for event in evidence.study_events)
     yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
 
@@ -134,10 +138,10 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
     Parameters
     ----------
     found : dict or None
-        `stored` of a run summary.
+        Entry `stored` of a run summary.
     had_events : bool
-        Whether events of the study disturbed the run. If so, losses are a result of the study and raise no doubt.
-        Changed content always raises a doubt.
+        True if events of the study disturbed the run. Lost documents are then a result of the study, so they are only
+        noted. Changed content always makes the run suspect.
     """
     if found is None:
         return

@@ -1,4 +1,6 @@
-"""Checks the window: steady, without a backlog at its start, and with enough values for mean and percentiles."""
+"""Checks that the window was steady, started without a backlog, and contained enough values for mean and
+percentiles.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,18 @@ from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
 from towtank.analysis.windows.tolerances import GROSS
 
-EFFECTIVE_SAMPLES = 30
-NARROW = 0.10
-TAIL_SAMPLES = 100
+EFFECTIVE_SAMPLES = 30  # Smallest number of independent response times for a reliable mean. [1]
+NARROW = 0.10  # If the relative half-width of the mean is at most this, too few samples are only noted. [1]
+TAIL_SAMPLES = 100  # Smallest number of transactions slower than p99. [1]
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
-"""Two lengths of a window, in relaxation times of a queue. [1]
+"""Two lengths of a window as multiples of the relaxation time of a queue. [1]
 
 If the window is at least `RELAXATIONS` long, the interval of the mean response time is reliable. If it is shorter than
 `FEW_RELAXATIONS`, the interval often does not contain the true mean.
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""A user keeps its pace if the user's mean cycle time is longer than the pace by at most this share. [1]"""
+"""Users keep their pace if their mean cycle time is longer than the pace by at most this share. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
@@ -58,7 +60,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     for step in window.steps:
         level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
         name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
-        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        text = f"{name} changes abruptly by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
@@ -68,9 +70,9 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the tests for a steady window would have detected a relevant change during the window.
+    """Check that the tests for a steady window were sensitive enough to detect a relevant change.
 
-    These tests detect no change that is smaller than the noise, so the window must be long and its noise small enough.
+    The tests do not detect a change that is smaller than the noise. The noise decreases with the length of the window.
     """
     window = evidence.window
     if window is None or not window.steady:
@@ -94,7 +96,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe, for one series of measured values, the largest change that the tests for a steady window may have
+    """Render, for one series of measured values, the largest change that the tests for a steady window may have
     missed.
     """
     text = name.replace("_", " ")
@@ -106,7 +108,6 @@ def _hidden(name: str, found: Rest | None) -> str:
 
 
 def _round_up(length_s: float) -> float:
-    """Round the length of a stage up to a multiple of ten seconds. [s]"""
     return 10.0 * math.ceil(length_s / 10.0)
 
 
@@ -130,7 +131,7 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     delays no request. `docs/certification.md` lists how often intervals cover the true value, depending on the length
     of the window in relaxation times.
 
-    The check `steady` reports a window that is not steady.
+    A window that is not steady is not checked here; the check `steady` reports it.
     """
     window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
     if window is None or not window.steady or not evidence.is_open or not rate:
@@ -160,14 +161,13 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no user group keeps a constant pace. With a constant pace, intervals computed within one run do not
-    predict other runs.
+    """Check that no user group keeps a constant pace. With a constant pace, intervals that are computed within one run
+    do not apply to other runs.
 
     Notes
     -----
-    `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value.
-    Users whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are
-    reliable.
+    `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value. If
+    transactions take longer than the pace, users do not pause, and the intervals are reliable.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:
@@ -180,18 +180,14 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if the users of a group start transactions at a constant pace, and on average finish each transaction
-    within the pace.
-    """
+    """Return True if the users of a group keep a constant pace, that is, if most transactions end within the pace."""
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
     """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if it is unknown or
-    infinite. [s]
-
-    `most_s` limits the service time.
+    infinite. The service time is limited to `most_s`. [s]
     """
     busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
     if busy is None or used is None or not cpus or not 0 < busy < 1:
@@ -200,7 +196,9 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window started without a backlog: no more requests in the system than the load requires."""
+    """Check that no backlog existed at the start of the window: the system had no more requests than the load
+    requires.
+    """
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -217,7 +215,9 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no single second is far slower than the seconds around it, as it is during a pause of the system."""
+    """Check that no single second is far slower than the seconds before and after. Such a second indicates that the
+    system paused.
+    """
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -230,8 +230,8 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that there are enough independent response times for a mean and for percentiles."""
-    # The check `completed` reports a window without completed transactions.
+    """Check that the window has enough independent response times for a mean and for percentiles."""
+    # A window without completed transactions is reported by the check `completed`.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -240,8 +240,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
             f"the mean response time is based on {int(worth)} independent values, at least "
             f"{EFFECTIVE_SAMPLES} are needed"
         )
-        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although few
-        # of them are independent.
+        # At saturation, all response times are nearly equal. The interval of their mean may then be narrow although few
+        # response times are independent.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = DoubtLevel.NOTE if narrow else DoubtLevel.SUSPECT
         yield Doubt(DoubtKind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))

@@ -1,6 +1,6 @@
-"""Tests the claims of a study against its runs: selects runs, tests claims over all levels, gives verdicts.
+"""Tests the claims of a study against its runs.
 
-`places` selects the runs, `over_levels` tests claims about all levels of a factor, `judging` gives the verdicts.
+`places` selects the runs, `over_levels` tests claims about all levels of a factor, and `judging` gives the verdicts.
 """
 
 from towtank.analysis.claims.judging import CLAIMS_FILE, SCHEMA, judge, looks_of, of_manifest, run_to_run_of

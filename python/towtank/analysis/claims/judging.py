@@ -1,8 +1,9 @@
-"""Tests the claims of a study against its runs: confirmed, refuted, undecided, or not testable.
+"""Gives verdicts on the claims of a study: confirmed, refuted, undecided, or not testable.
 
 A claim states a bound of a measured quantity. It is confirmed if the whole interval of the quantity lies on the claimed
 side of the bound, and refuted if the whole interval lies on the opposite side. Otherwise it is undecided. Invalid runs
-are not used. Suspect runs are used only if the other runs do not give the same answer; they are then listed.
+are not used. Suspect runs are used only if the other runs alone do not give the same answer; the verdict then lists the
+suspect runs.
 """
 
 from __future__ import annotations
@@ -47,30 +48,30 @@ CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
 """Name of the method that computes an interval from one value per combination of factor levels."""
-# Next steps recommended for undecided claims.
+# Recommended next steps for claims that are undecided or not testable.
 _NO_RATIO = "claim a difference instead of the ratio"
 _OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
-# A reason lists the names of at most this many suspect runs; with more runs, it states only their number.
-# `suspect_runs` lists all of them. [1]
+# If a verdict depends on more suspect runs than this, the text states their number instead of their names. The list
+# `suspect_runs` always contains all names. [1]
 _NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
 
 def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
-    """Judge the claims of a study from the summaries of its runs: confirmed, refuted, undecided or not testable.
+    """Return verdicts on the claims of a study, based on the summaries of its runs.
 
     Parameters
     ----------
     study : dict
-        Description of the study from its manifest.
+        Entry `study` of the manifest.
     runs : sequence of dict
         Summaries of the runs of the study.
 
     Returns
     -------
     dict
-        `claims.json`, as `docs/reference/claims.md` describes.
+        Content of `claims.json`, as `docs/reference/claims.md` describes.
     """
     looks = looks_of(study)
     judged = [_soundly(claim, study, runs, looks) for claim in study.get("claims") or ()]
@@ -85,20 +86,17 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
 
 
 def _counts(judged: Sequence[Json]) -> dict[str, int]:
-    """Return the number of claims with each verdict."""
     return {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS}
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the relative standard deviation between runs, as the study declares it or as the default. [1]"""
+    """Return the relative standard deviation between runs: the value in the study, or else the default. [1]"""
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def looks_of(study: Mapping[str, object]) -> Looks | None:
-    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for any other
-    study.
-    """
+    """Return the interim analyses of a study that adds runs until its claims are decided; None for any other study."""
     at_most = dig(study, "repeat", "at_most")
     return None if at_most is None else Looks(int(at_most))
 
@@ -106,14 +104,15 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
 def _soundly(
     written: Mapping[str, Any], study: Mapping[str, object], runs: Sequence[Mapping[str, Any]], looks: Looks | None
 ) -> Mapping[str, Any]:
-    """Test a claim with all runs that are not invalid, and return the answer of the valid runs alone if it is the same.
+    """Return the verdict on a claim. If the valid runs alone give the same verdict as all runs that are not invalid,
+    suspect runs are not used.
 
-    Otherwise the answer depends on the suspect runs, and its doubts describe the answer without them.
+    Otherwise the verdict depends on suspect runs. A doubt then states which verdict follows without these runs.
 
     Notes
     -----
-    All blocks of runs count for the answer without the suspect runs, even those after the decision with them. An answer
-    is returned only if the test with all runs gives it, so errors do not become more frequent.
+    For the verdict without suspect runs, all blocks of runs are used, even blocks after the decision with all runs. A
+    verdict is returned only if the test with all runs gives it, so errors do not become more frequent.
     """
     judged = _in_turn(written, study, runs, looks)
     suspects, verdict = dig(judged, "suspect_runs"), dig(judged, "verdict")
@@ -130,7 +129,9 @@ def _soundly(
 
 
 def _leaning(judged: Mapping[str, Any], without: str) -> Mapping[str, Any]:
-    """Return a judged claim whose doubts name the suspect runs that it uses, followed by the text `without`."""
+    """Add a doubt to a verdict that names the suspect runs on which the verdict depends, followed by the text
+    `without`.
+    """
     suspects = dig(judged, "suspect_runs")
     if not suspects:
         return judged
@@ -148,7 +149,8 @@ def _in_turn(
 ) -> dict[str, Any]:
     """Test a claim after each block of runs, and return the first verdict other than undecided.
 
-    A block is one repetition of all combinations. `looks` gives the confidence of each of these interim analyses.
+    A block is one run of each combination of factor levels. `looks` gives the confidence of each of these interim
+    analyses.
     """
     factors = dig(study, "factors") or ()
     alone = Places(factors, runs, run_to_run_of(study), excluded=excluded)
@@ -170,9 +172,9 @@ def _in_turn(
 
 
 def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
-    """Return the reason why a claim has no verdict from any block of runs yet, and the next step.
+    """Return why the blocks of runs so far give no verdict on a claim, and the next step.
 
-    `missing` maps each run without a summary to its block.
+    `missing` maps the name of each run without a summary to the number of its block.
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
@@ -181,8 +183,8 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Test the claims of the study in a results folder; None if the study has no claims. `runs` are the summaries of
-    its runs.
+    """Return verdicts on the claims in the manifest of a results folder; None if the study has no claims. `runs` are
+    the summaries of its runs.
     """
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
@@ -191,7 +193,7 @@ def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
 
 
 def _judged(written: Json, unused: Places) -> dict[str, Any]:
-    """Test a claim with the given runs, of which none is marked as used."""
+    """Test a claim with the given runs. `unused` contains no run that is marked as used."""
     places = replace(unused, used={}, left_out=[])
     try:
         claim = Claim.model_validate(written)
@@ -228,7 +230,7 @@ def _judged(written: Json, unused: Places) -> dict[str, Any]:
 
 
 def _doubts(places: Places) -> list[str]:
-    """List reasons to doubt a verdict other than suspect runs: single runs, and runs that were left out."""
+    """Return reasons to doubt a verdict, except suspect runs: values from single runs, and runs that were not used."""
     found = []
     if places.assumed and places.run_to_run:
         found.append(
@@ -273,19 +275,19 @@ def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
 
 
 def _unit(measure: Measure) -> str:
-    """Return the unit of a measured quantity; empty if the quantity is a ratio."""
+    """Return the unit of a measured quantity; empty for a ratio."""
     return "" if is_ratio(measure) else unit_of_metric(read_metric(measure.given.of))
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: NumberBounds) -> dict[str, Any]:
-    """Test a claim about a value, ratio or difference: first at each combination of levels, then by the mean over all
+    """Test a claim about a value, ratio or difference, at each combination of factor levels and for the mean over all
     combinations.
 
     Notes
     -----
-    A claim is confirmed if it holds significantly at every combination, and refuted if it is violated significantly at
-    any combination. Otherwise the mean over the combinations decides. The confidence is 95 % for all combinations
-    together (Bonferroni).
+    A claim is confirmed if it holds significantly at each combination, and refuted if it is violated significantly at
+    one combination or more. Otherwise the mean over the combinations decides. The confidence is 95 % for all
+    combinations together (Bonferroni).
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
@@ -298,22 +300,22 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
         wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
         if wanted.verdict(wide.low, wide.high) is False:
             text = in_words(estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0)
-            return {**entry, "verdict": False, "why": f"at {_place(block)} it is {text}"}
+            return {**entry, "verdict": False, "why": f"at {_place(block)} the quantity is {text}"}
     if all(wanted.verdict(estimate.low, estimate.high) for _, estimate in found):
         return {**entry, "verdict": True}
     return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
 
 
 def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
-    """Return the number of combinations of levels that a measured quantity compares; None for a total.
+    """Return the number of combinations of factor levels that a claim compares; None for a total.
 
-    The parts of a total may have different variances, so no number of runs can be derived for a total.
+    The summands of a total may have different variances, so no number of runs can be derived.
     """
     return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
 
 
 def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | None) -> dict[str, Any]:
-    """Test a claim about a quantity that is measured at a single combination of factor levels."""
+    """Test a claim about a quantity at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
     judged = {"verdict": verdict, "measured": estimate.document()}
     if verdict is not None or combinations is None:
@@ -342,7 +344,7 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names. The factor over which a total sums is not
+    """Yield each combination of the factor levels that a claim names. The factor over which a total is summed is not
     included.
     """
     named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
@@ -363,36 +365,34 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
 
 
 def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    """Return the quantity of a claim at one combination of levels. If the claim is about a total, return the sum over
-    the levels of its factor.
+    """Return the quantity of a claim at one combination of factor levels. For a total, return the sum over the levels
+    of its factor.
     """
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
-    # Runs of one block share the speed of the machine, so their errors are correlated. A ratio of two totals cancels
-    # this common error.
+    # Runs of one block have a common error, the speed of the machine. A ratio of two totals cancels this error.
     return total_interval(parts, independent=kind == RATIO_MEASURE)
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
-    """Return the mean of values, one per combination of levels, with Student's t interval.
-
-    For ratios, it is the geometric mean, computed from logarithms.
+    """Return the mean of values, one value per combination of factor levels, with Student's t interval. Ratios have a
+    geometric mean, computed from logarithms.
     """
     if kind != RATIO_MEASURE:
         return replace(t_interval(values, confidence), method=LEVELS)
     if min(values) <= 0:
         raise UntestableError("a ratio is zero or negative, so it has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values], confidence)
-    # This is for the type checker: for two or more values, `t_interval` always returns a mean and an interval.
+    # For the type checker: `t_interval` returns a mean and an interval for two or more values.
     assert logs.value is not None and logs.low is not None and logs.high is not None
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
 
 
 def words_of(measure: Measure) -> str:
-    """Describe a measured quantity and the levels where it was measured, as text."""
+    """Render a measured quantity and the factor levels at which it was measured."""
     given = measure.given
     what = given.of + (f" per {given.per}" if given.per else "")
     if not isinstance(given, CourseMeasure) and given.total_over:

@@ -1,4 +1,4 @@
-"""Estimates the number of runs after which a claim would probably be decided."""
+"""Estimates how many runs would probably decide a claim."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from towtank.distributions import t_quantile
 from towtank.study import NumberBounds
 
 RUNS_AT_MOST = 1000
-"""Largest number of runs that the search for a sufficient number tries. [1]"""
-_POWER = 0.8
+"""Numbers of runs above this are not tried. [1]"""
+_POWER = 0.8  # Probability that a claim is decided with `Needs.probably` runs.
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Numbers of runs at each combination of levels that would decide a claim.
+    """Numbers of runs per combination of factor levels that would decide a claim.
 
     Attributes
     ----------
     probably : int or None
-        Number of runs that decides the claim in four of five cases, if distance from the bound and scatter are as
-        measured; None if above `RUNS_AT_MOST`. [1]
+        With this number of runs, the claim is decided in four of five cases, if distance from the bound and scatter are
+        as measured. None if it exceeds `RUNS_AT_MOST`. [1]
     at_least : int or None
-        Number of runs below which a decision is unlikely, even if the distance from the bound is one standard error
-        larger than measured; None if above `RUNS_AT_MOST`. [1]
+        With fewer runs than this, a decision is unlikely, even if the distance from the bound is one standard error
+        larger than measured. None if it exceeds `RUNS_AT_MOST`. [1]
     """
 
     probably: int | None = None
@@ -33,14 +33,14 @@ class Needs:
 
 
 def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Needs | None:
-    """Return the numbers of runs at each combination that decide whether a quantity is within bounds; None if the
-    quantity has no finite interval of positive width, or fewer than two runs.
+    """Return how many runs per combination of factor levels would decide whether a quantity is within bounds. Return
+    None if the quantity has no finite interval of positive width, or fewer than two runs.
 
     Parameters
     ----------
     estimate : Estimate
-        Quantity, measured with n runs at each combination. Its interval contains a bound.
-    wanted : Bounds
+        Quantity, measured with n runs per combination. Its interval contains a bound.
+    wanted : NumberBounds
         Bounds of the claim.
     places : int
         Number of combinations that the quantity compares: 2 for a ratio or difference. [1]
@@ -70,8 +70,8 @@ def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Ne
         return None
     level = 0.5 + estimate.confidence / 2
     error = half / t_quantile(level, places * (estimate.n - 1))
-    # Standard error from the errors within the runs. With few runs, the scatter between runs is known only roughly, but
-    # the errors within the runs, such as that of a count, are known well.
+    # Standard error that follows from the errors within the runs, such as the error of a count. With few runs, this
+    # error is known better than the scatter between runs.
     within = (estimate.within or 0.0) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
     distance = min(abs(estimate.value - bound) for bound in crossed)
 
@@ -87,5 +87,7 @@ def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Ne
 
 
 def _reach(level: float, power: float, freedom: float) -> float:
-    """Return the distance from a bound that is detected with probability `power`, >= 0.5, in standard errors. [1]"""
+    """Return the distance from a bound that is detected with the probability `power`, which is at least 0.5. The unit
+    is the standard error. [1]
+    """
     return t_quantile(level, freedom) + (t_quantile(power, freedom) if power > 0.5 else 0.0)

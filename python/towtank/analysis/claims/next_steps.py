@@ -1,4 +1,4 @@
-"""Reasons why a claim is undecided, and the next step that would decide it."""
+"""Gives the reason why a claim is undecided, and the next step that would decide it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ _NEEDS_RUNS = "needs_runs"
 def reason_and_step(
     measure: Measure, verdict: str, found: Mapping[str, object], places: Places, known: str
 ) -> tuple[str, str]:
-    """Return the reason for the verdict on a claim; if the claim is undecided, also the next step.
+    """Return the reason for the verdict on a claim. If the claim is undecided, also return the next step; otherwise the
+    next step is empty.
 
     Parameters
     ----------
+    measure : Measure
+        Quantity of the claim.
+    verdict : str
+        Verdict on the claim.
     found : dict
         Measured value, levels, and number of runs needed, as in `claims.json`.
     places : Places
@@ -44,8 +49,8 @@ def reason_and_step(
 def _no_interval(measure: Measure, places: Places) -> tuple[str, str]:
     """Return the reason why a quantity has no interval, and the next step.
 
-    Several runs of a combination give an interval, unless their values are equal and without a known error. A ratio
-    also has no interval if a value is too uncertain.
+    A quantity with several runs per combination has an interval, unless the values are equal and their errors unknown.
+    A ratio has no interval either if one of its values is too uncertain.
     """
     runs = Counter(tuple(sorted((dig(run, "factors") or {}).items())) for run in places.used.values())
     if min(runs.values(), default=1) < 2:
@@ -56,7 +61,9 @@ def _no_interval(measure: Measure, places: Places) -> tuple[str, str]:
 
 
 def _repeats(found: Mapping[str, object], places: Places) -> str:
-    """Return the next step for a claim whose interval contains the bound, with the number of runs if it is known."""
+    """Return the next step for a claim whose interval contains the bound. The step includes the number of runs if it is
+    known.
+    """
     if places.assumed:
         return REPEAT
     if dig(found, "measured", "method") == EXACT:
@@ -70,6 +77,6 @@ def _repeats(found: Mapping[str, object], places: Places) -> str:
 
 
 def is_ratio(measure: Measure) -> bool:
-    """Return True if a measured quantity is a ratio, which has no unit."""
+    """Return True if a measured quantity is a ratio; a ratio has no unit."""
     given = measure.given
     return measure.kind == RATIO_MEASURE or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)

@@ -1,4 +1,6 @@
-"""Tests claims about all levels of a factor: a trend, or the level with the highest or lowest value."""
+"""Tests claims about all levels of a factor. Such a claim is about a trend, or about the level with the highest or
+lowest value.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,24 @@ from towtank.study import HIGHEST_MEASURE, AtLevels, CourseMeasure, TrendDirecti
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
-# A factor with at least this many levels has a level between the first and the last. [1]
+# Smallest number of levels of a factor for which a level exists between the first and the last. [1]
 _INSIDE_AT_LEAST = 3
-# Between two neighbouring levels, a quantity may change against the trend by at most this share of its change from
-# the first to the last level.
+# Between two neighbouring levels, a quantity may change against the trend. This is the largest such change, as a share
+# of the change from the first to the last level. [1]
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """Condition of a trend: from one level to another, a quantity changes against the trend by less than `allowed`.
+    """Condition of a trend: between two levels, a quantity changes against the trend by less than `allowed`.
 
     Attributes
     ----------
     between : str
-        Names of the two levels: `120 to 240`.
+        Names of the two levels, such as `120 to 240`.
     against : str
-        Verb of a change against the trend: `fall` or `rise`.
+        Verb for a change against the trend: `fall` or `rise`.
     change : Estimate
         Change in the direction of the trend.
     allowed : float
@@ -45,13 +47,14 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """True if the change is significantly above `-allowed`, False if significantly below, None if neither."""
+        """True if the change is significantly above `-allowed`, False if it is significantly below, None if it is
+        neither.
+        """
         return _above(self.change, -self.allowed)
 
     def why(self, factor: str, unit: str) -> str:
-        """Explain why the change between two levels refutes the trend or leaves it undecided.
-
-        The text is empty if the change has no interval.
+        """Render why the change between two levels refutes the trend or leaves it undecided; empty if the change has no
+        interval.
         """
         value, low, high = self.change.value, self.change.low, self.change.high
         if value is None or low is None or high is None:
@@ -75,7 +78,8 @@ def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str
     -----
     The quantity rises if two conditions hold. The last level is significantly above the first (95 %). Between
     neighbouring levels, a fall by more than a bound is excluded. The bound is the allowed share or a tenth of the total
-    change, whichever is larger. The steps between levels share an error probability of 5 % (Bonferroni).
+    change, whichever is larger. The tests of all neighbouring levels together have an error probability of 5 %
+    (Bonferroni).
 
     The claim is refuted if a fall between neighbouring levels is significantly larger than the bound, or if the last
     level is significantly below the first. The quantity stays constant if every level differs from the first by
@@ -100,7 +104,9 @@ def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates, with an interval that does not extend below 0 if neither of theirs does."""
+    """Return the ratio of two estimates, with an interval. The interval does not extend below 0 if neither estimate has
+    an interval that does.
+    """
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
@@ -111,9 +117,9 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
 
     Notes
     -----
-    A level may have the highest value if no other level significantly exceeds it; the confidence is 95 % for all
-    comparisons of the level together (Bonferroni). The test therefore excludes the level with the highest true value
-    with a probability of at most 5 % [1]_. The lowest value is found in the same way.
+    A level is a candidate for the highest value if no other level significantly exceeds it; the confidence is 95 % for
+    all comparisons of the level together (Bonferroni). The level with the highest true value is therefore excluded with
+    a probability of at most 5 % [1]_. Candidates for the lowest value are found in the same way.
 
     References
     ----------
@@ -154,7 +160,8 @@ def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:
 def _level_series(given: CourseMeasure, places: Places, *, skip_inner: bool) -> LevelSeries:
     """Return the measured quantity at each level of a factor.
 
-    With `skip_inner`, levels without runs are skipped and recorded in `places`, except the first and the last level.
+    If `skip_inner` is True, a level without runs is skipped and recorded in `places`, unless it is the first or last
+    level.
     """
     at, levels = places.one_place(given.at), places.levels_of(given.over)
     found: LevelSeries = []
@@ -204,22 +211,24 @@ def _stays(series: LevelSeries, allow: float, overall: float) -> list[Step]:
 
 
 def _above(difference: Estimate, bound: float) -> bool | None:
-    """Return True if a difference is significantly above a bound, False if significantly below, None if neither."""
+    """Return True if a difference is significantly above a bound, False if it is significantly below, None if it is
+    neither.
+    """
     if difference.low is None or difference.high is None:
         return None
     return True if difference.low > bound else False if difference.high < bound else None
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Combine the results of several conditions: False if any is False, True if all are True, otherwise None."""
+    """Combine the results of several conditions: False if any is False, True if all are True, and None otherwise."""
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None
 
 
 def _may_be(level: str, series: LevelSeries, overall: float, *, upward: bool) -> bool:
-    """Return True if no other level has a significantly higher value than `level`, or, if `upward` is False, a
-    significantly lower value.
+    """Return True if `level` is a candidate for the highest value, or for the lowest value if `upward` is False: no
+    other level is significantly beyond it.
     """
     mine = dict(series)[level]
     confidence = 1 - (1 - overall) / max(1, len(series) - 1)

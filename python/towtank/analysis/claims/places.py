@@ -1,4 +1,4 @@
-"""Selects the runs at given levels of the factors, and computes a measured quantity from these runs."""
+"""Selects the runs at given factor levels, and computes a measured quantity from these runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from towtank.load_level import Load
 from towtank.study import ALL_LEVELS, EACH_NAME, PER_LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the counts of stored documents in a summary. The counts are exact unless documents could not be read back."""
+"""Key of the counts of stored documents in a run summary. A count is exact unless documents could not be read back."""
 ESTIMATES = "estimates"
-"""Key of the estimates with intervals in each phase of a run summary."""
+"""Key, in each phase of a run summary, of the estimates that have intervals."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
-"""Verdicts of the runs that a claim does not use."""
+"""Runs with these verdicts are not used for a claim."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
-# Next steps recommended for claims that the runs cannot decide.
+# Recommended next steps for claims that the runs cannot decide.
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
@@ -36,7 +36,7 @@ NOT_RECORDED = "name a quantity that the summaries of these runs contain, or rec
 
 
 class UntestableError(Exception):
-    """Raised if the runs cannot decide a claim; the message gives the reason, `remedy` the next step."""
+    """Raised if the runs cannot decide a claim. The message gives the reason, and `remedy` the next step."""
 
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
@@ -45,27 +45,27 @@ class UntestableError(Exception):
 
 @dataclass
 class Places:
-    """Runs of a study, found by their factor levels, and the runs that a claim uses.
+    """Runs of a study, selected by factor levels. Records which runs a claim uses.
 
     Attributes
     ----------
     factors : list of dict
-        `name`, `levels`, `numeric`, as in the manifest.
+        `name`, `levels` and `numeric` of each factor, as in the manifest.
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
-        Relative standard deviation of the system's speed from run to run, assumed for each combination of levels that
-        has a single run. [1]
+        Relative standard deviation of the system's speed from run to run. It is assumed for combinations of levels with
+        a single run. [1]
     confidence : float
         Confidence of all intervals, in (0, 1).
     excluded : tuple of str
-        Verdicts of the runs that are not used.
+        Runs with these verdicts are not used.
     assumed : bool
-        Whether `run_to_run` was used, because a combination of levels has a single run.
+        True if `run_to_run` was used, because a combination of levels has a single run.
     used : dict of str to dict
-        Summaries of the runs in use, by name.
+        Summaries of the runs that the claim uses, by name.
     left_out : list of str
-        Reasons why requested combinations of levels were left out.
+        Reasons why combinations of levels that the claim names could not be used.
     """
 
     factors: Sequence[Json]
@@ -78,14 +78,14 @@ class Places:
     left_out: list[str] = field(default_factory=list)
 
     def levels_of(self, factor: str) -> list[str]:
-        """Return the levels of a factor, in the order of the study."""
+        """Return the levels of a factor, in the order of the study file."""
         for declared in self.factors:
             if declared["name"] == factor:
                 return [str(level) for level in declared["levels"]]
         raise UntestableError(f"this preset has no factor {factor}", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
-        """Return the levels of a factor that a claim names, either by their names or by a word such as `highest`."""
+        """Return the levels of a factor that a claim names, either directly or by a word such as `highest`."""
         if isinstance(written, list):
             return list(dict.fromkeys(level for text in written for level in self.resolved(factor, text)))
         levels = self.levels_of(factor)
@@ -104,8 +104,8 @@ class Places:
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:
-        """Sort the levels of a factor by their numeric values; levels without numeric values keep the order of the
-        study.
+        """Sort the levels of a factor by their numeric values. If the levels have no numeric values, keep their
+        order.
         """
         numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
         if not numeric:
@@ -113,13 +113,13 @@ class Places:
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """Return a single level for each factor that a claim names. If the claim names several levels of a factor,
-        return the first of them.
+        """Return one level for each factor that a claim names: the first, if the claim names several levels of a
+        factor.
         """
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """Return a measured quantity at given levels of the factors, combined over the runs that are not excluded.
+        """Return a measured quantity at given factor levels, combined over the runs that are not excluded.
 
         Raises
         ------
@@ -141,8 +141,8 @@ class Places:
         path = read_metric(of)
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))
-        # A single run gets a wider interval, because runs differ. A value of method `EXACT` does not: it counts all
-        # documents and is not a sample.
+        # Runs differ, so the interval of a single run is widened. The method `EXACT` is an exception: it counts all
+        # documents instead of a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             together = with_run_to_run(together, self.run_to_run * _elasticity(having[0], of, per))
             self.assumed = True
@@ -151,12 +151,14 @@ class Places:
 
     @property
     def suspects(self) -> list[str]:
-        """Names of the suspect runs among the runs that the claim uses."""
+        """Names of the suspect runs that the claim uses."""
         return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """Return a measured quantity of one run, divided by the quantity or the load that `per` names, if any."""
+    """Return a measured quantity of one run. If `per` is given, the quantity is divided by another quantity or by the
+    load.
+    """
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None:
@@ -172,8 +174,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
 
 
 def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
-    """Return the factor of each run from a throughput, or throughput per load, to a number of events; empty for other
-    quantities. [s], [s * load]
+    """Return a factor for each run that converts a throughput, or a throughput per load, into a number of events. Empty
+    for other quantities. [s], [s * load]
     """
     if per not in (None, PER_LOAD):
         return ()
@@ -187,7 +189,9 @@ def _elasticity(run: Json, of: str, per: str | None) -> float:
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """Return all values under a path of keys in a summary, where `*` stands for any key; empty without such values."""
+    """Return all values at a path of keys in a run summary. The key `*` matches any key. Empty if there is no such
+    value.
+    """
     if not path:
         return [found]
     if not isinstance(found, Mapping):
@@ -205,7 +209,8 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Json]) -> Estimate:
-    """Return the share of failed transactions with the exact binomial interval, which assumes independent failures.
+    """Return the share of failed transactions with the exact binomial interval [1]_, which assumes independent
+    failures.
 
     References
     ----------
@@ -221,10 +226,8 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Return the sum of several estimates. Its interval extends from the sum of the lower bounds to the sum of the
-    upper bounds.
-
-    This interval holds for any correlation between the errors of the estimates.
+    """Return the sum of several estimates. The interval extends from the sum of the lower bounds to the sum of the
+    upper bounds, so it holds for any correlation between the errors.
     """
     read = [_read(leaf) for leaf in found]
     if len(read) == 1:

@@ -1,10 +1,13 @@
-"""Compares two results: ratios of figures with intervals over the runs, a verdict, and the smallest detectable change.
+"""Compares two results, A and B: ratios of measured quantities with intervals over the runs, a verdict, and the
+smallest detectable change.
 
-A figure is a measured quantity, such as the mean response time of one transaction; a side is one of the two results.
+A measured quantity, such as the mean response time of one transaction, is called a figure. Each of the two results is
+called a side.
+
 `sides` reads results folders and files into runs, and `baselines` stores runs under a name. `lines` compares one figure
-of both sides, `failing` the shares of failures. `family` adjusts p-values for the number of figures, `findings` makes
-the verdict on each figure, and `deciding` the verdict on all of them. `power` computes which changes the comparison can
-detect, and `differing` lists differences of configuration and environment.
+of both sides, and `failing` compares the shares of failures. `family` adjusts p-values for the number of figures.
+`findings` gives a verdict on each figure, and `deciding` a verdict on all figures together. `power` computes which
+changes the comparison can detect. `differing` lists differences of configuration and environment.
 """
 
 from towtank.analysis.comparing.baselines import keep_baseline, read_baseline

@@ -1,5 +1,5 @@
-"""Stores the measured values of a result as a named baseline. A baseline contains no recordings, so it is small
-enough for a repository.
+"""Stores the measured values of a result as a named baseline. A baseline contains no recordings, so it is small enough
+to be committed to a repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.spelling import misnamed
 from towtank.version import __version__
 
 FOLDER = Path(".towtank") / "baselines"
-"""Folder in which baselines are stored, relative to the current folder."""
+"""Folder for baselines, relative to the current folder."""
 SCHEMA = "towtank/baseline/1"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PLACE: Literal["loc"] = "loc"
@@ -65,7 +65,7 @@ class RunForm(_Form):
     transactions: list[str] = []
 
     def run(self) -> ComparedRun:
-        """Return the stored run as a run of a comparison."""
+        """Return the stored run in the form that comparisons use."""
         figures = {
             Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
         }
@@ -85,7 +85,7 @@ class RunForm(_Form):
 class BaselineForm(_Form):
     """Content of a baseline file."""
 
-    # The JSON key is `schema`, a name that pydantic does not allow for a field, hence the alias.
+    # The JSON key is `schema`. pydantic does not allow this name for a field, so the field has an alias.
     kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
     towtank: str
     of: str
@@ -94,7 +94,7 @@ class BaselineForm(_Form):
 
 
 def path_of(name: str) -> Path:
-    """Return the path of the file of a baseline.
+    """Return the path of a baseline file.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def path_of(name: str) -> Path:
 
 
 def keep_baseline(name: str, side: Side) -> Path:
-    """Write the runs of one side of a comparison as a baseline, and return the path of the baseline file."""
+    """Write the runs of one result as a baseline, and return the path of the file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
         {
@@ -150,12 +150,12 @@ def _form_of(run: ComparedRun) -> RunForm:
 
 
 def read_baseline(name: str) -> Side:
-    """Read a baseline as one of the two sides of a comparison.
+    """Read a baseline as one side of a comparison.
 
     Raises
     ------
     StudyError
-        If there is no baseline of this name, or its file is damaged. The error lists all faults.
+        If no baseline has this name, or if its file is damaged. The error lists all faults.
     """
     path = path_of(name)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Compares two results, A and B, and makes the verdict on all figures (measured quantities) together."""
+"""Compares two results, A and B, and gives a verdict on all measured quantities (figures) together."""
 
 from __future__ import annotations
 
@@ -18,25 +18,29 @@ from towtank.errors import StudyError
 _TRANSACTIONS = "transactions"
 SCHEMA = "towtank/compare/1"
 THRESHOLD = 0.02
-"""Default of the smallest relative change that matters in a comparison. [1]"""
+"""Default threshold: the smallest relative change that matters in a comparison. [1]"""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Result of a comparison.
+    """Result of a comparison of two results, A and B.
 
     Attributes
     ----------
     a, b : Side
+        The compared results.
     threshold : float
         Smallest relative change that matters. [1]
     verdict : Outcome
+        Verdict on all figures together.
     findings : tuple of Finding
+        Verdict on each figure.
     least_detectable : float or None
-        Smallest relative change that the comparison detects in the mean response time over all transactions, or in
-        the throughput if that mean is missing. [1]
+        Smallest relative change of the mean response time over all transactions that the comparison detects. If this
+        mean is missing, it is the smallest change of the throughput. [1]
     runs_needed : int or None
-        Number of runs per side that would probably decide; None if the verdict is not undecided, or if unknown. [1]
+        Number of runs per side that would probably lead to a decision. None if the verdict is already decided, or if
+        the number is unknown. [1]
     """
 
     a: Side
@@ -49,17 +53,17 @@ class Compared:
 
     @property
     def is_invalid(self) -> bool:
-        """True if all runs of a side are invalid, so that nothing can be compared."""
+        """True if all runs of A or all runs of B are invalid, so that nothing can be compared."""
         return not (self.a.usable and self.b.usable)
 
     @property
     def is_worse(self) -> bool:
-        """True if B is significantly worse than A in a measured quantity, by at least the threshold."""
+        """True if at least one figure of B is significantly worse than that of A, by at least the threshold."""
         return self.verdict is Outcome.WORSE
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the comparison: response times of 0, invalid runs, suspect runs."""
+        """Reasons to doubt the comparison: response times of 0, invalid runs and suspect runs."""
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
             "resolution of the recorded times, so the comparison has no ratio"
@@ -81,8 +85,8 @@ class Compared:
 
     @property
     def missing(self) -> tuple[list[str], list[str]]:
-        """Transactions of B that A lacks, and transactions of A that B lacks. Both lists are empty if A or B names no
-        transactions.
+        """Two lists: transactions that only B has, and transactions that only A has. Both are empty if the transactions
+        of A or B are unknown.
         """
         return missing(self.a, self.b)
 
@@ -114,7 +118,7 @@ def _counted(side: Side) -> dict[str, object]:
 
 
 def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
-    """Compare the results A and B.
+    """Compare two results, A and B.
 
     Parameters
     ----------
@@ -134,17 +138,17 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     if the 90 % interval of its ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_).
     Otherwise it is undecided.
 
-    With several loads or configurations, the mean over them and the value at each of them are tested in this way, as
-    one family of tests. A figure is worse if the mean or any single value is worse; otherwise better if any of these is
-    better. It is the same only if all of these are the same.
+    With several loads or configurations, a figure is tested at each of them and for the mean over them, as one family
+    of tests. The figure is worse if any of these tests gives "worse". Otherwise it is better if any test gives
+    "better". It is the same if all tests give "same".
 
-    The verdict on all figures is worse if any figure is worse, else better if any figure is better. It is the same if
-    throughput, mean response time, CPU time and failures over all transactions are the same.
+    The verdict on all figures together is "worse" if any figure is worse. Otherwise it is "better" if any figure is
+    better. It is "same" if throughput, mean response time, CPU time and failures over all transactions are the same.
 
-    A run with failures above its limit is invalid, so only the good runs of a failing system would be compared.
-    The comparison of failures therefore includes the runs that are invalid for this reason. If B lost a larger share
-    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". It cannot be either if a
-    side lacks a transaction, because the comparison then omits this transaction.
+    A run with too many failures is invalid, so that only the good runs of a failing system would be compared. The
+    comparison of failures therefore includes runs that are invalid for this reason. If B has a larger share of these
+    runs than A, the verdict on all figures is never "same" or "better". The same applies if a transaction exists only
+    in A or only in B, because the comparison then omits this transaction.
 
     References
     ----------
@@ -167,13 +171,15 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
-    """Return the verdicts on all figures. The comparisons over all loads together and at each load are one family of
+    """Return the verdicts on all figures. All comparisons, over all loads together and at each load, are one family of
     tests.
 
     Parameters
     ----------
+    family : Family
+        Comparisons of all figures except failures.
     tested : sequence of FailureLine
-        Comparisons of failures that belong to the family: over all loads together, and at each load.
+        Comparisons of failures that belong to the family, over all loads together and at each load.
     failures : sequence of FailureLine
         Comparisons of failures over all loads together.
     """
@@ -203,7 +209,7 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
 
 
 def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
-    """Yield a finding for each figure that has no ratio B / A, because its value is 0 in a run."""
+    """Yield a finding for each figure without a ratio B / A. A figure has no ratio if its value is 0 in a run."""
     places = {place for run in a.usable for place in run.figures}
     for place in places - {line.place for line in lines}:
         values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
@@ -212,17 +218,17 @@ def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]
 
 
 def _order_of(finding: Finding) -> tuple[bool, str, int]:
-    """Return the sort key of a finding; findings on failures are sorted last."""
+    """Return the sort key of a finding. Findings on failures are last."""
     return finding.name is Metric.ERRORS, *_order(Place(finding.name, finding.transaction or ""))
 
 
 def _order(place: Place) -> tuple[str, int]:
-    """Return the sort key of a figure; figures of all transactions together are sorted first."""
+    """Return the sort key of a figure. Figures of all transactions together are first."""
     return place.transaction, list(Metric).index(place.metric)
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions; if it is missing, return the comparison of
+    """Return the comparison of the mean response time over all transactions. If it is missing, return that of the
     throughput.
     """
     found = {line.place: line for line in lines}
@@ -230,9 +236,8 @@ def _headline(lines: Sequence[Line]) -> Line | None:
 
 
 def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
-    """Return the transactions of B that A lacks, and the transactions of A that B lacks.
-
-    Both lists are empty if a side names no transactions.
+    """Return two lists: transactions that only B has, and transactions that only A has. Both are empty if the
+    transactions of A or B are unknown.
     """
     if not a.transactions or not b.transactions:
         return [], []
@@ -245,7 +250,8 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
     """Return the verdict on all figures together.
 
-    `is_selected` is True if B lost a larger share of its runs than A, or if a side lacks a transaction.
+    `is_selected` is True if the comparison covers only a selection: B lost a larger share of its runs than A, or a
+    transaction exists only in A or only in B.
     """
     outcomes = {finding.verdict for finding in findings}
     if Outcome.WORSE in outcomes or is_selected:

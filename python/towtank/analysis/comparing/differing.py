@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from towtank.digging import dig
 
-# Entries of the manifests that may influence results, and are therefore compared. Names, descriptions, seeds and times
+# Entries of the manifests that are compared, because they may influence results. Names, descriptions, seeds and times
 # do not influence results.
 _STUDY = ("stages", "mix", "system", "limits", "preset", "load", "workload")
 _OF_STUDY = ("host", "versions")
 _OF_RUN = ("settings", "tiers", "pinning", "versions")
-# Keys that are not compared: process numbers, start times and ports differ between any two runs.
+# Keys that are not compared, because their values, such as process numbers and ports, differ between any two runs.
 _CHANCE = (
     "pid",
     "pids",
@@ -28,10 +28,10 @@ _LONGEST = 120
 
 
 def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Return configuration and environment as a mapping of properties to texts, from the manifests of a study and of
-    its runs.
+    """Return the properties of configuration and environment as texts by name, from the manifests of a study and its
+    runs.
 
-    Properties that differ between the runs of one side, such as the levels of factors, are left out.
+    Properties that differ between runs of the same study, such as the levels of factors, are not included.
     """
     facts = {name: value for part in _STUDY for name, value in _flat(part, dig(manifest, "study", part))}
     facts |= {name: value for part in _OF_STUDY for name, value in _flat(part, dig(manifest, part))}
@@ -45,9 +45,7 @@ def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, o
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each value in a nested document. Keys whose values differ between any two runs
-    are left out.
-    """
+    """Yield the path and the text of each value in a nested document. Keys in `_CHANCE` are skipped."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in _CHANCE:
@@ -60,8 +58,8 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 class Difference(NamedTuple):
-    """A property of configuration or environment that differs between A and B: its name and both values. None if a
-    side lacks the property.
+    """Property of configuration or environment that differs between A and B: its name and both values. A value is None
+    if A or B does not have the property.
     """
 
     what: str
@@ -70,7 +68,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
-    """Return the properties of configuration and environment that differ between two sides, with both values.
+    """Return the properties of configuration and environment that differ between A and B, with both values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compares the shares of failed requests by their difference, because a share of zero has no ratio."""
+"""Compares the shares of failed requests of two results by their difference, because a share of zero has no ratio."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
-"""Smallest difference between two shares of failures that matters: 0.1 percentage points. The ratio of the shares
-must also exceed the threshold for ratios. [1]
+"""Smallest difference between two shares of failures that matters: 0.1 percentage points. In addition, the ratio of the
+shares must exceed the threshold of the comparison. [1]
 """
 
 
 @dataclass(frozen=True)
 class FailureLine:
-    """Difference between the shares of failures of the compared results A and B.
+    """Difference between the shares of failures of two results, A and B.
 
     Attributes
     ----------
@@ -29,15 +29,15 @@ class FailureLine:
     share_a, share_b : float
         Shares of failures, in [0, 1].
     chance : float
-        Probability of a difference of this size by chance, in [0, 1]; 1 if a side has fewer than two runs.
+        Probability of a difference of this size by chance (p-value), in [0, 1]; 1 if A or B has fewer than two runs.
     low, high : float or None
-        90 % interval of the share of B minus that of A; None if a side has fewer than two runs.
+        90 % interval of the share of B minus the share of A; None if A or B has fewer than two runs.
     runs : (int, int)
         Numbers of runs of A and of B. [1]
     cell : str
-        Configuration and load; None for all cells together.
+        Cell, which is a combination of configuration and load; None for all cells together.
     cells : tuple of FailureLine
-        The difference in each cell, if there are several cells.
+        Difference in each cell; empty if there is only one cell.
     """
 
     transaction: str
@@ -52,7 +52,7 @@ class FailureLine:
 
     @property
     def ratio(self) -> float | None:
-        """Share of failures of B divided by the share of failures of A; None if A has no failures."""
+        """Share of failures of B divided by the share of failures of A; None if A has no failures. [1]"""
         return self.share_b / self.share_a if self.share_a > 0 else None
 
     @property
@@ -62,14 +62,15 @@ class FailureLine:
 
 
 def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> FailureLine | None:
-    """Compare the shares of failures of a transaction; None if no cell (configuration and load) has ended requests of
-    this transaction in both A and B.
+    """Compare the shares of failures of a transaction. Return None if no cell (combination of configuration and load)
+    has ended requests of this transaction in both A and B.
 
     Notes
     -----
-    A difference counts only if two tests agree. The exact test accounts for small numbers of failures: if both sides
-    fail equally often, the failures of B among all failures are binomial with B's share of all requests [1]_. Welch's t
-    test of the shares of the runs accounts for their scatter from run to run.
+    A difference counts only if two tests agree. The first is an exact test, which is valid for small numbers of
+    failures: if A and B fail equally often, the number of failures of B is binomial, and the probability is the share
+    of B in all requests [1]_. The second is Welch's t test of the shares in the runs, which accounts for differences
+    between runs.
 
     References
     ----------
@@ -112,9 +113,7 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided p-value of the numbers of failures of A and B under the hypothesis that both sides fail
-    equally often.
-    """
+    """Return the two-sided p-value of the numbers of failures of A and B, if A and B actually fail equally often."""
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -1,4 +1,4 @@
-"""Computes the p-values of many figures (measured quantities) together, so that a chance difference in one of them
+"""Computes p-values of many measured quantities (figures) together. A difference by chance in one of many figures then
 seldom becomes a finding.
 """
 
@@ -12,18 +12,18 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# Largest ratio of borrowed to own degrees of freedom in the variance of a figure. They are borrowed from other figures
-# of the same metric, which may scatter differently from run to run. [1]
+# A figure borrows degrees of freedom for its variance from other figures of the same metric. It borrows at most this
+# many times its own degrees of freedom, because the other figures may vary differently from run to run. [1]
 _LENT_AT_MOST = 3
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number by Holm's step-down method, in the order given.
+    """Return p-values that are adjusted for their number by Holm's step-down method, in the given order.
 
     Notes
     -----
-    The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the preceding adjusted value,
-    that value is used instead [1]_.
+    The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the adjusted value of the next
+    smaller p-value, the latter is used instead [1]_.
 
     References
     ----------
@@ -44,8 +44,8 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 class Moderated(NamedTuple):
-    """Standard error of a difference, with its degrees of freedom. Other figures of the same metric contribute to its
-    estimate.
+    """Standard error of a difference, and its degrees of freedom [1]. The error is estimated from this figure and other
+    figures of the same metric.
     """
 
     error: float
@@ -54,7 +54,7 @@ class Moderated(NamedTuple):
 
 def chances_of(lines: Sequence[Line]) -> list[float]:
     """Return the p-value of each difference; 1 if unknown. The variances of figures of the same metric are estimated
-    together, see `moderated`.
+    together; see `moderated`.
     """
     kinds = [(line.place.metric, line.cell) for line in lines]
     return [
@@ -68,21 +68,19 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error of a difference between A and B. Other figures of the same metric at the same load
-    contribute to its estimate.
-
-    None if the variance of the difference is unknown.
+    """Return the standard error of a difference between A and B, with its degrees of freedom. It is also based on other
+    figures of the same metric at the same load. Return None if the variance of the difference is unknown.
 
     Notes
     -----
-    With three runs per side, a variance has four degrees of freedom, too few for a small p-value. The figures of one
-    metric for different transactions scatter similarly from run to run. Each variance is therefore moved towards the
-    median of the variances, as in an empirical Bayes t test [1]_. The median has the degrees of freedom that `lent`
-    computes. A variance above the median is not lowered.
+    With three runs per side, a variance has four degrees of freedom, too few for a small p-value. Figures of one metric
+    for different transactions vary similarly from run to run. Each variance is therefore moved towards the median of
+    the variances, as in an empirical Bayes t test [1]_. `lent` computes the degrees of freedom that the median
+    contributes. A variance above the median is not lowered.
 
-    Only figures at the same load are used, because the scatter may depend on the load. Rare transactions scatter more,
-    as the errors within their runs are larger. If these errors are known, each variance is divided by the variance due
-    to them before the median is taken.
+    Only figures at the same load are used, because the variance may depend on the load. Figures of rare transactions
+    vary more, because the errors within their runs are larger. If the errors within the runs are known, each variance
+    is divided by the variance that these errors cause, before the median is computed.
 
     References
     ----------
@@ -104,21 +102,21 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
 
 def lent(freedom: float, others: float) -> float:
     """Return the degrees of freedom that a figure borrows from other figures: `others`, but at most `_LENT_AT_MOST`
-    times its own `freedom`.
+    times its own `freedom`. [1]
     """
     return min(_LENT_AT_MOST * freedom, others)
 
 
 def _unit(line: Line) -> float:
-    """Return the variance that the errors within the runs cause in the value of a single run; 0 if these errors are
+    """Return the variance that the errors within the runs cause in the value of one run; 0 if these errors are
     unknown.
     """
     return line.within**2 / line.scale
 
 
 def spread(line: Line) -> float | None:
-    """Return the standard deviation of a figure from run to run, but at least the error within a run; None if
-    unknown.
+    """Return the standard deviation of a figure from run to run. It is at least the error within a run. Return None if
+    it is unknown.
     """
     error = line.error()
     return None if error is None else error / math.sqrt(line.scale)

@@ -1,4 +1,4 @@
-"""Makes the verdict on each figure, from all loads together and from each load."""
+"""Gives the verdict on each figure (measured quantity), based on all loads together and on each load."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from towtank.analysis.comparing.lines import Line
 from towtank.analysis.comparing.runs import Metric, Place
 
 SIGNIFICANCE = 0.05
-"""Largest probability that a comparison of two equal systems finds a difference in at least one figure. [1]"""
+"""Probability, at most, that a comparison of two equal systems finds a difference in at least one figure, in (0, 1)."""
 CONFIDENCE = 0.95
 """Confidence of the intervals of the ratios B / A, in (0, 1)."""
-# Two sides count as the same if the interval of their ratio with this confidence lies within the threshold. A 90 %
-# interval corresponds to two one-sided tests at 5 % each.
+# A and B are the same if the interval of their ratio with this confidence lies within the threshold. A 90 % interval
+# corresponds to two one-sided tests at 5 % each.
 _EQUIVALENCE = 0.90
 _MORE_IS_BETTER = (Metric.THROUGHPUT,)
 
 
 class Outcome(StrEnum):
-    """Verdict of a comparison on one figure, or on all figures together."""
+    """Verdict on one figure, or on all figures together."""
 
     SAME = "same"
     BETTER = "better"
@@ -32,17 +32,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class AtLoad:
-    """Comparison of a figure (measured quantity) of A and B at a single load.
+    """Comparison of one figure (measured quantity) of A and B at a single load.
 
     Attributes
     ----------
     load : str
-        Load; if the sides have several configurations, the configuration comes before it.
+        Load. If A and B have several configurations, the text begins with the configuration.
     ratio, low, high : float or None
         Value of B divided by that of A, with its 95 % interval. [1]
     verdict : Outcome
     chance : float
-        Probability of the difference by chance, adjusted for the number of figures and loads, in [0, 1].
+        Probability of the difference by chance (p-value), adjusted for the number of figures and loads, in [0, 1].
     shares : (float, float) or None
         Shares of failures of A and of B; None for other figures.
     """
@@ -56,7 +56,7 @@ class AtLoad:
     shares: tuple[float, float] | None = None
 
     def document(self) -> dict[str, object]:
-        """Return the comparison at this load as JSON, for the key `worst_load`."""
+        """Return the comparison at this load as JSON, for the key `worst_load` of a finding."""
         return {
             "load": self.load,
             "ratio": {"value": self.ratio, "low": self.low, "high": self.high},
@@ -68,7 +68,7 @@ class AtLoad:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the comparison of one figure (measured quantity) between A and B.
+    """Result of the comparison of one figure (measured quantity) of A and B.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class Finding:
     ratio, low, high : float or None
         Value of B divided by that of A, with its 95 % interval, over all loads. [1]
     verdict : Outcome
-        Verdict from all loads together and from each load.
+        Verdict, based on all loads together and on each load.
     chance : float
-        Probability of the difference by chance, adjusted for the number of figures, in [0, 1].
+        Probability of the difference by chance (p-value), adjusted for the number of figures and loads, in [0, 1].
     least_detectable : float or None
         Smallest relative change that this number of runs detects in four of five cases. [1]
     runs : (int, int)
@@ -88,7 +88,7 @@ class Finding:
     shares : (float, float) or None
         Shares of failures of A and of B; None for other figures.
     worst : AtLoad or None
-        Comparison at the load with the worst result of B; None if there is a single load.
+        Comparison at the load where B is worst in comparison with A; None if there is a single load.
     """
 
     name: Metric
@@ -104,7 +104,7 @@ class Finding:
     worst: AtLoad | None = None
 
     def document(self) -> dict[str, object]:
-        """Return the finding as JSON, an entry of `metrics`."""
+        """Return the finding as JSON, for the list `metrics` of a comparison."""
         return {
             "name": str(self.name),
             "transaction": self.transaction,
@@ -123,7 +123,7 @@ def _shares(shares: tuple[float, float] | None) -> dict[str, object]:
 
 
 def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float, least: float | None) -> Finding:
-    """Return the finding on a figure of the comparison.
+    """Return the finding on one figure.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
 
 
 def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
-    """Return an undecided finding for a response time that has no ratio, because it is 0 (below the resolution of the
-    clock) in a run.
+    """Return an undecided finding for a response time without a ratio. The response time is 0, below the resolution of
+    the clock, in a run.
     """
     transaction = place.transaction or None
     return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)
 
 
 def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> Finding:
-    """Return the finding of the comparison on the shares of failed transactions."""
+    """Return the finding on the shares of failed transactions."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
-    # A small difference without an interval gives no verdict at a single load. The comparison over all loads includes
-    # its failures.
+    # A small difference without an interval does not count at a single load. Its failures count in the comparison over
+    # all loads.
     judged = [
         part
         for part, cell in zip(parts, line.cells, strict=True)
@@ -168,9 +168,9 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
 
 
 def _together(whole: Outcome, parts: Sequence[AtLoad]) -> Outcome:
-    """Return the verdict on a figure (measured quantity) from its mean over the loads and from each load.
+    """Return the verdict on a figure, based on its mean over the loads and on each load.
 
-    The verdicts on single loads count, because the mean may hide a change at one load.
+    Single loads are included, because the mean may hide a change at one load.
     """
     found = {whole, *(part.verdict for part in parts)}
     for outcome in (Outcome.WORSE, Outcome.BETTER, Outcome.UNDECIDED):
@@ -192,11 +192,11 @@ def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) 
     low, high = bounds if bounds is not None else (None, None)
     rises = line.ratio > 1
     verdict = Outcome.UNDECIDED
-    # A ratio r and its inverse 1 / r are changes of the same size, so the threshold is compared with |ln r|.
+    # A ratio r and its inverse 1 / r are changes of the same size, so |ln r| is compared with the threshold.
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    # Values with a resolution coarser than the threshold cannot show that a change is smaller than the threshold.
+    # If the resolution of the values is coarser than the threshold, a change below the threshold cannot be shown.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)

@@ -1,7 +1,8 @@
-"""Compares one figure of two sides by the logarithms of its values, with one value per run.
+"""Compares one figure (measured quantity) of two results, A and B, by the logarithms of its values. Each run has one
+value.
 
-The run is the unit of replication. Requests of one run share its start, its memory layout and its time of day. Even a
-large number of requests therefore does not show how runs differ.
+The run is the unit of replication. Requests of one run have the same start of the system, memory layout and time of
+day. Even a large number of requests therefore does not show how runs differ.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from towtank.analysis.comparing.runs import ComparedRun, Measured, Place
 from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import t_quantile
 
-_CELLS_AT_LEAST = 3
-_RUNS_AT_LEAST = 2
-_WIDEST = 50
+_CELLS_AT_LEAST = 3  # Smallest number of cells whose differences can be treated as paired values. [1]
+_RUNS_AT_LEAST = 2  # Smallest number of runs for a variance. [1]
+_WIDEST = 50  # Intervals with a larger half-width, in logarithms, are not returned. [1]
 
 
 @dataclass(frozen=True)
@@ -29,27 +30,28 @@ class Line:
     ----------
     place : Place
     difference : float
-        Mean logarithm of B minus that of A.
+        Mean logarithm of B minus mean logarithm of A. [1]
     variance : float or None
-        Variance of the logarithm of a single run's value, from run to run; None if a side has a single run.
+        Variance of the logarithm from run to run; None if A or B has a single run.
     freedom : float
-        Degrees of freedom of the variance; 0 if a side has a single run. [1]
+        Degrees of freedom of the variance; 0 if A or B has a single run. [1]
     scale : float
-        Variance of the difference divided by `variance`: 1 / n_A + 1 / n_B in a single cell with n_A and n_B runs. [1]
+        Variance of the difference, divided by `variance`. For a single cell with n_A and n_B runs, it is 1 / n_A + 1 /
+        n_B. [1]
     within : float
-        Standard error of the difference due to the errors within the runs; 0 if unknown.
+        Standard error of the difference that the errors within the runs cause; 0 if unknown.
     resolution : float
-        Standard error of the difference due to the resolution of the values; 0 if negligible or unknown.
+        Standard error of the difference that the resolution of the values causes; 0 if negligible or unknown.
     step : float
-        Coarsest resolution of a value, relative to the value. [1]
+        Coarsest relative resolution of a value. [1]
     runs : (int, int)
         Numbers of runs of A and of B that have the figure. [1]
     cell : str
-        Configuration and load; None for all cells together.
+        Cell, which is a combination of configuration and load; None for all cells together.
     cells : tuple of Line
-        The difference in each cell, if there are several cells.
+        Difference in each cell; empty if there is only one cell.
     is_tested : bool
-        False for a cell without repeated runs: such a cell alone cannot show a difference.
+        False for a cell without repeated runs, because such a cell alone cannot show a difference.
     """
 
     place: Place
@@ -67,29 +69,30 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Value of B divided by that of A: the exponential of the difference of their logarithms."""
+        """Value of B divided by the value of A: the exponential of the difference of their logarithms. [1]"""
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference between A and B; None if unknown, as for a side with a single
-        run. `variance`, if given, replaces the estimated variance from run to run.
+        """Return the standard error of the difference between A and B; None if it is unknown, for instance because A or
+        B has a single run. If `variance` is given, it replaces the estimated variance from run to run.
 
-        It is the largest of three standard errors: from the variance between runs, from the errors within the runs, and
-        from the resolution of the values. Equal values of unknown resolution have no standard error, because they may
-        be rounded.
+        The result is the largest of three standard errors: from the variance between runs, from the errors within the
+        runs, and from the resolution of the values. Equal values of unknown resolution may be rounded, so they have no
+        standard error.
         """
         known = self.variance if variance is None else variance
         found = 0.0 if known is None else max(math.sqrt(known * self.scale), self.within, self.resolution)
         return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Return the interval of the ratio B / A by Student's t; None if A or B has a single run.
+        """Return the interval of the ratio B / A by Student's t; None if it is unknown, for instance because A or B has
+        a single run.
 
         Notes
         -----
-        Each side of each cell has a separate variance, as in Welch's test; see `line_of`. The alternative, a percentile
-        bootstrap over runs [1]_, gives too short intervals for few runs. With three runs per side and normally
-        distributed values of the runs, 19 % of its 95 % intervals miss the true ratio.
+        In each cell, A and B have separate variances, as in Welch's test; see `line_of`. An alternative would be a
+        percentile bootstrap over runs [1]_, but it gives too short intervals for few runs. With three runs per side and
+        normally distributed values, 19 % of its 95 % intervals miss the true ratio.
         `tests/certified/test_certified_compare.py` measures both methods.
 
         References
@@ -106,7 +109,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Values of both compared results at one configuration and load."""
+    """Values of A and B in one cell, that is, at one configuration and load."""
 
     name: str
     a: Sequence[Measured]
@@ -134,26 +137,27 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure (measured quantity) of A and B; None if no cell has it on both sides, or if a value is 0.
+    """Compare a figure (measured quantity) of A and B. Return None if no cell has the figure in both A and B, or if a
+    value is 0.
 
     Notes
     -----
-    Cells (combinations of configuration and load) are blocks. Cell c has n_Ac and n_Bc runs, and the difference d_c of
-    the mean logarithms. Its weight w_c is the reciprocal of 1 / n_Ac + 1 / n_Bc. The difference over all cells is D =
-    sum w_c d_c / sum w_c, over the cells in which both sides have several runs.
+    A cell is a combination of configuration and load. Cells are treated as blocks. Cell c has n_Ac and n_Bc runs, and
+    the difference d_c of the mean logarithms. Its weight w_c is the reciprocal of 1 / n_Ac + 1 / n_Bc. The difference
+    over all cells is D = sum w_c d_c / sum w_c, where the sums cover the cells in which A and B both have several runs.
 
-    Each side of each cell has a separate variance s_i^2 of its n_i runs. Runs scatter more at a load near the limit
-    than at a small load, and a new release may scatter more than the old one. The variance of D is the sum of k_i s_i^2
-    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom follow Welch and Satterthwaite
-    [1]_, with a limit (see `capped_freedom`).
+    In each cell, A and B have separate variances s_i^2 of their n_i runs: runs vary more at a load near the limit than
+    at a small load, and a new release may vary more than the old one. The variance of D is the sum of k_i s_i^2 over A
+    and B in all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom follow Welch and Satterthwaite [1]_,
+    with a limit (see `capped_freedom`).
 
-    Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs of a side
-    without being exact. If values are rounded to multiples of a step u, the rounding error is uniform, so the standard
-    error is at least u / sqrt(12). Averaging values that are rounded to the same number does not reduce it [2]_.
+    Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs without being
+    exact. If values are rounded to multiples of a step u, the rounding error is uniform, so the standard error is at
+    least u / sqrt(12). A mean of values that are rounded to the same number has the same rounding error [2]_.
 
-    If no cell has several runs on both sides, the differences in three or more cells are treated as paired values.
+    If no cell has several runs in both A and B, the differences in three or more cells are treated as paired values.
     Their variance then includes the dependence of the ratio on the load. A single cell alone never shows a difference.
-    It prevents the verdict "same" if it leaves a difference above the threshold possible.
+    However, it prevents the verdict "same" if its interval contains differences above the threshold.
 
     References
     ----------
@@ -177,8 +181,8 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
 
 def _line(place: Place, cells: Sequence[_Cell]) -> Line:
-    """Return the weighted difference over cells. It has a variance only if both sides have several runs in
-    every cell.
+    """Return the weighted difference over cells. It has a variance only if A and B both have several runs in each
+    cell.
     """
     weights = np.array([1 / cell.scale for cell in cells])
     scale = float(1 / weights.sum())
@@ -209,7 +213,7 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the standard error that the errors within the runs cause in the difference; 0 if such an error is
+    """Return the standard error that the errors within the runs cause in the difference; 0 if any of these errors is
     unknown.
     """
     total = 0.0

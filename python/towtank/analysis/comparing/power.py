@@ -1,6 +1,4 @@
-"""Computes the power of a comparison: the smallest change that it detects, and the number of runs that would
-decide it.
-"""
+"""Computes the smallest change that a comparison detects, and the number of runs that would lead to a decision."""
 
 from __future__ import annotations
 
@@ -19,22 +17,23 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
 
 HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
-"""For the verdict "same", all these figures over all transactions together must be the same."""
-_POWER = 0.80
-_WIDEST = 10.0
-_RUNS_AT_MOST = 10_000
+"""Figures that determine the verdict `same`: each of them, over all transactions together, must be the same."""
+_POWER = 0.80  # Probability with which a change must be detected, in (0, 1).
+_WIDEST = 10.0  # Largest change that is tried, in logarithms. [1]
+_RUNS_AT_MOST = 10_000  # Largest number of runs per side that is tried. [1]
 
 
 @dataclass(frozen=True)
 class Family:
-    """All tests of one comparison. The probability of any chance finding is limited for these tests together.
+    """All tests of one comparison. The probability that chance leads to any finding is limited for these tests
+    together.
 
     Attributes
     ----------
     lines : sequence of Line
         Comparisons of all figures, over all loads together and at each load.
     tests : int
-        Number of tests, including those of failures. [1]
+        Number of tests, including tests of failures. [1]
     threshold : float
         Smallest relative change that matters. [1]
     """
@@ -45,15 +44,16 @@ class Family:
 
     def least_of(self, line: Line) -> float | None:
         """Return the smallest relative change of one figure that the comparison detects in four of five cases; None if
-        unknown.
+        it is unknown. [1]
 
         Notes
         -----
         A change is detected if three conditions hold. Its p-value is at most alpha / m in a family of m tests with
-        significance level alpha (Holm's first step), the 95 % interval excludes 1, and the difference is at least the
-        threshold. The first two conditions require a difference of at least q standard errors, where q is the larger
-        of their two t quantiles. The probability of such a difference is a tail of the noncentral t distribution [1]_.
-        It has the degrees of freedom of this figure's runs alone: other figures do not reduce the scatter of its error.
+        significance level alpha (Holm's first step). The 95 % interval excludes 1. The difference is at least the
+        threshold. The first two conditions require a difference of at least q standard errors, where q is the larger of
+        their two t quantiles. The probability of such a difference is a tail of the noncentral t distribution [1]_. The
+        tail has the degrees of freedom of this figure's own runs, because data of other figures do not make the
+        difference itself less variable.
 
         References
         ----------
@@ -73,20 +73,20 @@ class Family:
         return math.expm1(float(brentq(lacking, 0.0, _WIDEST, xtol=1e-6))) if lacking(_WIDEST) < 0 else None
 
     def _quantile(self, freedom: float) -> float:
-        """Return the t quantile of the largest p-value that is significant in Holm's first step."""
+        """Return the t quantile that belongs to the largest significant p-value in Holm's first step."""
         return t_quantile(1 - SIGNIFICANCE / self.tests / 2, freedom)
 
     def alike(self, line: Line) -> list[Line]:
-        """Return all comparisons with the metric and the load of a given comparison, including that comparison."""
+        """Return all comparisons with the same metric and load as the given comparison, including this comparison."""
         kind = (line.place.metric, line.cell)
         return [other for other in self.lines if (other.place.metric, other.cell) == kind]
 
     def runs_needed(self) -> int | None:
-        """Return the number of runs per side that would detect the largest measured change in a figure of `HEADLINE`;
-        None if unknown or too large.
+        """Return how many runs per side would detect the largest measured change in a figure of `HEADLINE`; None if the
+        number is unknown or too large. [1]
 
-        If that change is below the threshold, the number is computed for a change of the size of the threshold. If a
-        side has a single run, a standard deviation from run to run is assumed, see `run_to_run`.
+        If this change is below the threshold, the number is computed for a change that equals the threshold. If A or B
+        has a single run, a standard deviation from run to run is assumed; see `run_to_run`.
         """
         known = [line for line in self.lines if line.cell is None and line.place.metric in HEADLINE]
         if not known:
@@ -98,13 +98,13 @@ class Family:
         )
         lenders = len(self.alike(line)) - 1
         found = bisect_left(range(2, _RUNS_AT_MOST), True, key=lambda runs: self._finds(runs, size, lenders)) + 2
-        # The present number of runs did not decide, and would probably not do so again, so the result is at least one
-        # more.
+        # The present number of runs gave no decision, and would probably not do so in a repetition. The result is at
+        # least one more.
         return max(found, min(line.runs) + 1) if found < _RUNS_AT_MOST else None
 
     def _finds(self, runs: int, size: float, lenders: int) -> bool:
-        """Return True if `runs` runs per side detect a change with a probability of at least 80 %. `size` is the change
-        in standard deviations from run to run.
+        """Return True if `runs` runs per side detect a change with a probability of at least 80 %. `size` is the
+        change, divided by the standard deviation from run to run.
         """
         freedom = 2 * runs - 2
         quantile = max(self._quantile(freedom + lent(freedom, lenders * freedom)), _of_interval(freedom))
@@ -112,14 +112,14 @@ class Family:
 
 
 def _of_interval(freedom: float) -> float:
-    """Return the t quantile with which the 95 % interval just excludes a ratio of 1."""
+    """Return the smallest difference, in standard errors, for which the 95 % interval excludes a ratio of 1."""
     return t_quantile(0.5 + CONFIDENCE / 2, freedom)
 
 
 def _unbiased(error: float, freedom: float) -> float:
     """Return the standard error, corrected for the median bias of the sample variance.
 
-    Half of all sample variances are smaller than the true variance times a factor below 1: the median of chi-square
-    divided by its degrees of freedom.
+    The median of the sample variance is lower than the true variance. Their ratio is the median of chi-square divided
+    by its degrees of freedom.
     """
     return error * math.sqrt(freedom / chi_square_median(freedom))

@@ -1,4 +1,4 @@
-"""Defines the runs and the sides of a comparison, with the measured quantities that are compared."""
+"""Defines a side (one of the two results) of a comparison, its runs, and the measured quantities that are compared."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Metric(StrEnum):
 
 
 FILES = "files"
-"""Name of the cell of runs from result files. A cell is a configuration with a load; result files state neither."""
+"""Name of the cell (combination of configuration and load) of runs from result files, which state neither."""
 _CELLS_SHOWN = 3
 _OF_THE_SYSTEM = frozenset({DoubtKind.ERRORS_ABOVE_LIMIT, DoubtKind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
-"""Key of the response time in JSON documents, for each metric that is a response time."""
+"""Key of the value in JSON documents, for each metric that is a response time."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A compared quantity: a metric of one transaction, or of all transactions together if `transaction` is empty."""
+    """Compared quantity: a metric of one transaction, or of all transactions together if `transaction` is empty."""
 
     metric: Metric
     transaction: str = ""
@@ -45,11 +45,11 @@ class Measured:
     Attributes
     ----------
     value : float
-        Value, at least 0; 0 for a response time below the resolution.
+        Value, at least 0. A response time of 0 is below the resolution.
     error : float or None
         Standard error within the run, relative to the value; None if unknown. [1]
     step : float
-        Resolution: distance to the next larger value that the recording can represent, in the unit of the value; 0 if
+        Resolution, which is the distance to the next larger value that can be recorded, in the unit of the value; 0 if
         negligible or unknown.
     """
 
@@ -65,8 +65,6 @@ class Measured:
 
 @dataclass(frozen=True)
 class Failures:
-    """Numbers of failed and of ended requests or transactions in one run. [1]"""
-
     failed: int
     ended: int
 
@@ -78,13 +76,15 @@ class ComparedRun:
     Attributes
     ----------
     name : str
+        Name of the run.
     cell : str
-        Configuration and load: only runs of the same cell are compared.
+        Combination of configuration and load. Runs are compared within a cell.
     verdict : str
         `valid`, `suspect` or `invalid`.
-    figures : dict of Measured
-    failures : dict of Failures
-        Failures by transaction; the empty key has those of all transactions together.
+    figures : dict of Place to Measured
+        Measured values.
+    failures : dict of str to Failures
+        Failures by transaction. The empty key contains the failures of all transactions together.
     reasons : tuple of str
         Messages of the doubts about the run.
     because : tuple of str
@@ -107,12 +107,11 @@ class ComparedRun:
 
     @property
     def is_usable(self) -> bool:
-        """True if the run is valid or suspect."""
         return self.verdict != "invalid"
 
     @property
     def is_lost(self) -> bool:
-        """True if the run is invalid only because the system failed: too many failures, or no completed transaction."""
+        """True if only failures of the system make the run invalid: too many failures, or no completed transaction."""
         return not self.is_usable and bool(self.because) and _OF_THE_SYSTEM.issuperset(self.because)
 
 
@@ -123,10 +122,10 @@ class Side:
     Attributes
     ----------
     name : str
-        Name that the user gave.
+        Name of the result, as written by the user.
     runs : tuple of ComparedRun
     facts : dict of str
-        Properties of configuration and environment by name, to list the differences between the sides.
+        Properties of configuration and environment by name. A comparison lists the properties that differ.
     """
 
     name: str
@@ -135,18 +134,18 @@ class Side:
 
     @property
     def usable(self) -> tuple[ComparedRun, ...]:
-        """Runs of this side that are valid or suspect."""
+        """Runs that are valid or suspect."""
         return tuple(run for run in self.runs if run.is_usable)
 
     @property
     def lost(self) -> tuple[ComparedRun, ...]:
-        """Runs of this side that are invalid only because the system failed."""
+        """Runs that are invalid only because the system failed; see `ComparedRun.is_lost`."""
         return tuple(run for run in self.runs if run.is_lost)
 
     @property
     def counted(self) -> tuple[ComparedRun, ...]:
-        """Runs of this side whose failures are compared: the usable runs, and the runs that are invalid only because
-        the system failed.
+        """Runs whose failures are compared: runs that are usable, and runs that are invalid only because the system
+        failed.
         """
         return tuple(run for run in self.runs if run.is_usable or run.is_lost)
 
@@ -157,24 +156,25 @@ class Side:
 
     @property
     def transactions(self) -> list[str]:
-        """Names of the transactions that occurred in any run; empty if unknown."""
+        """Names of the transactions that occurred in any run, sorted; empty if unknown."""
         return sorted({name for run in self.runs for name in run.transactions})
 
     @property
     def cells(self) -> list[str]:
-        """Names of the cells of all runs, without repetition. A cell is a configuration with a load."""
+        """Names of the cells (combinations of configuration and load) of all runs, without repetition."""
         return list(dict.fromkeys(run.cell for run in self.runs))
 
     def in_cell(self, cell: str) -> Side:
-        """Return a copy of the side in which all runs belong to the given cell (configuration and load)."""
+        """Return a copy of this side in which all runs belong to the given cell."""
         return replace(self, runs=tuple(replace(run, cell=cell) for run in self.runs))
 
 
 def alike(a: Side, b: Side) -> tuple[Side, Side]:
-    """Return both sides, with at least one common cell (configuration and load), so that they can be compared.
+    """Return both sides with at least one common cell (combination of configuration and load), so that they can be
+    compared.
 
-    If each side has a single cell, and at least one of the two cells stands for result files, B is assigned to the
-    cell of A.
+    If A and B have one cell each, and at least one of the cells stands for result files, B is assigned to the cell of
+    A.
 
     Raises
     ------
@@ -191,6 +191,6 @@ def alike(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _some(cells: list[str]) -> str:
-    """Render the names of the first cells (configurations and loads), and how many more cells there are."""
+    """Render the names of the first cells, and the number of further cells."""
     more = f" and {len(cells) - _CELLS_SHOWN} more" if len(cells) > _CELLS_SHOWN else ""
     return ", ".join(repr(cell or "no load") for cell in cells[:_CELLS_SHOWN]) + more

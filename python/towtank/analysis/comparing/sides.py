@@ -25,21 +25,22 @@ from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
-# Width of the buckets of the engine's histograms, relative to the value. Buckets of small values are at most
-# 0.512 µs wide.
+# Width of the histogram buckets of the engine, relative to the value. The buckets of small values are 0.512 µs wide.
 _BUCKET = 1 / 1024
 _NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
 def side_of(names: Sequence[str]) -> Side:
-    """Read one side of a comparison. Each name is a results folder, `FOLDER:CONFIGURATION` with the label of a
-    configuration or a part of only one label, or a result file of one run.
+    """Read one side of a comparison from one or several results.
+
+    A name is a results folder, `FOLDER:CONFIGURATION`, or a result file of one run. `CONFIGURATION` is the label of a
+    configuration, or a part of it that occurs in no other label.
 
     Raises
     ------
     StudyError
-        If a name does not denote a result, or a run is given twice. The error lists all faults.
+        If a name does not denote a result, or if a run occurs twice. The error lists all faults.
     """
     runs, facts, faults, sources = list[ComparedRun](), dict[str, str](), list[Fault](), dict[str, str]()
     hint = None
@@ -59,9 +60,10 @@ def side_of(names: Sequence[str]) -> Side:
 
 
 def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
-    """Yield a fault if a result contains a run that the side already has. Add the runs of the result to `sources`.
+    """Yield a fault if a result contains a run that was already read for this side. Add the runs of the result to
+    `sources`.
 
-    A copy of a run gives no information on how runs differ.
+    A copy of a run gives no information about differences between runs.
     """
     again = next((run for run in runs if run.source in sources), None)
     if again is not None:
@@ -106,7 +108,7 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
 
 
 def _chosen(path: Path, labels: Sequence[str], part: str) -> str:
-    """Return the label that is equal to a text, or the only label that contains it."""
+    """Return the label that equals a text. If no label does, return the only label that contains the text."""
     found = [label for label in labels if label == part] or [label for label in labels if part and part in label]
     if len(found) != 1:
         shown = ", ".join(map(repr, labels)) or "none"
@@ -116,15 +118,15 @@ def _chosen(path: Path, labels: Sequence[str], part: str) -> str:
 
 
 def _configuration(summary: Summary) -> str:
-    """Return the levels of all factors except the load as text, in the format of the labels in reports."""
+    """Return the levels of all factors except the load as text, in the format of configuration labels in reports."""
     factors = dig(summary, "factors")
     levels = factors.items() if isinstance(factors, Mapping) else ()
     return ", ".join(f"{factor} {level}" for factor, level in levels if factor not in KINDS)
 
 
 def _of_summary(summary: Summary, name: str, configuration: str, label: str | None) -> ComparedRun:
-    """Return the run of a comparison that a run summary describes. If `label` selects a configuration, the cell of the
-    run is the load without the configuration.
+    """Return a run of a comparison from a run summary. If `label` selects a configuration, the cell of the run is its
+    load without the configuration.
     """
     load = next(
         (f"{dig(summary, *path)} {path[0]}" for path in (("users", "asked"), ("rate",)) if dig(summary, *path)), ""
@@ -157,18 +159,20 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), estimate_from_document(dig(summary, "throughput_per_s")))
     yield from _cpu(summary)
     every = [("", summary), *_transactions(summary)]
-    # The first entry covers all transactions. With a single transaction, the second entry has the same values and is
-    # left out.
+    # The first entry covers all transactions together. If there is only one transaction, the second entry has the same
+    # values, so it is skipped.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
             estimate = estimate_from_document(dig(found, "response_time_s", key))
-            # Means are computed from exact times and not from histogram buckets, so their resolution is negligible.
+            # Means are computed from exact times instead of histogram buckets, so their resolution is negligible.
             step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
             yield from _measured(Place(metric, transaction), estimate, step)
 
 
 def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
-    """Yield the CPU time per transaction of all tiers together, if the CPU time of every tier is known."""
+    """Yield the sum over all tiers of the CPU time per transaction. Yield nothing if the CPU time of a tier is
+    unknown.
+    """
     tiers = dig(summary, "tiers")
     found = [
         estimate_from_document(dig(tier, "cpu_demand_s"))
@@ -185,9 +189,9 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
 
 
 def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
-    """Yield a measured value of a run with its relative error; nothing if it is missing.
+    """Yield a value with its relative error and resolution; nothing if the value is missing.
 
-    A response time of 0 is yielded, because it means a time below the resolution. Any other value of 0 is left out.
+    A response time of 0 is yielded, because it is a time below the resolution. Any other value of 0 is skipped.
     """
     if estimate.value is None or (not estimate.value and place.metric not in TIMES):
         return
@@ -212,15 +216,14 @@ def _of_file(path: Path) -> Side:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file, which is equal for files of equal content."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    # All times of a file come from one clock and have the same resolution. It is determined from all transactions
-    # together, because rare transactions have too few times.
+    # All times in a file come from the same clock, so they have the same resolution. It is determined from all
+    # transactions together, because rare transactions have too few times.
     step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
     yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
@@ -229,7 +232,7 @@ def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
 
 
 def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
-    """Yield the mean and the percentiles of response times, each with its resolution.
+    """Yield mean and percentiles of response times, each with its resolution.
 
     The resolution of the mean is negligible, because the rounding errors of many requests average out.
     """
@@ -247,7 +250,7 @@ def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:
 
 
 def _by_transaction(judged: Judged) -> Iterator[tuple[str, Requests]]:
-    """Yield the requests of the window, grouped by transaction, if there are several transactions."""
+    """Yield the name and the requests of each transaction in the window; nothing if there is only one transaction."""
     inside = judged.inside
     if inside is None or len(inside.names) < 2:
         return

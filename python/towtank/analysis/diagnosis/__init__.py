@@ -1,4 +1,4 @@
-"""Diagnoses which resource limits a system, with the evidence for and against the answer."""
+"""Diagnoses which resource limits a system, and gives the evidence for and against this cause."""
 
 from __future__ import annotations
 

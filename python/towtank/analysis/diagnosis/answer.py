@@ -1,4 +1,4 @@
-"""Defines the types of which a diagnosis consists."""
+"""Defines the cause and the diagnosis of what limits a system."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ class Cause(StrEnum):
     """Resource or condition that limits throughput."""
 
     CPU = "cpu"
-    """CPU time: of a machine, of the CPUs allotted to a tier, or of a single process or thread that uses one CPU
-    fully.
+    """CPUs are fully used: the CPUs of a machine, the CPUs allotted to a tier, or the single CPU that a process or
+    thread can use.
     """
     QUOTA = "quota"
-    """The CPU limit of a control group."""
+    """The CPU limit of a control group is reached."""
     POOL = "pool"
-    """A pool of connections, workers or permits that is fully in use."""
+    """All connections, workers or permits of a pool are in use."""
     DISK = "disk"
-    """The speed limit of a disk, in operations or bytes per second."""
+    """A disk is at its speed limit, in operations or bytes per second."""
     LOCK = "lock"
-    """A section of code that only one request at a time can execute, because it is protected by a lock."""
+    """Requests wait for a lock, which protects code that only one request at a time may execute."""
     ERRORS = "errors"
-    """Failures: at a higher load, only the number of failed requests grows."""
+    """Requests fail: at a higher load, only the number of failed requests grows."""
     LINK = "link"
-    """The rate limit of the network link of a host."""
+    """The network link of a host is at its rate limit."""
     GENERATOR = "generator"
-    """The load generator: its CPUs or its connections are fully used."""
+    """The CPUs or the connections of the load generator are fully used."""
     MACHINE = "machine"
-    """Programs that belong neither to the system nor to the generator, and use the CPUs of the system."""
+    """Programs that belong neither to the system nor to the generator use the CPUs of the system."""
     NONE = "none"
-    """No limit was reached: the throughput is what the users or the arrival rate request."""
+    """No limit was reached: the load determines throughput."""
     UNKNOWN = "unknown"
-    """Unknown cause: the evidence does not decide what limits throughput."""
+    """The evidence does not show what limits throughput."""
 
 
-_LIKELY = 0.5
+_LIKELY = 0.5  # Smallest degree of belief in a likely cause, in (0, 1).
 _CLAUSES = {
     Cause.CPU: "the CPU{place}",
     Cause.QUOTA: "the CPU limit{place}",
@@ -55,7 +55,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Tier, host, transaction and part of the tier at which a limit was found; unknown entries are None.
+    """Tier, host, transaction and component at which a limit was found. An unknown entry is None.
 
     Attributes
     ----------
@@ -66,8 +66,7 @@ class Place:
     transaction : str or None
         Transaction that the limit slows down most.
     part : str or None
-        Part of the tier that is at its limit, as text: a process, a thread, a control group, a metric,
-        a disk.
+        Component of the tier that is at its limit, as text: a process, thread, control group, metric or disk.
     """
 
     tier: str | None = None
@@ -77,20 +76,21 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The known entries of the place as text: tier, part, host and transaction; empty if nothing is known."""
+        """Known entries as text: tier, part, host and transaction; empty if none is known."""
         host = f"host {self.host}" if self.host else None
         transaction = f"transaction {self.transaction}" if self.transaction else None
         return ", ".join(each for each in (self.tier, self.part, host, transaction) if each)
 
 
 Limit = tuple[Cause, str | None, str | None, str | None]
-"""Type of a limit: cause, tier, host, and disk."""
+"""Identity of a limit: cause, tier, host, and disk."""
 
 
 def limit_at(cause: Cause, place: Place) -> Limit:
-    """Return the limit that a cause at a place stands for. Equal limits are the same limit, in any run.
+    """Return the identity of the limit that a diagnosis describes. Identities are comparable between runs.
 
-    Other parts are left out, because the number of a process differs from run to run.
+    The component (`part`) is included only for a disk, because the text of a process contains its number, which differs
+    from run to run.
     """
     return cause, place.tier, place.host, place.part if cause is Cause.DISK else None
 
@@ -104,14 +104,14 @@ class Diagnosis:
     cause : Cause
         Resource or condition that limits throughput.
     place : Place
-        Tier, host, transaction and part at which the limit was found.
+        Tier, host, transaction and component at which the limit was found.
     sure : float
-        Degree of belief in the cause by fixed rules, in [0, 1]. A resource that was clearly measured at its limit has
-        0.9 to 0.95. Weak evidence, or an invalid run, gives less than 0.5; the cause `unknown` has 0.
+        Degree of belief in the cause, in [0, 1], by fixed rules: 0.9 to 0.95 if a resource was clearly measured at its
+        limit, less than 0.5 if the evidence is weak or the run invalid, and 0 if the cause is unknown.
     evidence, against, unknown : tuple of str
-        Evidence for the cause, evidence against it, and what was not observed; one sentence each.
+        Evidence for the cause, evidence against the cause, and data that were not observed; one sentence each.
     settle : str
-        Further measurement that would confirm or refute the cause.
+        Next measurement, which would confirm or refute the cause.
     """
 
     cause: Cause
@@ -124,32 +124,32 @@ class Diagnosis:
 
     @property
     def where(self) -> str:
-        """Tier, host or part at which the limit was found, as text; empty if unknown."""
+        """Tier, host and component at which the limit was found, as text; empty if unknown."""
         return self.place.text
 
     @property
     def clause(self) -> str | None:
-        """The cause and where it was found, as text, such as `the CPU of app, process app (4711)`; None if the cause is
-        unknown.
+        """Cause and location as text, such as `the CPU of app, process app (4711)`; None if the cause is unknown or no
+        limit was reached.
         """
         text = _CLAUSES.get(self.cause)
         return None if text is None else text.format(place=f" of {self.where}" if self.where else "")
 
     @property
     def is_likely(self) -> bool:
-        """True if a cause is known and the degree of belief is at least one half."""
+        """True if a limit was found with a degree of belief of at least one half."""
         return self.clause is not None and self.sure >= _LIKELY
 
     @property
     def excludes_limit(self) -> bool:
-        """True if the load, and no resource at its limit, determines throughput with a degree of belief of at least one
-        half.
+        """True if no limit was reached, with a degree of belief of at least one half. The load then determines
+        throughput.
         """
         return self.cause is Cause.NONE and self.sure >= _LIKELY
 
     @property
     def headline(self) -> str:
-        """The diagnosis in one line: the cause, where it was found, and the degree of belief."""
+        """Diagnosis in one line: cause, location and degree of belief."""
         if self.clause is not None:
             verb = "limited by" if self.is_likely else "perhaps limited by"
             return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
@@ -159,9 +159,7 @@ class Diagnosis:
 
     @property
     def lines(self) -> list[str]:
-        """The diagnosis as lines of text: cause, evidence for and against it, what was not observed, and the
-        next step.
-        """
+        """Lines of text: cause, evidence for and against it, data that were not observed, and the next measurement."""
         parts = (
             ("because", self.evidence),
             ("but", self.against),
@@ -171,7 +169,6 @@ class Diagnosis:
         return [self.headline, *(f"  {title} {'; '.join(texts)}" for title, texts in parts if texts)]
 
     def __str__(self) -> str:
-        """Return all lines of the diagnosis, joined by line breaks."""
         return "\n".join(self.lines)
 
     @classmethod
@@ -185,8 +182,8 @@ class Diagnosis:
         return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis as JSON. `where` is the place of the limit as text; `place` has the separate entries:
-        tier, host and others.
+        """Return the diagnosis as JSON. `where` describes the location of the limit as text, and `place` as separate
+        entries.
         """
         return {
             "cause": str(self.cause),

@@ -1,5 +1,5 @@
-"""Extracts the use of resources that belong to no single tier: rate-limited network links, and CPUs that several
-hosts share.
+"""Extracts the use of resources that belong to no single tier: network links with a rate limit, and CPUs that tiers on
+several hosts share.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from towtank.digging import dig
 from towtank.units import format_data_rate
 
 _DIRECTIONS = {"receive_bytes_per_s": "received", "transmit_bytes_per_s": "sent"}
-"""Keys of the data rates of a host's link in the summary of a run, each with its direction as text."""
+"""Keys of the data rates of a host's link in a run summary, and the direction of each rate as text."""
 
 
 @dataclass(frozen=True)
 class LimitedLink:
-    """Use of a host's network link that has a rate limit, in the direction with the higher data rate.
+    """Use of a host's network link with a rate limit, in the direction with the higher data rate.
 
     Attributes
     ----------
     host : str
         Name of the host.
     direction : str
-        `sent` or `received`, as the host sees it.
+        `sent` or `received` by the host.
     used, limit : float
-        Data rate over the window in this direction, and the limit, which is the same for both directions. [byte/s]
+        Mean data rate over the window in this direction, and limit of the data rate in each direction. [byte/s]
     """
 
     host: str
@@ -37,12 +37,12 @@ class LimitedLink:
 
     @property
     def utilization(self) -> float:
-        """Share of the rate limit of the link that was used. [1]"""
+        """Data rate divided by the limit. [1]"""
         return self.used / self.limit
 
     @property
     def text(self) -> str:
-        """Host and use as text: `host web sent 11.8 MiB/s, 99 % of its link's 11.9 MiB/s`."""
+        """Host and use of its link as text, such as `host web sent 11.8 MiB/s, 99 % of its link's 11.9 MiB/s`."""
         used, limit = format_data_rate(self.used), format_data_rate(self.limit)
         return f"host {self.host} {self.direction} {used}, {100 * self.utilization:.0f} % of its link's {limit}"
 
@@ -54,9 +54,9 @@ class SharedCpus:
     Attributes
     ----------
     cpus, used : float
-        Number of these CPUs, and how many of them the tiers used together. [1]
+        Number of these CPUs, and CPU use of the tiers together. [1]
     tiers : tuple of str
-        Names of the tiers with a considerable share of the use, in descending order of CPUs used.
+        Names of the tiers that account for at least the share `_PART_OF_USE` of the use.
     """
 
     cpus: float
@@ -65,29 +65,29 @@ class SharedCpus:
 
     @property
     def utilization(self) -> float:
-        """Share of the shared CPUs that was used. [1]"""
+        """Share of the CPUs that was used. [1]"""
         return self.used / self.cpus
 
     @property
     def text(self) -> str:
-        """Tiers and use as text: `batch and web together use 0.97 of the 1 CPUs that their hosts share`."""
+        """Tiers and use as text, such as `batch and web together use 0.97 of the 1 CPUs that their hosts share`."""
         return f"{self.names} together use {self.used:.2f} of the {self.cpus:g} CPUs that their hosts share"
 
     @property
     def names(self) -> str:
-        """Names of the tiers that share CPUs, as text, in alphabetical order."""
+        """Names of the tiers as text, in alphabetical order."""
         return " and ".join(sorted(self.tiers))
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Tier that uses CPUs of the hosts. The fields have the names of the keys in a run summary.
+    """Tier with its CPU use. The names of the fields are those of the keys in a run summary.
 
     Attributes
     ----------
     tier, host : str
     cpus_used : float or None
-        CPUs that the tier uses; None if not observed. [1]
+        CPU use of the tier; None if not observed. [1]
     cpus : sequence of int or None
         Numbers of the CPUs to which the tier is pinned; empty or None if it is not pinned.
     """
@@ -98,21 +98,19 @@ class Consumer:
     cpus: Sequence[int] | None
 
     def counts_in(self, used: float) -> bool:
-        """Return True if the CPU use of the tier is at least the share `_PART_OF_USE` of `used`, the use of all tiers
-        that share CPUs with it.
+        """Return True if the tier accounts for at least the share `_PART_OF_USE` of `used`, which is the CPU use of all
+        tiers that share CPUs.
         """
         return (self.cpus_used or 0.0) >= _PART_OF_USE * used
 
 
 _PART_OF_USE = 0.05
-"""A tier counts as a user of shared CPUs only if it has at least this share of their total use, in (0, 1)."""
+"""Smallest share of the use of shared CPUs with which a tier counts as a user of them, in (0, 1)."""
 _CONSUMER = tuple(field.name for field in fields(Consumer))
 
 
 def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
-    """Yield the use of each network link of a host that has a rate limit, in the direction with the higher
-    data rate.
-    """
+    """Yield the use of each network link of a host with a rate limit, in the direction with the higher data rate."""
     for host in dig(summary, "hosts") or {}:
         limit = lookup(summary, ("hosts", host, "link_bytes_per_s"))
         rates = {said: lookup(summary, ("hosts", host, key)) for key, said in _DIRECTIONS.items()}
@@ -123,11 +121,11 @@ def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
 
 
 def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
-    """Return the use of the CPUs that tiers on several hosts share; None if no CPUs are shared, or if their use is
-    unknown.
+    """Return the use of the CPUs that tiers on several hosts share. Return None if no CPUs are shared, or if their use
+    is unknown.
 
-    Tiers share CPUs if they are pinned to lists of CPUs that overlap, directly or through the list of a third tier. If
-    several groups of tiers share CPUs, the busiest group is returned.
+    Tiers share CPUs if they are pinned to overlapping lists of CPUs. The overlap may be indirect, through the list of a
+    third tier. If there are several groups of such tiers, the use of the busiest group is returned.
     """
     groups: list[tuple[set[int], list[Consumer]]] = []
     for each in dig(summary, "machine", "consumers") or ():

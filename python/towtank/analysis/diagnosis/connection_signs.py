@@ -11,15 +11,19 @@ from towtank.analysis.diagnosis.sign import WEAK, Sign
 from towtank.estimates import few_digits
 
 _RARELY = 0.25
-"""Most transactions do not use a server if clients send it fewer segments with data per transaction than this,
-in (0, 1). A request to a server is at least one segment, unless several requests are sent together.
+"""Smallest number of segments with data that clients send to a server per transaction, if most transactions use this
+server. [1]
+
+A request consists of at least one segment, unless several requests are sent together.
 """
 _LIKELY = 0.7
-"""Degree of belief in a pool whose connections are all busy: the server behind it may be the cause, too."""
+"""Degree of belief in a pool of which all connections are busy, in (0, 1). The server behind the pool may also be the
+cause.
+"""
 
 
 def database_locks(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for each database in which statements wait for a lock."""
+    """Yield a sign for each database in which statements wait for locks."""
     for found in seen.connections:
         if found.is_locked:
             text = (
@@ -31,7 +35,7 @@ def database_locks(seen: Seen) -> Iterator[Sign]:
 
 
 def full_connections(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for each server whose connections are all busy while more requests are in the system."""
+    """Yield a sign for each server with a pool whose connections are all busy while more requests are in the system."""
     for found in seen.connections:
         if not found.holds_back(seen.in_flight) or found.is_locked or _rarely_used(found, seen):
             continue
@@ -56,14 +60,14 @@ def _settle(found: ServerConnections, seen: Seen) -> str:
 
 
 def occupied_s(found: ServerConnections, seen: Seen) -> float | None:
-    """Return the mean time for which a transaction occupies connections to a server, by Little's law; None without
-    throughput. [s]
+    """Return the time per transaction for which connections to a server are occupied, by Little's law; None if there is
+    no throughput. [s]
     """
     return found.busy / seen.throughput if seen.throughput else None
 
 
 def long_accept_queues(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for each target that lets connections wait because none of its workers accepts them."""
+    """Yield a sign for each target at which connections wait until a worker accepts them."""
     for queue in seen.accept_queues:
         if not queue.is_long:
             continue
@@ -80,15 +84,15 @@ def long_accept_queues(seen: Seen) -> Iterator[Sign]:
 
 
 def spare_connections(seen: Seen) -> tuple[str, ...]:
-    """Return a sentence for each server whose connections do not limit the system: some of them were idle, or most
-    transactions do not use them.
+    """Return a sentence for each server whose connections do not limit the system, because some of them were idle or
+    because most transactions do not use the server.
     """
     spare = [found.text for found in seen.connections if not found.all_are_busy]
     return (*spare, *(text for found in seen.connections if found.all_are_busy and (text := _rarely_used(found, seen))))
 
 
 def _rarely_used(found: ServerConnections, seen: Seen) -> str | None:
-    """Return the evidence that most transactions do not use the connections to a server; None if there is none.
+    """Return the evidence that most transactions do not use a server; None if there is no such evidence.
 
     Clients that wait for messages of a server, such as consumers of a queue, keep their connections busy without load.
     """

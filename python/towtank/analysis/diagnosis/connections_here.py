@@ -1,4 +1,4 @@
-"""Finds pools, locks and busy workers from the connections between servers of this machine."""
+"""Reads the use of connections between servers of this machine. It may show full pools, locks and busy workers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from towtank.estimates import few_digits
 from towtank.results import ConnectionSeries
 
 ALL_BUSY = 0.90
-"""All connections to a server count as busy if, on average, at least this share of them is, in (0, 1]."""
+"""All connections to a server count as busy if, on average, at least this share of them is busy, in (0, 1]."""
 _CONSTANT = 0.95
 """The number of connections counts as constant if its mean is at least this share of its maximum, in (0, 1]."""
 _MORE_REQUESTS = 1.25
-"""A pool may delay requests if there are at least this many requests per connection, and at least one more. [1]"""
+"""A pool delays requests if the number of requests in the system per connection is at least this. [1]"""
 _WAIT_FOR_LOCK = 0.45
-"""A lock of the database may be the limit if at least this share of the busy connections waits for one, in (0, 1].
+"""A lock of the database delays requests if at least this share of the busy connections waits for a lock, in (0, 1].
 
-With two busy connections, half of them waits for the lock and the other holds it.
+With two busy connections, half of them waits while the other holds the lock, so the share must be below 0.5.
 """
 _QUEUED = 0.90
-"""The workers of a target may be the limit if connections wait to be accepted in at least this share of the samples, in
+"""All workers of a target count as busy if connections wait to be accepted in at least this share of the samples, in
 (0, 1].
 """
 _LABEL = re.compile(r'(?P<name>[a-z_]+)\{(?:to|of)="(?P<server>[^"]*)"\}')
@@ -38,14 +38,15 @@ class ServerConnections:
     server : str
         Name of the tier to which the connections lead.
     number, most : float
-        Number of connections, and its maximum. [1]
+        Mean and maximum of the number of connections. [1]
     busy : float
-        Connections on which the client waited for a response. [1]
+        Number of connections on which the client waited for a response. [1]
     waiting_for_lock : float or None
-        Connections whose statement waited for a lock of the database; None if the server does not report it. [1]
+        Number of connections whose statement waited for a lock of the database; None if the server does not report
+        this. [1]
     sent_per_s : float or None
-        Segments with data that the clients sent; None if unknown, as for PostgreSQL and for connections that are
-        opened for each request. [1/s]
+        Rate of segments with data that the clients sent; None if unknown, as for PostgreSQL and for connections that
+        are opened for each request. [1/s]
     """
 
     server: str
@@ -57,28 +58,28 @@ class ServerConnections:
 
     @property
     def all_are_busy(self) -> bool:
-        """True if the number of connections did not change, and all of them were busy nearly all the time."""
+        """True if the number of connections was constant and nearly all of them were busy."""
         return self.number >= 1 and self.number >= _CONSTANT * self.most and self.busy >= ALL_BUSY * self.number
 
     @property
     def is_locked(self) -> bool:
-        """True if a large part of the busy connections waited for a lock of the database."""
+        """True if a large share of the busy connections waited for a lock of the database."""
         waiting = self.waiting_for_lock or 0.0
         return self.busy > 1 and waiting >= _WAIT_FOR_LOCK * self.busy
 
     @property
     def text(self) -> str:
-        """Number of connections and how many were busy, as text."""
+        """Number of connections and of busy connections as text."""
         return f"{few_digits(self.busy)} of {few_digits(self.number)} connections to {self.server} were busy on average"
 
     def holds_back(self, in_flight: float) -> bool:
-        """Return True if all connections were busy, while considerably more requests were in the system. [1]"""
+        """Return True if all connections were busy while considerably more requests were in the system."""
         return self.all_are_busy and in_flight >= max(self.number + 1, _MORE_REQUESTS * self.number)
 
 
 @dataclass(frozen=True)
 class AcceptQueue:
-    """Connections to a target that waited to be accepted.
+    """Queue of connections to a target that waited to be accepted.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class AcceptQueue:
 
     @property
     def is_long(self) -> bool:
-        """True if connections had to wait nearly all the time."""
+        """True if at least one connection waited in nearly all samples."""
         return self.in_use is not None and self.in_use >= _QUEUED
 
 
@@ -132,7 +133,9 @@ def _mean(found: Mapping[str, Any], name: str) -> float | None:
 
 
 def _by_server(services: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the series about connections by the name of the server, and by their name without labels."""
+    """Return the series about connections by name of the server, and for each server by name of the series without
+    labels.
+    """
     found: dict[str, dict[str, object]] = {}
     for name, server, values in _series(services):
         found.setdefault(server, {})[name] = values

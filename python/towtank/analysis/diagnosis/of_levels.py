@@ -1,4 +1,4 @@
-"""Diagnoses what limits a configuration, from all of its load levels."""
+"""Diagnoses what limits a configuration, based on all its load levels."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ from towtank.digging import dig
 from towtank.estimates import few_digits
 
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
-"""Degrees of belief in a cause.
+"""Degrees of belief in a cause, in (0, 1).
 
-`_SEVERAL_LEVELS`: a measured cause whose limit several load levels show. `_SUPPORTED`: a less certain cause whose limit
-several load levels show. `_MEASURED`: smallest degree of a measured cause. `_WEAK`: largest degree of a cause that
-exists even at the lowest load.
+`_SEVERAL_LEVELS`: the cause was measured, and several load levels show the limit. `_SUPPORTED`: the cause is less
+certain, and several load levels show the limit. `_MEASURED`: a cause with at least this degree counts as measured.
+`_WEAK`: largest degree if the resource is at its limit even at the lowest load.
 """
 _FAR_LOWER = 0.7
 _SLOWER = 2.0
-"""A server behind a pool takes longer under load if the time for which a request occupies a connection grows by at
-least this factor. Requests share connections if it falls by at least this factor. The time is known from a few samples
-only, so the factor is high. [1]
+"""Factor by which the time that a request occupies a pooled connection must change under load to count as changed. [1]
+
+If the time grows by this factor, the server behind the pool became slower. If the time falls by this factor, requests
+share connections. The factor is high because the time is known from a few samples only.
 """
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
 def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagnosis:
-    """Return the resource or condition that limits a configuration.
+    """Return the diagnosis of what limits a configuration.
 
     Parameters
     ----------
     points : sequence of Point
-        Load levels of one configuration, ordered by load.
+        Load levels of one configuration, in ascending order.
     limit : dict
-        Result of `limits.of_levels.limit` for these points.
+        Result of `limits.of_levels.limit` for these load levels.
 
     Notes
     -----
-    The load levels show whether throughput stopped growing. The runs at the highest usable load show which resource
-    was at its limit. If no majority of these runs agrees, the cause remains unknown. If a resource is at its limit even
-    at the lowest load, something other than the load may use it, and the degree of belief is lower.
+    The load levels show whether throughput stopped growing. The runs at the highest usable level show which resource
+    was at its limit. If no majority of these runs agrees, the cause is unknown. If a resource is at its limit even at
+    the lowest level, it may be used by something other than the load, so the degree of belief is lower.
     """
     kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
     ended = [point for point in points if point.usable]
@@ -66,7 +67,8 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _nearly_full(top, flat, ended) or _not_known(found, flat, evidence, limit, ended)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
-        # The lowest load can fill a disk by itself: at higher loads the system joins several writes to one.
+        # A disk may be at its limit even at the lowest load: at higher loads, the system combines several writes into
+        # one.
         most = _SUPPORTED if found.cause is Cause.DISK else _WEAK
         sure, against = min(sure, most), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
     elif found.cause is Cause.POOL and (other := _other_than_pool(ended[0], top)) is not None:
@@ -82,10 +84,11 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _nearly_full(top: Point, flat: str | None, points: Sequence[Point]) -> Diagnosis | None:
-    """Return the diagnosis that a tier with nearly full CPUs limits the load levels; None if they do not show it.
+    """Return the diagnosis that a tier with nearly full CPUs limits throughput; None if the load levels do not show
+    this.
 
-    Each run of the load that shows the limit must have such a tier and no other sign, and throughput must stay at its
-    highest value.
+    Each run at the level that shows the limit must have such a tier and no other sign of a limit. In addition,
+    throughput must stay at its highest value.
     """
     rates = [value for point in points if (value := point.throughput.value) is not None]
     made = [diagnose_run(run) for run in top.usable]
@@ -101,9 +104,9 @@ def _nearly_full(top: Point, flat: str | None, points: Sequence[Point]) -> Diagn
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return the diagnosis that the load, and no resource at its limit, determines throughput.
+    """Return the diagnosis that no limit was reached, so that the load determines throughput.
 
-    If nevertheless a resource is at its limit at the highest load, it is listed as evidence against the diagnosis.
+    If a resource is at its limit at the highest load nevertheless, it is listed as evidence against the diagnosis.
     """
     settle = "raise the load until throughput stops growing"
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
@@ -113,37 +116,37 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
+    """Return True if the resource is at its limit even at the lowest load, where throughput is far lower."""
     if not _is_far_lower(lowest, top):
         return False
     tier = found.place.tier
     if found.cause is Cause.CPU and tier is not None and _cpus(lowest, tier) < _FAR_LOWER * _cpus(top, tier):
-        return False  # The tier could use further CPUs, such as those of a process per user.
+        return False  # The tier could use more CPUs, such as those of further processes.
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
     own = limit_at(found.cause, found.place)
     return any(limit_at(sign.cause, sign.place) == own for sign in there)
 
 
 def _cpus(point: Point, tier: str) -> float:
-    """Return the most CPUs that a tier uses in a run of a load level; 0 if unknown. [1]"""
+    """Return the largest number of CPUs that a tier used in a run at a load level; 0 if unknown. [1]"""
     return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.usable), default=0.0)
 
 
 def _is_far_lower(lowest: Point, top: Point) -> bool:
-    """Return True if throughput at the lowest load is far below that at the load that shows the limit.
+    """Return True if throughput at the lowest load is far below the throughput at the load that shows the limit.
 
-    Without such a load, a value that is at its limit at every load cannot be distinguished from a value that the load
-    brings to its limit.
+    Without such a low load, it cannot be determined whether the load brought a resource to its limit.
     """
     return lowest is not top and (lowest.throughput.value or 0.0) <= _FAR_LOWER * (top.throughput.value or 0.0)
 
 
 def _other_than_pool(lowest: Point, top: Point) -> str | None:
-    """Return the evidence that not the number of connections to a server limits the system; None if there is none.
+    """Return the evidence that a pool seems to be the limit, but that its server may be the limit, or the number of
+    connections no limit. Return None if there is no such evidence.
 
     If the server takes longer under load, the server may be the limit. If a request occupies a connection for less time
-    under load, several requests share a connection, as in HTTP/2, and the number of connections is no limit. A
-    connection to PostgreSQL serves a single request at a time.
+    under load, several requests share a connection, as in HTTP/2, so the number of connections is no limit. A
+    connection to PostgreSQL, however, serves one request at a time.
     """
     first, last = Seen.of(lowest.usable[0]), Seen.of(top.usable[0])
     before = {found.server: occupied_s(found, first) for found in first.connections}
@@ -161,10 +164,10 @@ def _other_than_pool(lowest: Point, top: Point) -> str | None:
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
-    """Return the point (load level) with the highest load that can show the limit.
+    """Return the highest load level that can show the limit.
 
-    A point counts if at least one run is not invalid. If the limit is not a CPU, a point with only invalid runs also
-    counts if each of them has a likely cause.
+    A level can show the limit if at least one of its runs is not invalid. If the limit is not a CPU, a level with only
+    invalid runs can show it as well, provided that each run has a likely cause.
     """
     counts = [point for point in points if point.is_valid or (kind is not LimitKind.CPU and _only_limited(point))]
     return (counts or list(points))[-1]
@@ -175,7 +178,7 @@ def _only_limited(point: Point) -> bool:
 
 
 def _agreed(point: Point) -> Diagnosis:
-    """Return the diagnosis on which more than half of the runs of a load level agree; otherwise an unknown cause.
+    """Return the diagnosis on which more than half of the runs at a load level agree; otherwise the cause is unknown.
 
     The degree of belief is lower if some runs disagree.
     """
@@ -191,17 +194,14 @@ def _agreed(point: Point) -> Diagnosis:
 
 
 def _flat(points: Sequence[Point]) -> str | None:
-    """Return the range of loads over which throughput does not grow, as text; None if it grows up to the
-    highest load.
-    """
+    """Render the range of loads over which throughput does not grow; None if it grows up to the highest load."""
     known = [(point.load, rate) for point in points if (rate := point.throughput.value) is not None]
     return flat_over(known, "users" if points[0].kind == "users" else "arrivals per second")
 
 
 def _slowed(points: Sequence[Point]) -> str | None:
-    """Return the transaction whose total response time grows most from the lowest to the highest load.
-
-    None if there is a single transaction, or if no transaction accounts for more than half of the growth.
+    """Return the transaction whose total response time grows most from the lowest to the highest load. Return None if
+    there is only one transaction, or if no transaction accounts for more than half of the growth.
     """
     first, last = points[0].usable[0], points[-1].usable[0]
     grown: dict[str, float] = {}
@@ -217,7 +217,7 @@ def _slowed(points: Sequence[Point]) -> str | None:
 def _not_known(
     found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any], points: Sequence[Point]
 ) -> Diagnosis:
-    """Return the diagnosis for runs in which no resource was measured at its limit."""
+    """Return the diagnosis for runs that show no resource at its limit."""
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:
         settle = f"repeat with more or fewer CPUs for {resource}: throughput changes in proportion if this is the cause"
@@ -237,9 +237,8 @@ def _not_known(
 
 
 def _limit_rate(points: Sequence[Point]) -> Rate | None:
-    """Return the throughput at the highest load, of the transaction that the limit slows down most if there is one.
-
-    None if throughput was higher at a lower load, because it then has no limit that stays.
+    """Return the throughput at the highest load, as the limit. It is the throughput of the transaction that is slowed
+    down most, if there is such a transaction. Return None if throughput was higher at a lower load.
     """
     last, slowed = points[-1], _slowed(points)
     if has_fallen([value for point in points if (value := point.throughput.value) is not None]):

@@ -19,7 +19,7 @@ from towtank.estimates import few_digits
 _THINKING = 0.98
 """Users determine throughput if they think for at least this share of their cycle time, in (0, 1)."""
 NOT_VALID = 0.4
-"""Largest degree of belief in a cause that only an invalid run shows."""
+"""Largest degree of belief in a cause if the run is invalid, in (0, 1)."""
 _OVERLOAD = (DoubtKind.NO_STEADY_STATE, DoubtKind.BACKLOG, DoubtKind.OVERFLOW)
 _EXPLAINED: dict[Cause, tuple[DoubtKind, ...]] = {
     Cause.LINK: (*_OVERLOAD, DoubtKind.ERRORS_ABOVE_LIMIT),
@@ -30,9 +30,11 @@ _EXPLAINED: dict[Cause, tuple[DoubtKind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, DoubtKind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts that each cause explains: doubts that result from the cause or describe the cause."""
+"""Kinds of doubts that a cause explains: they result from the cause or describe it. They do not reduce the degree of
+belief.
+"""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
-"""Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
+"""Causes that exclude the diagnosis that the load alone determines throughput."""
 
 
 def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
@@ -45,16 +47,17 @@ def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
 
     Notes
     -----
-    A single load level cannot show that throughput no longer grows. A resource is therefore the cause only if it was
-    measured at its limit. The cause is `none` only if the load determines throughput: users think nearly all the
-    time, nearly every arrival is served, or there is a single user and no resource is at its limit. If a resource is at
-    its limit under a single user without think time, the resource determines throughput.
+    A single load level cannot show that throughput no longer grows with the load. A resource is therefore the cause
+    only if it was measured at its limit. The cause is `none` only if the load determines throughput in one of three
+    ways: users think nearly all the time, nearly every arrival is served, or there is a single user and no resource is
+    at its limit. If a resource is at its limit under a single user without think time, the resource determines
+    throughput.
     """
     return of_seen(Seen.of(summary))
 
 
 def of_seen(seen: Seen) -> Diagnosis:
-    """Return the diagnosis that follows from the data of a run."""
+    """Return the diagnosis that follows from the extracted data of a run."""
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
     found, below = signs(seen), _below(seen)
@@ -69,9 +72,9 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load, and no resource at its limit, determines throughput.
+    """Return the diagnosis that no limit was reached, so that the load determines throughput.
 
-    Resources that nevertheless are at their limit are listed as evidence against the diagnosis.
+    Resources that are at their limit nevertheless are listed as evidence against the diagnosis.
     """
     invalid = _invalid_besides(Cause.NONE, seen)
     busiest = _busiest(seen)
@@ -99,7 +102,7 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
 
 
 def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
-    """Return the reasons why a run is invalid, except those that the diagnosed cause explains."""
+    """Return the reasons why a run is invalid, except reasons that the diagnosed cause explains."""
     explained = _EXPLAINED.get(cause, ())
     return [
         text for kind, (level, text) in seen.doubts.items() if level == DoubtLevel.INVALID and kind not in explained
@@ -107,7 +110,7 @@ def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
 
 
 def _below(seen: Seen) -> str | None:
-    """Return the evidence that the load is below the limit of the system; None if the run contains no such evidence."""
+    """Return the evidence that the load is below the limit of the system; None if there is no such evidence."""
     if seen.has(DoubtKind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
@@ -127,9 +130,8 @@ def _below(seen: Seen) -> str | None:
 
 
 def _busiest(seen: Seen) -> str | None:
-    """Return the use of the busiest resource of the system as text.
-
-    If no resource of the system was observed, return the CPU use of this machine; None if that is unknown, too.
+    """Render the use of the busiest resource of the system. If no resource was observed, render the CPU use of this
+    machine; None if that use is unknown as well.
     """
     known = [(disk.utilization, f"the busiest resource is a disk: {disk.text}") for disk in seen.disks]
     known += [(link.utilization, f"the busiest resource is a link: {link.text}") for link in seen.links]
@@ -147,7 +149,7 @@ def _busiest(seen: Seen) -> str | None:
 
 
 def missing(seen: Seen) -> tuple[str, ...]:
-    """Return one sentence for each important part of the system that was not observed."""
+    """Return one sentence for each important component of the system that was not observed."""
     if seen.not_found:
         return (f"the process that serves {', '.join(seen.not_found)} (of another user, or in a container)",)
     if not seen.tiers:

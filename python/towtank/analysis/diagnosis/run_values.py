@@ -9,6 +9,6 @@ from towtank.digging import dig
 
 
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object that a document contains under a path of keys; an empty mapping if a key is missing."""
+    """Return the object in a document at a path of keys; an empty mapping if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Extracts the data that a diagnosis needs from a run summary."""
+"""Extracts the data for a diagnosis from a run summary."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from towtank.digging import dig
 from towtank.load_level import Load
 
 SERVED = 0.98
-"""Throughput follows an open load if at least this share of its arrivals is served, in (0, 1]."""
+"""Throughput follows an open load if at least this share of the arrivals is served, in (0, 1]."""
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
-"""Kinds of failures in which the server sent a response before the timeout."""
+"""Kinds of failures in which the server sent a response in time."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Busiest:
     pid : int or None
         Process id.
     cpus, waits : float
-        Mean CPU use, and mean share of time in which the process or thread was ready to run but waited for a CPU. [1]
+        Mean CPU use, and mean share of the time in which the process or thread was ready to run but waited for a CPU.
+        [1]
     most : float or None
-        Largest CPU use of any sample. [1]
+        95 % quantile of the CPU use over all samples; None if unknown. [1]
     full_share : float
         Share of the samples with a CPU use of 0.95 or more, in [0, 1].
     """
@@ -57,23 +58,27 @@ class Busiest:
 
 @dataclass(frozen=True)
 class Tier:
-    """CPU use of a tier, for the diagnosis.
+    """Resource use of a tier.
 
     Attributes
     ----------
+    name : str
+        Name of the tier.
     host : str or None
         Name of the other machine that runs the tier; None for this machine.
     cpus_used, cpus_allotted : float or None
-        CPUs used by the tier, and CPUs that the tier may use. [1]
+        CPUs that the tier uses, and CPUs that it may use. [1]
     group : str or None
         Path of the control group that limits the CPUs of the tier.
     throttled : float or None
-        Share of time in which the CPU limit of the control group delayed the tier. [1]
+        Share of the time in which the CPU limit of the control group delayed the tier, in [0, 1].
     waits : float or None
         Mean number of threads of the tier that were ready to run but waited for a CPU. [1]
     process, thread : Busiest or None
+        Busiest process and busiest thread.
     open_files, open_files_limit : float or None
-        Most open files of the process that is closest to its limit, and this limit. [1]
+        Largest number of open files of a process, and the limit of this number. The process is the one that is closest
+        to its limit. [1]
     """
 
     name: str
@@ -90,21 +95,21 @@ class Tier:
 
     @property
     def has_no_file_left(self) -> bool:
-        """True if a process of the tier opened as many files and connections as its limit allows."""
+        """True if a process of the tier had as many open files and connections as its limit allows."""
         most, limit = self.open_files, self.open_files_limit
         return most is not None and limit is not None and most >= EXHAUSTED_SHARE * limit
 
 
 @dataclass(frozen=True)
 class Served:
-    """Part of the arrivals of an open load that ended, in success or failure.
+    """Share of the arrivals of an open load whose transactions ended, successfully or not.
 
     Attributes
     ----------
     rate : float
-        Arrivals in the window, or the requested rate if their number is unknown. [1/s]
+        Rate of arrivals in the window; the requested rate if the number of arrivals is unknown. [1/s]
     share, most : float
-        Share of the arrivals that ended, and the upper end of its interval. [1]
+        Share of the arrivals whose transactions ended, and the upper limit of its interval. [1]
     """
 
     rate: float
@@ -113,10 +118,11 @@ class Served:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], rate: float) -> Served | None:
-        """Extract the values from a run summary; None if nothing was completed.
+        """Extract the share from a run summary; None if no transaction was completed.
 
-        The number of arrivals differs by chance from the requested rate. In a window of four seconds or more, arrivals
-        and the transactions in the system at both ends were counted, so that chance hardly matters.
+        By chance, the number of arrivals differs from the requested rate. In a window of at least four seconds,
+        however, arrivals were counted, and also the transactions in the system at the start and at the end. The share
+        is then computed from these counts, so that it hardly depends on chance.
         """
         value, high = (lookup(summary, ("throughput_per_s", key)) for key in ("value", "high"))
         if not value:
@@ -142,11 +148,12 @@ class Seen:
     machine_cpus, machine_used : float or None
         CPUs of this machine, and their use by all programs. [1]
     generator_used, others_used : float or None
-        CPUs used by the load threads, and by programs outside system and generator. [1]
+        CPUs used by the load threads, and CPUs used by programs that belong neither to the system nor to the generator.
+        [1]
     shared : SharedCpus or None
-        Use of the CPUs that several hosts share.
+        Use of the CPUs that tiers on several hosts share.
     links : tuple of LimitedLink
-        Links of hosts that have a rate limit.
+        Network links of hosts with a rate limit.
     not_found : tuple of str
         Addresses of targets on this machine whose process was not found.
     errors, errors_answered : float
@@ -154,18 +161,20 @@ class Seen:
     failing : str or None
         Transaction with more than half of the failures.
     pool_share : float
-        Share of response time in which requests wait for a connection of the generator's pool, in [0, 1].
-    kinds : dict
-        Failed requests by kind.
-    doubts : dict
-        Message and level of each doubt by kind.
+        Share of the response time that requests waited for a connection of the generator's pool, in [0, 1].
+    kinds : dict of str to int
+        Failed requests by kind of failure. [1]
+    doubts : dict of str to (str, str)
+        Level and message of each doubt, by kind.
     users, rate, throughput : float or None
-        Load, and throughput of successful transactions. [1], [1/s], [1/s]
+        Number of users of a closed load [1], arrival rate of an open load [1/s], and throughput of successful
+        transactions [1/s].
     response_s, think_s : float or None
-        Mean response time, and mean think time by Little's law. [s]
+        Mean response time, and mean think time from the check of Little's law. [s]
     grows : bool
-        Whether the number of transactions in the system grew significantly.
+        True if the number of transactions in the system grew significantly.
     transactions : tuple of str
+        Names of the transactions.
     series : tuple of Series
         Metrics that the services report.
     disks : tuple of LimitedDisk
@@ -175,9 +184,9 @@ class Seen:
     accept_queues : tuple of AcceptQueue
         Accept queues of the targets on this machine.
     shape : Shape or None
-        Throughput during the ramp and after it; None if nothing was completed.
+        Throughput during and after the ramp; None if no transaction was completed.
     served : Served or None
-        Part of the arrivals that was served; None for a closed load, or if nothing was completed.
+        Share of the arrivals that was served; None for a closed load, or if no transaction was completed.
     """
 
     tiers: tuple[Tier, ...]
@@ -210,7 +219,7 @@ class Seen:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
-        """Extract the data that a diagnosis needs from a run summary."""
+        """Extract the data from a run summary."""
 
         def number(*path: str) -> float | None:
             return lookup(summary, path)
@@ -252,13 +261,15 @@ class Seen:
 
     @property
     def is_serial(self) -> bool:
-        """True if the load is a single user without pauses, so that requests neither overlap nor wait for others."""
+        """True if the load is a single user without pauses, so that requests never overlap or wait for other
+        requests.
+        """
         return self.users == 1 and self.think_s == 0
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """The evidence that throughput does not follow the load, and the limit that this shows; empty if there is
-        none.
+        """Evidence that throughput does not follow the load, and the resulting limit; empty if there is no such
+        evidence.
         """
         if self.shape is None:
             return ()
@@ -269,24 +280,24 @@ class Seen:
 
     @property
     def in_flight(self) -> float:
-        """Mean number of transactions in the system by Little's law; 0 if unknown. [1]"""
+        """Mean number of transactions in the system, by Little's law; 0 if unknown. [1]"""
         return (self.throughput or 0.0) * (self.response_s or 0.0)
 
     @property
     def target(self) -> str | None:
-        """Name of the only tier on this machine that is a target; None if there are several, or none is known."""
+        """Name of the only tier on this machine that is a target; None if there are several such tiers, or none."""
         names = {queue.target for queue in self.accept_queues}
         return names.pop() if len(names) == 1 else None
 
     def has(self, kind: DoubtKind, *levels: str) -> str | None:
-        """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
+        """Return the message of the doubt of this kind if it has one of the given levels; otherwise None."""
         level, message = self.doubts.get(str(kind), ("", ""))
         return message if level in levels else None
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:
-    """Return the transaction with more than half of all failures; None if no transaction has that many, or if the run
-    has a single transaction.
+    """Return the transaction with more than half of all failures; None if there is no such transaction, or only one
+    transaction in the run.
     """
     names = objects_at(summary, "transactions")
     failed = {name: lookup(summary, ("transactions", name, "errors")) or 0.0 for name in names}
@@ -295,7 +306,6 @@ def _failing(summary: Mapping[str, Any]) -> str | None:
 
 
 def _doubts(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return kind, level and message of each doubt about a run."""
     reasons = dig(summary, "verdict", "reasons") or ()
     return [tuple(dig(each, key) for key in ("kind", "level", "message")) for each in reasons]
 
@@ -306,7 +316,8 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 
     host = dig(summary, "tiers", name, "host")
     of_host = objects_at(summary, "hosts", str(host))
-    # A host has `steal` in the summary only if a probe ran on it. A host without a probe runs on this machine.
+    # If a probe ran on a host, the summary of the host contains `steal`. A host without a probe is a part of this
+    # machine.
     is_elsewhere = "steal" in of_host
     of_groups = (
         dig(of_host, "throttled", name),

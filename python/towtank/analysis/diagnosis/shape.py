@@ -1,4 +1,4 @@
-"""Finds a limit that no observed resource explains, from the course of throughput over the load."""
+"""Finds a limit that no observed resource explains, from the dependence of throughput on the load."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from towtank.digging import dig
 from towtank.estimates import few_digits, in_words
 
 _FLAT = 0.10
-"""Throughput counts as flat between two load levels if it grows by at most this share, in (0, 1)."""
+"""Throughput is flat between two load levels if it grows by at most this share, in (0, 1)."""
 _MORE_LOAD = 1.4
-"""A flat throughput between two load levels shows a limit only if the loads differ by at least this factor. [1]"""
+"""Flat throughput between two load levels shows a limit only if the loads differ by at least this factor. [1]"""
 _FULL_EARLY = 0.75
-"""Throughput does not follow the load if its mean over a linear ramp from 0 is at least this share of its value after
-the ramp, in (0, 1).
+"""Throughput does not follow the load if its mean over a linear ramp from 0 users is at least this share of its value
+after the ramp, in (0, 1).
 
 If throughput is proportional to the number of users, the share is 1/2. If throughput is constant from the share f of
-the users on, the share is 1 - f/2, so 3/4 means that half of the users suffice.
+the users on, the share is 1 - f/2. A value of 3/4 therefore means that half of the users suffice.
 """
 _RAMP_ENDED = 30
-"""Smallest number of transactions in a ramp from which `_FULL_EARLY` is judged. [1]"""
+"""Smallest number of transactions during the ramp for which `_FULL_EARLY` is applied. [1]"""
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,40 @@ class Rate:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], transaction: str | None = None) -> Rate | None:
-        """Return the throughput in a run summary, or that of one transaction; None if it is unknown."""
+        """Read the throughput of a run, or of one of its transactions, from the run summary; None if it is unknown."""
         path = ("throughput_per_s",) if transaction is None else ("transactions", transaction, "throughput_per_s")
         value, low, high = (lookup(summary, (*path, key)) for key in ("value", "low", "high"))
         return None if value is None else cls(value, low, high, transaction)
 
     @property
     def limit(self) -> str:
-        """The throughput as a limit that no observed resource explains, as text."""
+        """Text which states that this throughput is a limit that no observed resource explains."""
         known = self.low is not None and self.high is not None
         rate = (
             in_words(self.value, self.low or 0.0, self.high or 0.0, "/s") if known else f"{few_digits(self.value)} /s"
         )
         of = f" on `{self.transaction}`" if self.transaction else ""
-        return f"a limit of about {rate}{of} that no observed resource explains: a lock, a pool or something behind"
+        return (
+            f"a limit of about {rate}{of} that no observed resource explains: a lock, a pool or a service behind the "
+            "target"
+        )
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Throughput of a run during the ramp and after it.
+    """Throughput of a run during and after the ramp.
 
     Attributes
     ----------
     steady : Rate
-        Throughput over the window, of the transaction with most of the response time if there is one.
+        Throughput over the window, of the transaction with more than half of the total response time. If no transaction
+        has that much, throughput of all transactions.
     total_per_s : float
         Throughput of all transactions over the window. [1/s]
     ramp_per_s : float or None
-        Mean throughput of all transactions over a linear ramp from 0 users; None without such a ramp. [1/s]
+        Mean throughput of all transactions over a linear ramp from 0 users; None if the run has no such ramp. [1/s]
     plateaus : tuple of (float, float)
-        Level and throughput of each plateau of a search, in ascending order. [1] or [1/s], [1/s]
+        Load [1] or [1/s] and throughput [1/s] of each plateau of a search, in ascending order of the load.
     """
 
     steady: Rate
@@ -76,7 +80,7 @@ class Shape:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Shape | None:
-        """Extract the shape from a run summary; None if nothing was completed."""
+        """Extract the throughput from a run summary; None if no transaction was completed."""
         total = Rate.of(summary)
         if total is None or total.value <= 0:
             return None
@@ -85,15 +89,15 @@ class Shape:
         return cls(steady or total, total.value, _ramp_per_s(summary), _plateaus(summary))
 
     def evidence(self, unit: str, not_served: float | None = None) -> tuple[str, ...]:
-        """Return the evidence that throughput does not follow the load, and the limit that this shows; empty if there
-        is none.
+        """Return the evidence that throughput does not follow the load, and the resulting limit. Empty if there is no
+        such evidence.
 
         Parameters
         ----------
         unit : str
             Unit of the load: `users`, or `arrivals per second` for an open load.
         not_served : float or None
-            Arrival rate of an open load of which a part is not served; None if all of it is served. [1/s]
+            Arrival rate of an open load, if not all arrivals are served; otherwise None. [1/s]
         """
         flat = self._flat(unit, not_served)
         if flat is None:
@@ -139,12 +143,12 @@ def _plateaus(summary: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
 
 
 def flat_over(known: Sequence[tuple[float, float]], unit: str) -> str | None:
-    """Return the range of loads over which throughput does not grow, as text; None if it grows up to the highest load.
+    """Render the range of loads over which throughput does not grow; None if it grows up to the highest load.
 
     Parameters
     ----------
     known : sequence of (float, float)
-        Load and throughput of each level, in ascending order of the load. [1] or [1/s], [1/s]
+        Load [1] or [1/s] and throughput [1/s] of each level, in ascending order of the load.
     unit : str
         Unit of the load.
     """
@@ -163,13 +167,15 @@ def flat_over(known: Sequence[tuple[float, float]], unit: str) -> str | None:
 
 
 def has_fallen(rates: Sequence[float]) -> bool:
-    """Return True if throughput at the highest load is considerably below its highest value. [1/s]"""
+    """Return True if throughput at the highest load is considerably lower than at a lower load. `rates` are sorted by
+    load. [1/s]
+    """
     return max(rates) > (1 + _FLAT) * rates[-1]
 
 
 def _slowest(summary: Mapping[str, Any]) -> str | None:
-    """Return the transaction with more than half of the total response time; None if the run has a single transaction,
-    or if no transaction has that much.
+    """Return the transaction with more than half of the total response time; None if there is no such transaction, or
+    only one transaction in the run.
     """
     names = objects_at(summary, "transactions")
     spent = {

@@ -1,4 +1,4 @@
-"""Defines signs of a limit."""
+"""Defines a sign of a limit, from which a diagnosis is made."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ WEAK = 0.4
 
 @dataclass(frozen=True)
 class Sign:
-    """Sign of a limit: a cause, where it was found, and the evidence.
+    """Sign of a limit: possible cause, location and evidence.
 
     Attributes
     ----------
     cause : Cause
+        Possible cause.
     place : Place
+        Location of the limit.
     sure : float
-        Degree of belief that this cause limits throughput, from a single load level, in (0, 1).
+        Degree of belief that this cause limits throughput, based on a single load level, in (0, 1).
     evidence, against : tuple of str
+        Sentences for and against the cause.
     settle : str
+        Next measurement, which would confirm or refute the cause.
     busy : float or None
-        Share of time in which the CPU was busy, if the limit is a single CPU. [1]
+        Share of the time in which the CPU was busy, if the limit is a single CPU; otherwise None. [1]
     """
 
     cause: Cause

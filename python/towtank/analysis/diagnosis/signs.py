@@ -1,4 +1,6 @@
-"""Finds signs of a limit in one run. Each sign names a cause, where it was found, and the numbers that show it."""
+"""Finds signs of a limit in one run. Each sign states a possible cause, its location and the measured values that
+indicate it.
+"""
 
 from __future__ import annotations
 
@@ -15,62 +17,65 @@ from towtank.estimates import few_digits
 from towtank.system import host_of_group
 
 LINK_FULL = 0.90
-"""A network link with a rate limit counts as saturated if its data rate is at least this share of the limit,
-in (0, 1].
+"""A network link with a rate limit counts as saturated if its data rate is at least this share of the limit, in (0,
+1].
 """
 MACHINE_FULL = 0.95
-"""A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
+"""A machine counts as full if all programs together use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of the CPUs allotted to it, in (0, 1]."""
 _NEARLY_FULL = 0.85
-"""A tier that uses at least this share of its CPUs, in (0, 1], may be the limit if throughput does not follow the load,
-its threads wait for CPUs, and nothing else explains the limit.
+"""Share of its CPUs from which a tier may be the limit without using them fully, in (0, 1]. In addition, throughput
+must not follow the load, threads of the tier must wait for CPUs, and nothing else may explain the limit.
 
-Threads that pass a lock of their interpreter to one another leave a part of the CPUs idle at any load.
+If the threads of an interpreter share a lock, a part of the CPUs is idle at any load while the lock passes from thread
+to thread.
 """
 THROTTLED = 0.05
-"""The CPU limit of a control group counts as reached if the group is throttled for at least this share of time. [1]"""
+"""The CPU limit of a control group counts as reached if the group is throttled for at least this share of the time, in
+(0, 1).
+"""
 DISK_FULL = AT_LIMIT
-"""A disk with a speed limit counts as saturated from this share of the limit, in (0, 1]."""
+"""A disk with a speed limit counts as saturated from this share of the limit on, in (0, 1]."""
 ONE_CPU = 0.95
-"""A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
+"""A process or thread uses one CPU fully if its CPU use is at least this. [CPUs]"""
 MOST_OF_ONE = 1.03
-"""Largest CPU use of a process on one CPU that a sample can show because of measurement errors. [CPUs]
+"""Largest CPU use that a sample shows for a process on one CPU; it exceeds 1 because of measurement errors. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
 """
 _REST_OF_TIER = 0.30
-"""A single process or thread explains the CPU use of its tier if the tier's other processes or threads use at most
-this. [CPUs]
+"""A single process or thread explains the CPU use of its tier if all others in the tier together use at most this.
+[CPUs]
 """
 _FOREIGN = 0.25
-"""Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
-_MOSTLY_ERRORS = 0.5
+"""Other programs may limit the system if they use at least this share of the CPUs of the machine, in (0, 1)."""
+_MOSTLY_ERRORS = 0.5  # Most requests fail if their share is at least this, in (0, 1).
 _MOSTLY_OWN = 0.5
-"""A fully used machine is attributed to the system if the system has at least this share of the CPU use of all
-programs other than the generator, in (0, 1).
+"""The system is the cause of full CPUs if its share of the CPU use of all programs except the generator is at least
+this, in (0, 1).
 """
 _LEAST_DEMAND = 0.9
 """Other programs count as the cause only if, on average, at least this many threads of the system use a CPU or wait for
-one. [1]
+a CPU. [1]
 
-With fewer, there are times at which no thread of the system needs a CPU, so the CPUs are not what requests queue for.
+With fewer, there are times at which no thread of the system needs a CPU, so requests queue for something else.
 """
 _WAITS_OF_USE = 0.25
-"""Other programs count as the cause only if many threads of the system wait for a CPU: their mean number is at least
-this multiple of the CPUs that the tiers use. [1]
+"""Other programs count as the cause only if many threads of the system wait for a CPU: their mean number, divided by
+the number of CPUs that the tiers use, is at least this. [1]
 
-CPU use and waiting threads together must also be at least `_LEAST_DEMAND`.
+The sum of both numbers must also be at least `_LEAST_DEMAND`.
 """
 _WAITS_AT_MOST = 20.0
-"""Other programs count as the cause only if the waiting threads of the system are at most this multiple of the CPUs
-that it uses. [1]
+"""Other programs count as the cause only if the number of threads of the system that wait for a CPU, divided by the
+number of CPUs that the system uses, is at most this. [1]
 
-Threads that compute get their share of the CPUs. Threads that wait far longer than they run wake up often and need
+Threads that compute receive their share of the CPUs. Threads that wait far longer than they run wake up often and need
 hardly any CPU time, so something else limits them.
 """
 MANY_ERRORS = 0.1
-"""Failures may be what limits throughput if at least this share of the requests fails, in (0, 1)."""
+"""Failures may limit throughput if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5
 _OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
 
@@ -80,12 +85,16 @@ def signs(seen: Seen) -> list[Sign]:
 
     Notes
     -----
-    A limit that hides other limits comes before them. A generator at its limit comes first, because it offers less load
-    than requested. Control groups and processes that use all of their CPU time come next, because other programs do not
-    change their limit. Other programs follow, unless a lock, a pool or refusals explain the throughput and the threads
-    of the system hardly wait for a CPU in comparison. If most requests fail, the failures may use up the CPUs, so they
-    come before the CPUs. Fewer failures come late, because they often result from another limit. A generator that is
-    busy but below its limit comes late, too.
+    A limit that hides other limits comes before them:
+
+    - A generator at its limit is first, because it offers less load than requested.
+    - Control groups and processes that use all of their CPU time come next, because other programs do not change their
+      limit.
+    - Other programs follow. They come late if a lock, a pool or refused requests explain the throughput, and if threads
+      of the system hardly wait for a CPU in comparison.
+    - If most requests fail, the failures may use up the CPUs, so they come before the CPUs. Fewer failures come late,
+      because they often result from another limit.
+    - A generator that is busy but below its limit is last.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -122,9 +131,8 @@ def _besides_other_programs(seen: Seen) -> Iterator[Sign]:
 
 
 def _is_limited_besides(seen: Seen) -> bool:
-    """Return True if a lock, a pool or refusals explain the throughput, even if other programs use the CPUs.
-
-    Of the requests that hold a lock or a connection, only a small part may then wait for a CPU.
+    """Return True if a lock, a pool or refused requests explain the throughput, even if other programs use the CPUs. Of
+    the requests that hold a lock or a connection, only a small share may then wait for a CPU.
     """
     if seen.errors_answered >= _MOSTLY_ERRORS:
         return True
@@ -135,7 +143,6 @@ def _is_limited_besides(seen: Seen) -> bool:
 
 
 def _waiting(seen: Seen) -> float:
-    """Return the mean number of threads of the system that wait for a CPU. [1]"""
     return sum(tier.waits or 0.0 for tier in seen.tiers)
 
 
@@ -148,8 +155,8 @@ def _machine(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = _waiting(seen)
     if own + waiting < _LEAST_DEMAND or not _WAITS_OF_USE * own <= waiting <= _WAITS_AT_MOST * own:
-        # The samples show that the threads of the system hardly wait for CPUs or hardly need them, so other programs do
-        # not limit the system.
+        # The samples show that the threads of the system hardly wait for CPUs, or hardly need them. Other programs
+        # therefore do not limit the system.
         return
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
@@ -159,8 +166,8 @@ def _machine(seen: Seen) -> Iterator[Sign]:
 
 
 def disturbance(seen: Seen) -> tuple[str, ...]:
-    """Return a sentence about other programs that fill the machine, and how many threads of the system wait for a CPU
-    because of them; empty if the machine is not full of them.
+    """Return a sentence if other programs fill the machine. It states how many threads of the system wait for a CPU
+    because of this. Empty otherwise.
     """
     if not _foreign(seen):
         return ()
@@ -171,7 +178,7 @@ def disturbance(seen: Seen) -> tuple[str, ...]:
 
 
 def _foreign(seen: Seen) -> bool:
-    """Return True if the machine is full and other programs use a large share of it."""
+    """Return True if the CPUs of the machine are full and other programs use a large share of them."""
     used, cpus = seen.others_used, seen.machine_cpus
     return used is not None and bool(cpus) and not seen.not_found and _is_full(seen) and used >= _FOREIGN * (cpus or 0)
 
@@ -202,16 +209,16 @@ def _quota(seen: Seen) -> Iterator[Sign]:
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for failed requests if many requests fail. A few failures are usually a consequence of another
+    """Yield a sign for failed requests if many requests fail. A few failures are usually the consequence of another
     limit.
     """
     if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
-        return  # Most failures are missing responses: a consequence of the saturated resource, which has its own sign.
+        return  # Most failures are missing responses, which result from the saturated resource.
     against = (
-        ("the CPUs are fully used, too: by the failing requests, or the full use makes requests fail",)
+        ("the CPUs are fully used as well: failing requests may use them, or full CPUs may make requests fail",)
         if is_full
         else ()
     )
@@ -231,7 +238,7 @@ def _some_fail(seen: Seen) -> Iterator[Sign]:
 
 
 def failures(seen: Seen) -> str:
-    """Render the share of failed requests, and the number of failures of each kind."""
+    """Render the share of failed requests and the number of failures by kind."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
     return f"{few_digits(100 * seen.errors)} % of the requests fail ({kinds})"
 
@@ -248,16 +255,16 @@ def _one_process(seen: Seen) -> Iterator[Sign]:
 
 
 def _full_process(tier: Tier) -> tuple[str, str, float, float] | None:
-    """Return the part of a tier, its use as text, the degree of belief and the CPUs used, if a process uses one CPU
-    fully; None otherwise.
+    """Return four values if a process uses one CPU fully: the process as text, its use as text, the degree of belief,
+    and the CPU use. Return None otherwise.
     """
     process = tier.process
     if process is None or process.cpus < ONE_CPU or process.full_share < 0.8 or (process.most or 0.0) > MOST_OF_ONE:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    # Threads that share the lock of an interpreter run one after another and together use one CPU. Without a dominant
-    # thread, the use of one CPU may be a coincidence, so the degree of belief is lower.
+    # Threads that share the lock of an interpreter run one at a time, so together they use one CPU. If no thread
+    # dominates, the use of one CPU may be a coincidence, so the degree of belief is lower.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
     text = f"process {process.name} uses {process.cpus:.2f} CPUs nearly all the time"
     return _part("process", process), text, 0.9 if is_one_thread else 0.6, process.cpus
@@ -268,7 +275,7 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float, float
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        # Other programs slow the thread down, so the thread is not the cause.
+        # Other programs slow the thread down, so they are the cause.
         return None
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
@@ -312,7 +319,7 @@ def _nearly_full_cpus(seen: Seen) -> Iterator[Sign]:
 
 
 def nearly_full_cpus(seen: Seen, shape: str) -> Iterator[Sign]:
-    """Yield a sign for each tier that uses most of its CPUs while many of its threads wait for a CPU.
+    """Yield a sign for each tier that uses nearly all of its CPUs while many of its threads wait for a CPU.
 
     Parameters
     ----------
@@ -339,7 +346,7 @@ def _disks(seen: Seen) -> Iterator[Sign]:
 
 
 def _shared_cpus(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for CPUs that tiers on several hosts use up together, even if no tier alone does."""
+    """Yield a sign if tiers on several hosts share CPUs and together use them fully. No single tier needs to do so."""
     shared = seen.shared
     if shared is None or shared.utilization < TIER_FULL:
         return
@@ -375,7 +382,7 @@ def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
 
 
 def _of_one_cpu(used: float | None, cpus: float | None) -> float | None:
-    """Return the CPU use if it is that of exactly one CPU; None otherwise. [1]"""
+    """Return the CPU use if exactly one CPU is available; otherwise None. [1]"""
     return used if cpus == 1 else None
 
 
@@ -385,8 +392,8 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
-    """Return True if a tier uses nearly all of its CPUs and no control group limits it. `_quota` handles such
-    limits.
+    """Return True if a tier uses nearly all of its CPUs and no control group limits them. `_quota` handles tiers with
+    such a limit.
     """
     used, allotted = tier.cpus_used, tier.cpus_allotted
     return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)

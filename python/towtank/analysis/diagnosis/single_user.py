@@ -1,8 +1,8 @@
-"""Finds the resource that determines the response time of a single user without think time.
+"""Finds the resource that limits a single user without think time.
 
-The asymptotic bound X <= N / (R + Z) [1]_ is X = 1 / R for N = 1 and Z = 0. Nothing queues, so the response time R is
-the sum of the service demands of a transaction at all resources. The utilization of a resource is its share of R. The
-resource with the largest share is the bottleneck, although no request waits for it.
+For N = 1 user with think time Z = 0, the asymptotic bound X <= N / (R + Z) [1]_ becomes X = 1 / R. No request queues,
+so the response time R is the sum of the service demands of a transaction at all resources. The utilization of a
+resource is its share of R. The resource with the largest share is the bottleneck, although no request waits for it.
 
 References
 ----------
@@ -22,7 +22,9 @@ from towtank.analysis.diagnosis.signs import MOST_OF_ONE, ONE_CPU, signs
 
 _SURE = 0.9
 _RESOURCES = (Cause.CPU, Cause.QUOTA, Cause.DISK, Cause.LINK)
-"""Causes that limit a single user. A single user neither waits for a lock nor for a pool."""
+"""Causes that may limit a single user. Locks and pools are not included, because a single user does not wait for
+them.
+"""
 _SETTLE = (
     "repeat on a faster CPU: each transaction takes less time in proportion if this is the cause; further CPUs change "
     "nothing for a single user"
@@ -30,9 +32,8 @@ _SETTLE = (
 
 
 def serial_signs(seen: Seen) -> list[Sign]:
-    """Return the resources that a single user without think time keeps at their limit, the most important first.
-
-    A load of another kind has none.
+    """Return signs of the resources that a single user without think time uses fully, the most important first. Empty
+    for any other load.
     """
     if not seen.is_serial:
         return []
@@ -42,16 +43,16 @@ def serial_signs(seen: Seen) -> list[Sign]:
 
 
 def _serial(sign: Sign) -> Sign:
-    """Return the sign of a limit as that of a single user."""
+    """Return a sign, with evidence and next step adapted to a single user."""
     if sign.busy is None:
         return sign
     return replace(sign, sure=_SURE, evidence=(*sign.evidence, _busy_text(sign.busy)), settle=_SETTLE)
 
 
 def _one_cpu_of_several(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for each tier that uses the time of one CPU and may use several.
+    """Yield a sign for each tier that uses as much as one CPU although it may use several.
 
-    A tier may spread the work of one user over several processes or CPUs, one after the other.
+    A tier may execute the requests of one user in several processes or on several CPUs, one after the other.
     """
     for tier in seen.tiers:
         used = tier.cpus_used

@@ -1,4 +1,4 @@
-"""Finds locks and pools at their limit from the names and values of the metrics that services report."""
+"""Finds full pools and locks that are always held, from names and values of the metrics that services report."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
-# A metric with one of these words in its name has a size, but does not describe a pool.
+# Metrics with one of these words in their name have a size, but do not describe a pool.
 _NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
-"""A lock may limit the system if the time for which it is held lies in this range. [s/s]
+"""A lock may limit the system if the time for which it is held, per second, lies in this range. [s/s]
 
-A lock that is held all the time has 1 s per second; measurement errors may increase this value a little.
+A lock that is held all the time has the value 1; because of measurement errors, it may be slightly larger.
 """
 FULL = 0.90
 """A pool may limit the system if, on average, at least this share of the pool is in use, in (0, 1)."""
-_SIGNIFICANT_WAIT = 0.5
-_SHARED_WORDS = 2
+_SIGNIFICANT_WAIT = 0.5  # Smallest mean number of waiting requests that is considerable. [1]
+_SHARED_WORDS = 2  # Metrics describe the same object if at least this number of words is equal. [1]
 _NOBODY = 0.05
-"""A lock or pool delays no requests if fewer requests than this wait for it on average. [1]"""
+"""A lock or pool delays no requests if, on average, fewer requests than this wait for it. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""`_SHOWN` limits the number of locks and of pools that are reported. `_COMPARED` limits the number of size gauges
-with which a gauge of use is compared.
+"""`_SHOWN`: largest number of locks, and of pools, that are reported. `_COMPARED`: largest number of size gauges that
+are compared with one gauge of use. [1]
 """
 
 
 @dataclass(frozen=True)
 class Series:
-    """Metric that a service reported in the window.
+    """Time series of a metric that a service reported in the window.
 
     Attributes
     ----------
     service, key : str
-        Name of the service, and name of the series including its labels.
+        Name of the service, and name of the metric with its labels.
     is_counter : bool
         True for a counter, False for a gauge.
     value : float
@@ -57,27 +57,27 @@ class Series:
 
     @cached_property
     def name(self) -> str:
-        """Name of the metric series without labels."""
+        """Name of the metric without labels."""
         return self.key.split("{", 1)[0]
 
     @property
     def labels(self) -> str:
-        """Labels of the series, in braces; empty if the series has no labels."""
+        """Labels in braces; empty if there are none."""
         return self.key[len(self.name) :]
 
     @cached_property
     def words(self) -> list[str]:
-        """Words of the metric's name, in lower case."""
+        """Words in the name of the metric, in lower case."""
         return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
 
     def has(self, words: frozenset[str]) -> bool:
-        """Return True if the name of the series contains any of the words."""
+        """Return True if the name of the metric contains any of the words."""
         return not words.isdisjoint(self.words)
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Lock or pool that is at its limit according to the metrics of a service.
+    """Lock or pool that is always held or full, according to the metrics of a service.
 
     Attributes
     ----------
@@ -95,14 +95,13 @@ class Wait:
 
 
 def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> list[Series]:
-    """Return the metrics of all services in a run summary."""
+    """Return the metrics of all services, from the entry `services` of a run summary."""
     return [
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
         if service != ConnectionSeries.STREAM
         for key, found in (table or {}).items()
-        # The series `_count` of a histogram of seconds has `seconds` in its name, but its values are counts and not
-        # times.
+        # The series `_count` of a histogram of seconds has `seconds` in its name, but counts values.
         if not key.split("{", 1)[0].endswith("_count")
         for name in ("per_s", "mean")
         if isinstance(value := found.get(name), int | float)
@@ -110,8 +109,8 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
 
 
 def locks(found: list[Series]) -> Iterator[Wait]:
-    """Yield the locks that are held nearly all the time, according to counters of seconds, in descending order of the
-    time held.
+    """Yield the locks that are held nearly all the time. A counter of seconds shows how long a lock is held. The
+    longest times come first.
     """
     held = [
         each
@@ -127,7 +126,7 @@ def locks(found: list[Series]) -> Iterator[Wait]:
 
 
 def pools(found: list[Series]) -> Iterator[Wait]:
-    """Yield the pools that are fully in use. A gauge shows how much of a pool is in use, another gauge its size."""
+    """Yield the pools that are fully in use. One gauge shows the number in use, another gauge the size of the pool."""
     gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS | _NO_POOLS)]
     sizes: dict[tuple[str, str], list[Series]] = {}
     for each in gauges:
@@ -142,7 +141,7 @@ def _full_pools(
     for each in gauges:
         if not each.has(_USED) or each.has(_LIMITS) or each.value < FULL:
             continue
-        # A full pool has a size close to the number in use, so gauges of other sizes are left out.
+        # Only gauges with a suitable value are compared by name: the size of a full pool is close to the number in use.
         near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
         size = _size_of(each, near[:_COMPARED])
         if size is not None:
@@ -156,10 +155,10 @@ def _is_full(used: Series, size: Series) -> bool:
 
 
 def _size_of(used: Series, sizes: list[Series]) -> Series | None:
-    """Return the gauge of size that best matches a gauge of the number in use; None if none matches.
+    """Return the size gauge that best matches a gauge of the number in use; None if none matches.
 
-    The names of both gauges must describe the same object: apart from words such as `max` or `used`, one name has all
-    words of the other.
+    The names of both gauges must describe the same object. Without words such as `max` and `used`, one name must
+    contain all words of the other.
     """
     thing = _thing(used, _USED)
     candidates = [
@@ -170,13 +169,15 @@ def _size_of(used: Series, sizes: list[Series]) -> Series | None:
 
 
 def _thing(of: Series, words: frozenset[str]) -> set[str]:
-    """Return the words of a metric name that describe the measured object, without words such as `used` or `max`."""
+    """Return the words in the name of a metric that describe the measured object, without words such as `used` and
+    `max`.
+    """
     return set(of.words) - words - _FILLING
 
 
 def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
-    """Yield the lock or pool with the mean number of requests that wait for it; nothing if it is known that hardly any
-    request waits.
+    """Yield the lock or pool, with the mean number of requests that wait for it. Yield nothing if hardly any request
+    waits.
     """
     waiting = _waiting(of, found)
     if waiting is None or waiting >= _NOBODY:
@@ -185,9 +186,7 @@ def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
 
 def _waiting(of: Series, found: list[Series]) -> float | None:
     """Return the mean number of requests that wait for a lock or pool, from a gauge or from a counter of waited
-    seconds. [1]
-
-    None if unknown.
+    seconds. Return None if it is unknown. [1]
     """
     values = [
         each.value
@@ -195,15 +194,15 @@ def _waiting(of: Series, found: list[Series]) -> float | None:
         if (each.service, each.labels) == (of.service, of.labels)
         and each.has(_WAITS)
         and _shared(of, each) >= _SHARED_WORDS
-        # The rate of a counter of waited seconds is the mean number of waiting requests. A gauge of seconds is not
-        # used, because it is a time and not a number.
+        # The rate of a counter of waited seconds is the mean number of waiting requests. A gauge of seconds is a time,
+        # so it is not used.
         and each.is_counter == ("seconds" in each.words)
     ]
     return max(values, default=None)
 
 
 def _shared(one: Series, other: Series) -> int:
-    """Return the number of leading words that two metric names have in common."""
+    """Return the number of words at the start of both names that are equal. [1]"""
     shared = 0
     for left, right in zip(one.words, other.words, strict=False):
         if left != right:
@@ -213,5 +212,5 @@ def _shared(one: Series, other: Series) -> int:
 
 
 def is_waited_for(wait: Wait) -> bool:
-    """Return True if a significant number of requests is known to wait for a lock or pool."""
+    """Return True if, on average, a considerable number of requests waits for a lock or pool."""
     return wait.waiting is not None and wait.waiting >= _SIGNIFICANT_WAIT

@@ -1,6 +1,7 @@
-"""Judges results of any load generator: finds a steady window, computes intervals, and lists doubts about the data.
+"""Analyses result files of any load generator: finds a steady window, computes intervals, and lists doubts about the
+data.
 
-`judge_file` reads and judges one file, `judge_files` several files.
+`judge_file` analyses one file, and `judge_files` several files.
 """
 
 from towtank.analysis.judgement.judging import SCHEMA, Judged, Judgement, judge_file, judge_files

@@ -1,4 +1,4 @@
-"""Finds reasons to doubt the result of another load generator, from the data in its result file."""
+"""Finds reasons to doubt the result of another load generator, based on the data in its result file."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ from towtank.analysis.windows.window import Window
 from towtank.foreign import Foreign, Requests
 
 _NOTABLE, _SERIOUS = 0.1, 0.5
-"""Resolution of the response times, relative to their median.
-
-A resolution above `_NOTABLE` causes a note; a resolution above `_SERIOUS` makes the file suspect. [1]
+"""Limits of the resolution of the response times, divided by their median. Above `_NOTABLE`, the resolution is noted;
+above `_SERIOUS`, the file is suspect. [1]
 """
-_OMITTED_AT_LEAST = 0.0005
-_OMITTED_SERIOUS = 0.01
-_SKIPPED_SERIOUS = 0.01
-_EMPTY_AT_MOST = 0.1
-_STRETCH_AT_LEAST = 1.5
-# Shortest window in which empty observations raise a doubt. Times in whole seconds leave empty observations in shorter
-# windows. [s]
+_OMITTED_AT_LEAST = 0.0005  # Smallest share of omitted requests that raises a doubt, in (0, 1).
+_OMITTED_SERIOUS = 0.01  # From this share on, the file is invalid if the omission halves p99 or more.
+_SKIPPED_SERIOUS = 0.01  # A single skipped row is only noted if its share of all rows is at most this.
+_EMPTY_AT_MOST = 0.1  # Largest share of the window without starts that raises no doubt, in (0, 1).
+_STRETCH_AT_LEAST = 1.5  # Length from which a time without starts counts, in observations. [1]
+# Only windows of at least this length are checked for long times without a start. If times are recorded in whole
+# seconds, shorter windows contain empty observations in any case. [s]
 _EMPTY_WITHIN_S = 1.0
-# Fewer requests than this before or after a gap are not taken for a separate run; their time stamps are probably wrong.
-# [1]
+# If fewer requests than this lie before or after a gap, they are not a separate run; their time stamps are probably
+# wrong. [1]
 _STRAY_BELOW = 30
-# A window shorter than this cannot show slow changes of the system. [s]
+# Windows shorter than this cannot show slow changes of the system. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield doubts about a result file: rows that were left out, a file that is cut off, and requests that the tool
-    should have sent but did not.
+    """Yield doubts about a result file: it has rows that cannot be read, it is incomplete, or the tool omitted
+    requests.
     """
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
@@ -60,7 +59,7 @@ def of_file(found: Foreign) -> Iterator[Doubt]:
 
 
 def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
-    """Yield a doubt if no request in a result file succeeded, or if too large a share of the requests failed."""
+    """Yield a doubt if no request in a result file succeeded, or if too many requests failed."""
     if requests is not None and requests - (errors or 0) <= 0:
         yield Doubt(DoubtKind.NOTHING_COMPLETED, DoubtLevel.INVALID, "no request of the file succeeded", 0.0, 1.0)
     elif requests and errors and errors / requests > ERRORS_SHARE:
@@ -70,7 +69,7 @@ def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
 
 
 def of_summaries() -> Iterator[Doubt]:
-    """Yield a doubt because a result file has only summaries, and not the individual requests."""
+    """Yield the doubt that a result file contains summaries instead of single requests."""
     text = "the file has summaries only: no steady window and no interval can be derived from it"
     yield Doubt(DoubtKind.SUMMARIES_ONLY, DoubtLevel.SUSPECT, text)
 
@@ -85,7 +84,7 @@ def of_window(window: Window) -> Iterator[Doubt]:
     for step in window.steps:
         level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
         name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
-        text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
+        text = f"{name} changes abruptly by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
         yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     yield from _of_rise(window)
     if window.length_s < _SHORT_S:
@@ -94,10 +93,8 @@ def of_window(window: Window) -> Iterator[Doubt]:
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
-    """Yield a doubt if the start of the file, which is left out as a transient, has shorter response times than the
-    window.
-
-    A system that becomes slower and stays slow is not warming up.
+    """Yield a doubt if the start of the file was excluded as a transient although its response times are shorter than
+    those of the window. A system that becomes slower and stays slow is not warming up.
     """
     known = {change.metric for change in window.changes}
     for change in window.left_out:
@@ -109,8 +106,8 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
-    """Yield a doubt about long times without a start: gaps in the file, or series of empty observations in the
-    window.
+    """Yield a doubt about long times without a start of a request: gaps in the file, or sequences of empty observations
+    in the window.
     """
     found = pauses_of(requests)
     if found is not None:
@@ -121,7 +118,7 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         yield Doubt(DoubtKind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # If requests come in small bursts, a single observation may be empty by chance, so only longer series of empty
+    # In a load of small bursts, a single observation may be empty by chance. Only longer sequences of empty
     # observations raise a doubt.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
@@ -139,8 +136,8 @@ def _pause(pauses: Pauses) -> str:
 
 
 def _stray(pauses: Pauses) -> str:
-    """Render a hint about possibly wrong time stamps if few requests lie before the first pause or after the last;
-    otherwise return an empty text.
+    """Render the number of requests before the first pause or after the last pause if it is small, because their time
+    stamps may be wrong. Empty otherwise.
     """
     counts = (int(pauses.rows[0]), "before the first pause"), (int(pauses.rows[-1]), "after the last pause")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
@@ -175,8 +172,8 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
 
 
 def independent(requests: Requests, figures: Figures) -> float:
-    """Return the effective sample size: the number of independent response times that give the mean the same precision
-    as the recorded ones. [1]
+    """Return the effective sample size: a mean of this many independent response times would be as precise as the mean
+    of the recorded times. [1]
     """
     mean = figures.mean_s
     half = mean.half_width
@@ -186,7 +183,7 @@ def independent(requests: Requests, figures: Figures) -> float:
 
 
 def of_times(requests: Requests) -> Iterator[Doubt]:
-    """Yield a doubt if the response times have a coarse resolution, or are all equal."""
+    """Yield a doubt if the resolution of the response times is coarse, or if all response times are equal."""
     median = float(np.median(requests.elapsed_s)) if len(requests) else 0.0
     step = resolution_of(requests.elapsed_s)
     if len(requests) > 1 and float(np.ptp(requests.elapsed_s)) == 0:
@@ -199,9 +196,7 @@ def of_times(requests: Requests) -> Iterator[Doubt]:
 
 
 def of_omission(requests: Requests) -> Iterator[Doubt]:
-    """Yield a doubt if a load generator should send at a constant rate, but omitted requests while it waited for
-    responses.
-    """
+    """Yield a doubt if a load generator with a constant rate omitted requests while it waited for responses."""
     found = omission_of(requests)
     if found is None or found.share < _OMITTED_AT_LEAST:
         return

@@ -1,4 +1,4 @@
-"""Computes throughput and response times of a window, with intervals where these are reliable."""
+"""Computes throughput and response times of a window, with intervals if they are reliable."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of response times that a judgement reports, each with the share of response times below the
-percentile.
-"""
+"""Percentiles of response times to report: name, and share of the response times below the percentile, in (0, 1)."""
 MEAN = "mean"
-# Constant c of `of_requests`, by statistic, from simulated M/M/1 queues with utilizations of 70 to 98 % in files of
-# 10,000 requests. Other files of such queues are the test: `tests/certified/test_certified_judge.py`. [1]
+# Constant c of `of_requests` for each statistic. It was determined from simulated M/M/1 queues with utilizations of 70
+# to 98 % in files of 10,000 requests, and tested with other files of such queues:
+# `tests/certified/test_certified_judge.py`. [1]
 _LONGER = {MEAN: 30.0, "p50": 16.0, "p90": 60.0, "p95": 150.0, "p99": 300.0}
-_LONGEST = 4.0
-# Response times count as correlated if more than this many of them carry the information of a single independent
-# response time. [1]
+_LONGEST = 4.0  # No interval is returned if it would be lengthened by a larger factor. [1]
+# Response times are correlated if the design effect exceeds this: more than this number of them carry as much
+# information as one independent response time. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Throughput and response times of a result.
+    """Throughput and response times of a result file.
 
     Attributes
     ----------
@@ -45,11 +44,10 @@ class Figures:
 
     @property
     def mean_s(self) -> Estimate:
-        """Mean response time of the result. [s]"""
         return self.response_time_s[MEAN]
 
     def document(self) -> dict[str, object]:
-        """Return throughput and response times as JSON: value, low and high of each, with times in milliseconds."""
+        """Return throughput and response times as JSON, each as value, low and high. Times are in milliseconds."""
         return {
             "throughput_per_s": plain(self.throughput_per_s),
             "response_time_ms": {name: plain(found.scaled(_MS)) for name, found in self.response_time_s.items()},
@@ -57,23 +55,24 @@ class Figures:
 
 
 def plain(estimate: Estimate) -> dict[str, float | None]:
-    """Return an estimate as `value`, `low` and `high`; None for unknown numbers."""
+    """Return the numbers `value`, `low` and `high` of an estimate; None for an unknown number."""
     found = estimate.document()
     return {name: found[name] for name in ("value", "low", "high")}
 
 
 def of_requests(requests: Requests, observed: Observations) -> Figures:
-    """Return throughput and response times of the requests of a window.
+    """Return throughput and response times of the requests in a window.
 
     Notes
     -----
-    Near saturation, rare long busy periods determine the mean and the tail of response times. A window of few
-    relaxation times of the queue may contain no such period. Its response times then appear shorter and less correlated
-    than those of a longer window, so nearly all wrong intervals lie below the true value. In a window of r relaxation
-    times, the upper half of the interval of correlated response times is therefore lengthened by the factor 1 + c / r,
-    where c comes from simulated M/M/1 queues. No interval is given if the factor exceeds 4.
+    Near saturation, long busy periods are rare, but they determine the mean and the high percentiles of response times.
+    A window that is only a few relaxation times of the queue long may contain no such period. Its response times then
+    appear shorter and less correlated than those of a longer window, so nearly all wrong intervals lie below the true
+    value. If the window is r relaxation times long, the upper half of the interval of correlated response times is
+    therefore lengthened by the factor 1 + c / r, where c comes from simulated M/M/1 queues. No interval is given if the
+    factor exceeds 4.
 
-    A stricter limit of the factor would make the remaining intervals worse: it would select the files in which the
+    A stricter limit of the factor would make the remaining intervals worse, because it would select files in which the
     queue was short by chance.
     """
     mean = ratio_of_long(observed.response_sum_s, observed.started)
@@ -92,7 +91,7 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
 
 
 def _effect(mean: Estimate, requests: Requests) -> float:
-    """Return the design effect: the number of recorded response times that carry the information of one independent
+    """Return the design effect: the number of recorded response times that carry as much information as one independent
     response time; infinite if unknown. [1]
     """
     half = mean.half_width
@@ -103,8 +102,8 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate with a wider interval: on the logarithmic scale, the distance of its upper end from the value
-    is multiplied by the given factor.
+    """Return an estimate whose upper limit is farther from the value: their distance on the logarithmic scale is
+    multiplied by `factor`.
     """
     value, high = estimate.value, estimate.high
     if not value or high is None or factor == 1:
@@ -113,7 +112,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return throughput and response times, without intervals, from a result file that has only summaries."""
+    """Return throughput and response times without intervals, from a result file that contains summaries only."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

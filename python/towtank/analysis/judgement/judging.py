@@ -1,4 +1,4 @@
-"""Judges a result file of any load generator."""
+"""Analyses a result file of any load generator, and collects doubts about it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from towtank.errors import Fault, StudyError
 from towtank.foreign import Foreign, Requests, read_foreign
 
 SCHEMA = "towtank/judge/1"
-# Response times are tested for a steady state only if at least this share of the observations contains response times.
-# [1]
+# Response times are tested for a steady state only if at least this share of the observations contains response times,
+# in (0, 1].
 _KNOWN_AT_LEAST = 0.5
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Result of the analysis of a result file, with doubts about it.
+    """Result of the analysis of a result file, with doubts about the file.
 
     Attributes
     ----------
@@ -33,15 +33,20 @@ class Judged:
         Format of the file, such as `k6 JSON`.
     doubts : tuple of Doubt
     window_s : (float, float) or None
-        Analysed window, in time since the first start; None for a file of summaries. [s]
+        Start and end of the analysed window, as time since the first start of a request; None for a file of summaries.
+        [s]
     requests, errors : int or None
-        Number of requests in the whole file, and number of failed requests. [1]
+        Number of requests in the whole file, and number of failed requests; None if unknown. [1]
     figures : Figures
         Throughput and response times in the window.
     inside : Requests or None
         Requests that started in the window.
+    skipped : dict of str to int
+        Number of rows that could not be used, by reason. [1]
     notes : tuple of str
-        Properties of the format that matter for the interpretation of the figures.
+        Properties of the format that affect the interpretation of the results.
+    note : str
+        Property of the window that affects the interpretation of the results; empty if there is none.
     """
 
     file: Path
@@ -58,11 +63,11 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """`valid`, `suspect` or `invalid`, according to the most severe doubt about the file."""
+        """Verdict on the file: `valid`, `suspect` or `invalid`. The most severe doubt determines it."""
         return level_of(list(self.doubts))
 
     def document(self) -> dict[str, object]:
-        """Return the analysis of the file as JSON, an entry of `files`."""
+        """Return the analysis of the file as JSON, for the list `files` of a judgement."""
         inside = self.inside
         return {
             "file": str(self.file),
@@ -80,13 +85,13 @@ class Judged:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the format of the result file, and about the analysed window."""
+        """Notes about the format of the file and about the analysed window."""
         return (*self.notes, *([self.note] if self.note else []))
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Results of the analysis of several files."""
+    """Results of the analysis of several result files."""
 
     files: tuple[Judged, ...]
 
@@ -197,8 +202,8 @@ def _of_requests(found: Foreign, requests: Requests) -> Judged:
 
 
 def steady_window(requests: Requests) -> Window:
-    """Return the window of the requests, without a transient at the start, and with the results of the tests for a
-    steady state.
+    """Return the window of the requests without a transient at the start, with the results of the tests for a steady
+    state.
     """
     start, end = whole_window(requests)
     window = Window(start, end, start, end, end)
@@ -211,8 +216,8 @@ def steady_window(requests: Requests) -> Window:
     series = {"throughput": throughput / observed.lengths_s}
     known = observed.response_sum_s > 0
     if float(known.mean()) >= _KNOWN_AT_LEAST:
-        # The tests need a value in every observation. An observation without a response gets a response time that is
-        # interpolated between its neighbours.
+        # The tests need a value in every observation. In an observation without a response, the response time is
+        # interpolated between the neighbouring observations.
         logs = np.log(observed.response_sum_s[known] / observed.started[known])
         places = np.arange(len(known), dtype=float)
         series |= {"response_time": np.interp(places, places[known], logs)}

@@ -10,36 +10,36 @@ from towtank.analysis.measurement import Counts, Floats, Mask
 from towtank.analysis.statistics.nominal import BATCHES
 from towtank.foreign import Requests
 
-# Smallest mean number of requests per observation. With so many, the tests for a steady state compare means and
-# not single response times.
+# Smallest mean number of requests per observation. With this number, the tests for a steady state compare means instead
+# of single response times. [1]
 _REQUESTS_AT_LEAST = 20
-_AT_MOST = 8 * BATCHES
-# If all requests start before this share of the time until the last response, they count as a single wave. The window
-# then extends to the last response.
+_AT_MOST = 8 * BATCHES  # Largest number of observations in a window. [1]
+# Requests count as a single wave if all of them start before this share of the time until the last response, in (0, 1).
+# The window then ends with the last response.
 _SHARE_OF_STARTS = 0.5
-_DECIMALS = 6
-# From this resolution of the clock on, the window begins and ends with a step of the clock: the first step and the last
-# step are incomplete. k6 writes whole seconds into its CSV. [s]
+_DECIMALS = 6  # Times in seconds are rounded to this number of decimals.
+# If the resolution of the clock is at least this, the window begins and ends with a tick of the clock, because the
+# first and the last tick are incomplete. k6 writes whole seconds into its CSV files. [s]
 _COARSE_S = 0.1
 _STEPS_AT_LEAST = 4
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Numbers of requests and sums of response times in each observation (interval of equal length).
+    """Numbers of requests and sums of response times in each observation (time interval of equal length).
 
     Attributes
     ----------
     edges_s : ndarray of shape (n_observations + 1,)
-        Edges of the observations. [s]
+        Edges of the observations, as time since the first start of a request. [s]
     completed : ndarray of shape (n_observations,)
-        Number of requests that ended with success. [1]
+        Number of requests that ended successfully. [1]
     started : ndarray of shape (n_observations,)
         Number of requests that started. [1]
     response_sum_s : ndarray of shape (n_observations,)
         Sum of the response times of the requests that started. [s]
     places : ndarray of int of shape (n_requests,)
-        Observation in which each request started.
+        Number of the observation in which each request started.
     """
 
     edges_s: Floats
@@ -50,22 +50,21 @@ class Observations:
 
     @property
     def empty(self) -> Mask:
-        """True for each observation in which no request started, up to the last start."""
+        """Mask of the observations in which no request started; observations after the last start are not included."""
         until = int(np.flatnonzero(self.started)[-1]) + 1 if self.started.any() else 0
         return np.asarray(self.started[:until] == 0)
 
     @property
     def lengths_s(self) -> Floats:
-        """Lengths of the observations. [s]"""
         return np.diff(self.edges_s)
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start. If all requests came in one wave, the window extends to
-    the last end. [s]
+    """Return the start and the end of the window: the first and the last start of a request. If all requests came in
+    one wave, the window ends with the last response. [s]
 
     After the last start, only slow requests are in progress, so throughput is lower than under load. If the clock is
-    coarse, the window consists of its complete steps.
+    coarse, the window consists of complete ticks of the clock.
     """
     last_start, last_end = float(requests.start_s[-1]), float(requests.end_s.max())
     ends = np.round(requests.end_s, _DECIMALS)
@@ -77,8 +76,8 @@ def whole_window(requests: Requests) -> tuple[float, float]:
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the smallest difference between two different values. Return 0 if each value occurs less than twice on
-    average, because the values then show no coarse resolution.
+    """Return the resolution of values: the smallest difference between two different values. Return 0 if each value
+    occurs less than twice on average, because the values then show no coarse resolution.
     """
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:
@@ -87,19 +86,19 @@ def resolution_of(values: Floats) -> float:
 
 
 def clock_step(requests: Requests) -> float:
-    """Return the resolution of the clock with which a load generator records the starts or ends of requests; 0 for a
-    fine resolution. [s]
+    """Return the resolution of the clock that recorded the starts and ends of requests; 0 if the resolution is fine.
+    [s]
     """
-    # The end is computed as start plus response time, with a rounding error of less than a microsecond. Rounding
-    # removes this error, which would hide the resolution.
+    # The end is computed as start plus response time, with a rounding error of less than a microsecond. Without
+    # rounding, this error would hide the resolution.
     return max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
 
 
 def spread(times_s: Floats) -> Floats:
-    """Spread times that share a step of a coarse clock evenly over this step, in their order; leave other times
+    """Spread equal times of a coarse clock evenly over one tick of the clock, in their order. Other times are returned
     unchanged. [s]
 
-    Otherwise, some observations would contain one step of the clock and others two.
+    Otherwise, some observations would contain one tick of the clock and others two.
 
     Examples
     --------
@@ -118,7 +117,9 @@ def spread(times_s: Floats) -> Floats:
 
 
 def ends_of(requests: Requests) -> Floats:
-    """Return the end times of requests. Times from a coarse clock are spread evenly over the steps of the clock. [s]"""
+    """Return the end times of requests. Equal times of a coarse clock are spread evenly over one tick of the clock.
+    [s]
+    """
     return spread(np.round(requests.end_s, _DECIMALS))
 
 
@@ -130,9 +131,9 @@ def observations_of(requests: Requests, start_s: float, end_s: float, every: Req
     requests : Requests
         Requests that start within the window.
     start_s, end_s : float
-        Edges of the window. [s]
+        Start and end of the window. [s]
     every : Requests, optional
-        All requests of the file, to count those that end in the window; `requests` by default.
+        Requests whose ends are counted in the window, usually all requests of the file; `requests` by default.
     """
     count = _number(requests, end_s - start_s)
     edges = np.linspace(start_s, end_s, count + 1)
@@ -157,9 +158,7 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 def _number(requests: Requests, length_s: float) -> int:
     """Return the number of observations into which a window is divided. A number above `BATCHES` is rounded down to a
-    multiple of `BATCHES`.
-
-    No observation is shorter than the resolution of the times.
+    multiple of `BATCHES`. No observation is shorter than the resolution of the times. [1]
     """
     count = max(1, min(_AT_MOST, len(requests) // _REQUESTS_AT_LEAST))
     resolution = clock_step(requests)

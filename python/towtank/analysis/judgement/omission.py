@@ -1,7 +1,7 @@
 """Detects coordinated omission: a load with a constant rate that stops while the system does not respond.
 
 If a generator with a constant rate waits for slow responses, it sends nothing during this time. The omitted requests
-would have been slow, too, so the longest response times are missing from the file [1]_.
+would have been slow as well, so the longest response times are missing from the file [1]_.
 
 References
 ----------
@@ -18,16 +18,16 @@ from towtank.analysis.measurement import Floats
 from towtank.foreign import Requests
 
 # A load has a constant rate if at least the share `_REGULAR_SHARE` of the gaps between starts lies between
-# `_REGULAR_LOW` and `_REGULAR_HIGH` times the median gap. With independent arrivals, 46 % of the gaps do.
+# `_REGULAR_LOW` and `_REGULAR_HIGH` times the median gap. For independent arrivals, this share is 46 %.
 _REGULAR_SHARE, _REGULAR_LOW, _REGULAR_HIGH = 0.8, 0.5, 2.0
-# A gap between starts counts as a stop if two conditions hold. It is more than `_STOP` times as long as the median gap,
-# and a request is in progress during at least the share `_SPANNED` of the gap.
+# A gap between starts is a stop if two conditions hold: it is more than `_STOP` times as long as the median gap, and
+# requests are in progress for at least the share `_SPANNED` of the gap.
 _STOP = 5.0
 _SPANNED = 0.8
-# A start counts as triggered by a response if it follows the response within this share of the median gap. Closed
-# users without think time send in this way, so such a load has no constant rate.
+# A start was triggered by a response if it follows the response within this multiple of the median gap. Closed users
+# without think time send in this way, so their load has no constant rate. [1]
 _IDLE_AT_LEAST = 0.1
-_REQUESTS_AT_LEAST = 100
+_REQUESTS_AT_LEAST = 100  # Files with fewer requests are not tested. [1]
 _TAIL = 0.99
 
 
@@ -42,11 +42,11 @@ class Omission:
     longest_s : float
         Length of the longest stop. [s]
     missing : int
-        Number of requests that the load would have sent during the stops. [1]
+        Number of requests that would have been sent during the stops. [1]
     share : float
-        Missing requests relative to all requests that the load would have sent. [1]
+        Missing requests, divided by the sum of missing and recorded requests. [1]
     p99_s, corrected_p99_s : float
-        p99 of the file, and p99 including the missing requests as if they had started at their planned times. [s]
+        p99 of the response times in the file, and p99 if the missing requests had started at their planned times. [s]
     """
 
     stops: int
@@ -58,8 +58,8 @@ class Omission:
 
 
 def omission_of(requests: Requests) -> Omission | None:
-    """Return the requests that a load with a constant rate omitted. None if the load has no constant rate, or if no
-    request is missing.
+    """Return the requests that a load with a constant rate omitted. Return None if the load has no constant rate, or if
+    no request is missing.
 
     Notes
     -----
@@ -94,8 +94,8 @@ def _is_regular(gaps: Floats, usual: float) -> bool:
 
 
 def _is_closed(requests: Requests, gaps: Floats, usual: float) -> bool:
-    """Return True if most requests start immediately after a response. The responses then determine the starts, so the
-    load has no constant rate.
+    """Return True if most requests start immediately after a response. Responses then determine the starts, so the load
+    has no constant rate.
     """
     ends = np.sort(requests.end_s)
     places = np.searchsorted(ends, requests.start_s[1:], side="right")

@@ -1,5 +1,5 @@
-"""Finds long pauses in which no request starts, apart from the pauses of a bursty load. Causes are several runs in one
-file, a clock that was set, or wrong time stamps.
+"""Finds long times in which no request starts and that are not part of a bursty load. Possible causes are several runs
+in one file, a clock that was set, and wrong time stamps.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from towtank.analysis.judgement.observations import Observations, clock_step
 from towtank.analysis.measurement import Counts, Floats
 from towtank.foreign import Requests
 
-# A gap without starts counts only if this many starts are expected in its length. Independent arrivals leave such a gap
-# with a probability of exp(-30). [1]
+# A gap without starts counts only if at least this number of starts is expected in a time of its length. With
+# independent arrivals, the probability of such a gap is at most exp(-30). [1]
 _EXPECTED_AT_LEAST = 30.0
-# The longest gaps count only if they are this many times as long as all other gaps, because a load with ramps or
-# bursts has gaps of all lengths.
+# The longest gaps count only if they are at least this many times as long as every other gap, because a load with ramps
+# or bursts has gaps of all lengths. [1]
 _TIMES_THE_OTHERS = 10.0
-# A gap of at most this many steps of a coarse clock may be a rounding error, and does not count.
+# A gap of at most this many ticks of a coarse clock may be a rounding error, so it does not count. [1]
 _STEPS = 2.0
-# A load with at least `_CYCLES` pauses comes in bursts if two conditions hold. The longest pause is at most `_RESEMBLE`
-# times the median pause, and the largest burst at most `_ROWS_RESEMBLE` times the median burst. The longest of a
-# hundred exponential times is about seven times their median.
+# A load comes in bursts if it has at least `_CYCLES` pauses, the longest pause is at most `_RESEMBLE` times the median
+# pause, and the largest burst has at most `_ROWS_RESEMBLE` times the median number of requests. For comparison, the
+# longest of a hundred exponential times is about seven times their median. [1]
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Users with a constant think time start in waves. Pauses may lie between waves if there are at least `_WAVES` of them,
-# the longest at most `_EQUAL` times as long as the shortest. They may also do so if every group of requests
-# around the pauses is smaller than `_ROWS_OF_A_WAVE`.
+# Users with a constant think time start in waves. Pauses may lie between waves if there are at least `_WAVES` pauses,
+# and if the longest pause is at most `_EQUAL` times as long as the shortest. They may also lie between waves if fewer
+# than `_ROWS_OF_A_WAVE` requests lie before, between and after the pauses each time. [1]
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -37,9 +37,9 @@ class Pauses:
     Attributes
     ----------
     starts_s, ends_s : ndarray of shape (n_pauses,)
-        Edges of each pause, ordered by time, since the first start. [s]
+        Start and end of each pause, as time since the first start of a request. Sorted by time. [s]
     rows : ndarray of int of shape (n_pauses + 1,)
-        Number of requests that started before, between and after the pauses. [1]
+        Number of requests that started before the first pause, between two pauses, and after the last pause. [1]
     """
 
     starts_s: Floats
@@ -48,31 +48,28 @@ class Pauses:
 
     @property
     def lengths_s(self) -> Floats:
-        """Lengths of the pauses. [s]"""
         return np.asarray(self.ends_s - self.starts_s)
 
     def in_all_s(self, at_least_s: float) -> float:
-        """Return the total length of all pauses of at least `at_least_s`. [s]"""
+        """Return the total length of the pauses that last at least `at_least_s`. [s]"""
         return float(self.lengths_s[self.lengths_s >= at_least_s].sum())
 
     @property
     def longest(self) -> int:
-        """Index of the longest pause in the arrays."""
+        """Index of the longest pause."""
         return int(np.argmax(self.lengths_s))
 
     @property
     def are_bursts(self) -> bool:
-        """True if the load comes in many bursts that resemble each other, so that the pauses between them belong to the
-        load.
-        """
+        """True if the load consists of many similar bursts. The pauses between the bursts are then part of the load."""
         lengths, rows = self.lengths_s, self.rows
         alike = lengths.max() <= _RESEMBLE * np.median(lengths) and rows.max() <= _ROWS_RESEMBLE * np.median(rows)
         return len(lengths) >= _CYCLES and bool(alike)
 
     @property
     def may_be_waves(self) -> bool:
-        """True if the pauses may lie between waves of users who start together: at least three pauses of nearly equal
-        length, or few requests before, between and after the pauses.
+        """True if the pauses may lie between waves of users who start together. This is the case for at least three
+        pauses of nearly equal length, or for few requests before, between and after the pauses.
         """
         lengths = self.lengths_s
         are_equal = len(lengths) >= _WAVES and float(lengths.max()) <= _EQUAL * float(lengths.min())
@@ -80,20 +77,21 @@ class Pauses:
 
 
 def pauses_of(requests: Requests) -> Pauses | None:
-    """Return the pauses in the requests of a file, which are far longer than all other gaps between starts; None
-    without pauses.
+    """Return the pauses in the requests of a file: times that are far longer than all other gaps between starts. Return
+    None if there are none.
 
     Notes
     -----
-    A pause is a time without a start and without a request in progress. It counts if three conditions hold:
+    A pause is a time in which no request starts or is in progress. It counts if three conditions hold:
 
-    - At least 30 requests start in a time of this length on average. A file of fewer than 30 requests thus has no
+    - On average, at least 30 requests start in a time of this length. A file of fewer than 30 requests therefore has no
       pause.
-    - It is longer than two steps of the clock.
-    - It, or the group of the longest pauses, is ten times as long as every other gap between starts.
+    - It is longer than two ticks of the clock.
+    - The pause, or each pause in the group of the longest pauses, is ten times as long as every other gap between
+      starts.
 
-    If at least 30 requests started before the first pause, all within the longest of their response times, the users
-    started together and then think. Such a time is not returned as a pause.
+    No pause is returned if the users started together and then think. This is assumed if at least 30 requests started
+    before the first pause, all of them within the longest of their response times.
     """
     starts = requests.start_s
     if len(starts) < _EXPECTED_AT_LEAST:
@@ -115,7 +113,7 @@ def pauses_of(requests: Requests) -> Pauses | None:
 
 
 def empty_stretches(requests: Requests, observed: Observations) -> Pauses:
-    """Return the periods of consecutive observations in which no request started."""
+    """Return the sequences of consecutive observations in which no request started."""
     empty = np.concatenate([[False], observed.empty, [False]]).astype(np.int64)
     edges = np.flatnonzero(np.diff(empty))
     return _pauses(requests.start_s, observed.edges_s[edges[::2]], observed.edges_s[edges[1::2]])

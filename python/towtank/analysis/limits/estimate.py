@@ -16,8 +16,8 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# Smallest standard deviation of margins in a test. Margins of plateaus that agree better than this differ only by
-# rounding errors, so their scatter cannot be used.
+# Lower bound of the standard deviation of the margins in a test. A smaller deviation is caused by rounding errors only.
+# [1]
 _NO_SCATTER = 1e-9
 
 
@@ -28,14 +28,14 @@ class LimitEstimate:
     Attributes
     ----------
     value, low, high : float or None
-        Limit and ends of its interval, in users [1] or arrivals per second [1/s]. If no test determined an interval,
-        `low` and `high` are the bracket, and the value is the lower end of the bracket.
+        Limit, and lower and upper limit of its interval, in users [1] or arrivals per second [1/s]. If no test
+        determined an interval, `low` and `high` are the bracket of the search, and `value` equals `low`.
     method : str
         `tested bracket`, `bracket` or `none`.
     confidence : float or None
-        Confidence of the interval; None for a bracket that no test confirmed.
+        Confidence of the interval, in (0, 1); None for a bracket that no test confirmed.
     n : int
-        Number of plateaus used. [1]
+        Number of plateaus that were used. [1]
     """
 
     value: float | None
@@ -58,47 +58,49 @@ def estimate_limit(
     high: float | None,
     confidence: float = CONFIDENCE,
 ) -> LimitEstimate:
-    """Estimate the highest load level that meets the objective which limits the load.
+    """Estimate the highest load at which the limiting objective is met.
 
     Parameters
     ----------
     levels : sequence of float
-        Level of each plateau, > 0. [1, 1/s]
+        Load level of each plateau, > 0. [1] or [1/s]
     margins : sequence of float or None
-        log(measured value / limit) of the objective at each plateau, above 0 if missed; infinite if no response came
-        within the limit; None if the plateau has no margin.
+        Margin of the objective at each plateau: log(measured value / limit). It is above 0 if the objective is missed,
+        infinite if no response came within the limit, and None if unknown.
     low, high : float or None
-        Bracket: highest level that passes and lowest level that fails, by majority of plateaus.
+        Bracket of the search: highest load level that passes and lowest load level that fails, by the majority of the
+        plateaus at the level.
     confidence : float, default 0.95
         Confidence of the interval, in (0, 1).
 
     Notes
     -----
     Near saturation, the response time curve bends strongly. A line or a logistic curve through few plateaus would cross
-    the objective at a wrong load. Therefore the only assumption about the curve is that the margin rises with the load.
+    the limit of the objective at a wrong load. The only assumption about the curve is therefore that the margin rises
+    with the load.
 
     Student's t tests the mean margin of each level against zero, one-sided at (1 - confidence) / 2. The standard
     deviation is pooled over all levels with repeats, with sum (n_i - 1) degrees of freedom for n_i plateaus at level i.
-    Levels are tested from the lowest upwards until a margin is not significantly below zero. The last level whose
-    margin was below zero is the lower end of the interval. The upper end is found in the same way, from the highest
-    level downwards.
+    Levels are tested from the lowest upwards until a margin is not significantly below zero. The last level with a
+    margin significantly below zero is the lower limit of the interval. The upper limit is found in the same way, from
+    the highest level downwards.
 
-    Since the order of the tests is fixed in advance [1]_, an end is wrong only if the test of the first level beyond
-    the limit is wrong. If plateaus are independent and margins normal with equal variance, the interval therefore
-    contains the limit with at least the stated confidence. It ends at measured levels, so it is conservative: about as
-    wide as the requested bracket if noise is small, wider otherwise.
+    Since the order of the tests is fixed in advance [1]_, a limit of the interval is wrong only if the test of the
+    first level beyond the true limit is wrong. If plateaus are independent and margins normal with equal variance, the
+    interval therefore contains the limit with at least the stated confidence. It ends at measured levels, so it is
+    conservative: about as wide as the requested bracket if noise is small, wider otherwise.
 
     `tests/certified/test_certified_limit.py` simulates 500 searches per case on M/M/m queues: 1 to 16 servers, 3 to
     20 % noise, limits at 3 to 10 service times, a bracket of 5 % and 3 repeats. The 95 % interval contained the limit
     in 97.8 to 100 % of the searches. With up to 10 % noise, its median width was 4 to 12 % of the load.
 
-    An infinite margin cannot enter a mean. If all margins of a level are infinite, the level counts as significantly
-    above zero. A level with finite and infinite margins is undecided and ends both sequences of tests.
+    An infinite margin cannot be part of a mean. If all margins of a level are infinite, the level counts as
+    significantly above zero. A level with finite and infinite margins is undecided and ends both sequences of tests.
 
-    The value is the load at which a line between the mean margins at both ends of the bracket crosses zero; if the
-    upper end has an infinite margin, the value is the lower end. The bracket is returned without tests, and without a
-    confidence, if there are no repeats, if no test determines an end, or if the tests contradict the majority of
-    plateaus.
+    The value is the load at which a straight line between the mean margins at `low` and `high` crosses zero; it is
+    `low` if the margin at `high` is infinite. The bracket is returned without tests, and without a confidence, in three
+    cases: no level was repeated, no test determines a limit of the interval, or the tests contradict the majority of
+    the plateaus.
 
     References
     ----------
@@ -121,8 +123,8 @@ def estimate_limit(
 def tested_ends(
     levels: Sequence[float], margins: Sequence[float | None], confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
-    """Return the highest load level that passes significantly and the lowest load level that fails significantly, each
-    None if no test determines it.
+    """Return the highest load level that passes significantly and the lowest load level that fails significantly. Each
+    is None if no test determines it.
     """
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
@@ -142,8 +144,8 @@ def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[
 
 
 def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float, int]:
-    """Return the sign of the mean margin of each load level: -1 or 1 if significant, otherwise 0. Empty if no level was
-    repeated.
+    """Return, for each load level, the sign of its mean margin: -1 or 1 if it is significant, otherwise 0. Empty if no
+    level was repeated.
     """
     finite = {level: [margin for margin in found if margin < math.inf] for level, found in by_level.items()}
     freedom = sum(max(len(found) - 1, 0) for found in finite.values())
@@ -162,12 +164,16 @@ def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float,
 
 @lru_cache
 def _t(probability: float, freedom: int) -> float:
-    """Return a quantile of Student's t, cached because a search needs the same few quantiles many times."""
+    """Return a quantile of Student's t. The result is cached, because a search needs few different quantiles many
+    times.
+    """
     return t_quantile(probability, freedom)
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last of the leading levels whose sign is `sign`; None if the first level has a different sign."""
+    """Return the last level before the first change of sign, in the given order; None if the sign of the first level is
+    not `sign`.
+    """
     last = None
     for level in levels:
         if signs[level] != sign:
@@ -177,10 +183,7 @@ def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> flo
 
 
 def _crossing(low: float, margin_low: float, high: float, margin_high: float) -> float:
-    """Return the load at which the line between the margins at both ends of the bracket crosses zero.
-
-    If the line does not rise, return the load at the lower end of the bracket.
-    """
+    """Return the load at which the straight line between two margins crosses zero; `low` if the line does not rise."""
     if margin_low >= 0 or margin_high <= margin_low or math.isinf(margin_high):
         return low
     return min(high, low + (high - low) * -margin_low / (margin_high - margin_low))

@@ -1,4 +1,4 @@
-"""Judges the plateaus (stages of constant load) of a search from recorded data, and derives the limit of the
+"""Repeats a search on recorded data: evaluates its plateaus (stages of constant load), and derives the limit of the
 system.
 """
 
@@ -22,7 +22,7 @@ from towtank.analysis.limits.search import (
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
-# A stage counts as a plateau only if it lasted for at least this share of its planned length, in (0, 1).
+# A stage counts as a plateau only if its recording covers at least this share of its planned length, in (0, 1).
 _WHOLE = 0.98
 
 
@@ -33,12 +33,17 @@ class Found:
     Attributes
     ----------
     of : str
-        `users` or `rate`.
+        Quantity of the load: `users` or `rate`.
+    plan : SearchPlan
+        Settings of the search.
     plateaus : list of Plateau
-        Plateaus in order of measurement.
-    decision : Decision
-        The final decision; `ended` is `interrupted` if the search was not finished.
+        Plateaus in the order of measurement.
+    decision : SearchDecision
+        Final decision; `ended` is `interrupted` if the search was not finished.
     estimate : LimitEstimate
+        Highest sustainable load.
+    failure : dict or None
+        Failure that determined the limit.
     """
 
     of: str
@@ -50,20 +55,17 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """Plateau that represents the run in its summary: the last passing plateau at the highest passing level.
-
-        If no level passed, it is the first plateau.
+        """Plateau whose results represent the run in the run summary: the last passing plateau at the highest passing
+        level. If no level passed, it is the first plateau.
         """
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
     def document(self) -> dict[str, Any]:
-        """Return the search as JSON for a run summary: the limit, the reason for the end of the search, and the
-        plateaus.
-        """
+        """Return the search as JSON for a run summary: limit, reason for the end of the search, and plateaus."""
         estimate = self.estimate.document()
         if self.of == "users":
-            # A limit in users is rounded down to whole users, so that it is not overstated.
+            # A limit in users is rounded down to a whole number, so that it is not overstated.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -89,17 +91,17 @@ def search_of_run(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Decide for all plateaus of a run in order whether they passed, and derive the limit.
+    """Evaluate the plateaus of a run in their order, and derive the limit.
 
     Parameters
     ----------
     measurement : Measurement
     search : dict
-        `search` of the run's manifest.
+        Entry `search` of the manifest of the run.
     objectives : sequence of dict
         Objectives of the study.
     events : sequence of dict
-        Events of the run, which record the results of settle stages and the death of a service.
+        Events of the run. They include the results of settle stages, and the death of a service.
     """
     rules, plan = PlateauRules.of(search, objectives), search_plan_of(search)
     plateaus: list[Plateau] = []
@@ -115,9 +117,8 @@ def search_of_run(
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Return True if the settle stage before a given stage ended in a steady state, False if it did not.
-
-    None if no such event exists.
+    """Return True if the settle stage before a given stage ended in a steady state, and False if it did not. Return
+    None if there is no record of this.
     """
     for event in events:
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
@@ -130,7 +131,7 @@ def _died(events: Sequence[dict[str, Any]]) -> str | None:
 
 
 def conclude_search(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
-    """Return the outcome of a search from its plateaus: how it ended, and the limit with its interval."""
+    """Return the outcome of a search: how it ended, and the limit with its interval."""
     outcomes = [plateau.outcome for plateau in plateaus]
     decision = decide_search(plan, outcomes)
     if decision.ended is None:
@@ -144,8 +145,8 @@ def conclude_search(of: str, plan: SearchPlan, plateaus: list[Plateau], died: st
 def _estimate(plateaus: list[Plateau], decision: SearchDecision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
-        # The lowest failing level did not miss an objective, but failed for another reason. Margins describe objectives
-        # only, so they are left out.
+        # The lowest failing level failed for another reason than an objective. Margins describe objectives only, so
+        # they are not used.
         margins = [None] * len(plateaus)
     return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
@@ -157,8 +158,8 @@ def _missed(plateau: Plateau) -> bool:
 def _failure(
     plan: SearchPlan, plateaus: list[Plateau], decision: SearchDecision, died: str | None
 ) -> dict[str, Any] | None:
-    """Return the failure that determines the limit: the reason for the end of the search, or the last failure at the
-    lowest failing load level.
+    """Return the failure that determines the limit: the reason for the end of the search, or else the last failure at
+    the lowest failing load level.
     """
     if decision.ended is SearchEnd.SERVICE_DIED and died is not None:
         return failure(PlateauFailure.SERVICE_DIED, died)
@@ -172,7 +173,7 @@ def _failure(
 
 
 def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
-    """Return the number of the steady stage in which a plateau was measured."""
+    """Return the number of the steady stage in which a plateau was measured; None if it is not found."""
     start = plateau.window.asked_start_s
     numbers = [
         number

@@ -1,4 +1,4 @@
-"""Determines from the measured load levels whether a configuration reached its limit, with the evidence."""
+"""Decides from the measured load levels whether a configuration reached its limit, and renders the evidence."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ from towtank.analysis.system.limited_disks import AT_LIMIT, limited_disks
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
-"""Throughput counts as low if it is below the line of ideal scaling by more than this share, in (0, 1)."""
+"""Throughput is low if it is below the line of ideal scaling by more than this share, in (0, 1)."""
 
 
 class LimitKind(StrEnum):
-    """Kind of limit of one configuration."""
-
     CPU = "cpu"
-    """At a load where throughput was below the line of ideal scaling, an observed tier was saturated."""
+    """An observed tier was saturated at a load where throughput was below the line of ideal scaling."""
     ERRORS = "errors"
-    """Too many transactions fail at loads above the highest valid level."""
+    """Too many transactions failed at loads above the highest valid level."""
     OVERLOAD = "overload"
-    """The arrival rate of an open load exceeds the throughput, and no observed tier is saturated."""
+    """The arrival rate of an open load exceeded the throughput, and no observed tier was saturated."""
     UNKNOWN = "unknown"
-    """Throughput is significantly below the line of ideal scaling, but no observed tier is saturated, so the limiting
+    """Throughput was significantly below the line of ideal scaling, but no observed tier was saturated. The limiting
     resource is unknown.
     """
     NONE = "none"
-    """Throughput follows the line of ideal scaling at every level, so no limit was reached."""
+    """No limit was reached: throughput followed the line of ideal scaling at every level."""
     UNDECIDED = "undecided"
-    """The measured load levels do not decide whether the limit was reached."""
+    """The measured load levels do not show whether the limit was reached."""
 
 
 _CHANGES = (DoubtKind.NO_STEADY_STATE, DoubtKind.NOT_SETTLED, DoubtKind.BACKLOG)
-"""Kinds of doubts about a system that changes during the measurement, as under an open load beyond its limit."""
+"""Kinds of doubts about a system that changes during the measurement. Such changes are expected under an open load
+beyond the limit.
+"""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
 @dataclass(frozen=True)
 class Level:
-    """Load level with a valid run, compared with the line of ideal scaling.
+    """Load level with a valid run, compared with ideal scaling.
 
     Attributes
     ----------
     point : Point
+        Values over all runs at this level.
     of_ideal : Estimate
-        Throughput as a share of the throughput under ideal scaling at the same load. [1]
+        Throughput divided by the throughput of ideal scaling at the same load. [1]
     tier : str or None
         Name of the saturated tier; None if no tier is saturated.
     """
@@ -65,24 +66,24 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, even if the
-        difference may be an error of measurement.
+        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`. The difference need
+        not be significant.
         """
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, and either the
-        shortfall is significant or a tier is saturated.
+        """True if throughput is low, and if the shortfall is significant or a tier is saturated.
 
-        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the line.
+        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the line of ideal
+        scaling.
         """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
 
     @property
     def grows(self) -> bool:
-        """True if the load is open and the number of transactions in the system grew significantly."""
+        """True if the load is open, and if the number of transactions in the system grew significantly."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
@@ -90,14 +91,12 @@ class Level:
 
     @property
     def load(self) -> str:
-        """Load of this level with its unit, as text."""
+        """Load with its unit, as text."""
         return f"{self.point.load:,.10g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
 
     @property
     def below(self) -> str:
-        """Difference between throughput and the line of ideal scaling in per cent, as text; with its interval, if
-        known.
-        """
+        """Shortfall from the line of ideal scaling in per cent, as text. It includes the interval if it is known."""
         share = self.of_ideal
         value = 1 - (share.value or 0.0)
         if share.low is None or share.high is None:
@@ -107,28 +106,28 @@ class Level:
 
 
 def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, Any]:
-    """Decide whether the system reached its limit, at which load, and which resource limits it.
+    """Decide whether the system reached its limit. If so, also determine the load and the limiting resource.
 
     Parameters
     ----------
     points : sequence of Point
-        Points of one configuration, ordered by load.
+        Load levels of one configuration, in ascending order.
     ideal : dict or None
         Result of `ideal.ideal_line`.
 
     Returns
     -------
     dict
-        `kind` (of `LimitKind`), `reached` (None if undecided), `resource` (a tier, or None if it was not observed),
-        `evidence` as text, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
+        `kind` (a `LimitKind`), `reached` (None if undecided), `resource` (a tier; None if the resource was not
+        observed), `evidence` as text, `knee_users`, `leaves_ideal_at` and `peak_throughput_per_s`.
 
     Notes
     -----
-    The share of a level with load N and throughput X(N) is X(N) / (N x), where x is the throughput per user of the
-    ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if its
-    share is more than `SHORTFALL` below 1, and the whole interval of the share is more than half of `SHORTFALL`
-    below 1. The second condition allows for the error of x, which all levels have in common. If it is not met, a level
-    counts as short only if a tier used at least `capacity.SATURATED` of its CPUs.
+    At load N with throughput X(N), the share of ideal scaling is X(N) / (N x), where x is the throughput per user of
+    the ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if
+    its share is more than `SHORTFALL` below 1, and if one of two further conditions holds. Either the whole interval of
+    the share is more than half of `SHORTFALL` below 1, which allows for the error of x that all levels have in common.
+    Or a tier used at least `capacity.SATURATED` of its CPUs.
 
     The knee is the number of users N* = (D + Z) / D_max at which the asymptotic bounds cross [1]_, computed from the
     lowest load level.
@@ -148,7 +147,7 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
 
 def undecided(why: str) -> dict[str, Any]:
-    """Return an undecided limit as JSON for a summary, with the given reason."""
+    """Return an undecided limit as JSON for a study summary. `why` is the reason."""
     return _document(LimitKind.UNDECIDED, None, why, [], [])
 
 
@@ -174,12 +173,14 @@ def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     above = [
         Level(point, share_of_ideal(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]
     ]
-    # The ideal line starts at the lowest level, so this level has a share of 1 by definition.
+    # The ideal line begins at the lowest level, so the share of this level is 1 by definition.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
 def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
-    """Return the kind of limit of a configuration, the load level that shows the limit, and the evidence."""
+    """Return the kind of limit, the load level that shows the limit (None if no single level does), and the
+    evidence.
+    """
     short = [level for level in levels if level.is_short]
     full = next((level for level in short if level.tier is not None), None)
     if full is not None:
@@ -222,10 +223,10 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Return True if every run of a load level is invalid because transactions failed, and no other cause of the
+    """Return True if every run at a load level is invalid because transactions failed, and if no other cause of the
     failures is apparent.
 
-    Doubts about a changing system are expected beyond the limit. With any other doubt, such as a saturated generator,
+    Beyond the limit, doubts about a changing system are expected. With any other doubt, such as a saturated generator,
     the system might have served the failed transactions.
     """
     kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
@@ -242,23 +243,23 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level as text, merged over similar doubts of its runs; None if
-    no run has a doubt about its steady state.
+    """Render the doubts about the steady state at a load level: the first message, merged with similar messages of
+    other runs. Return None if no run has such a doubt.
     """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
-    """Return the first message, merged with the messages that differ from it only in numbers: each number is replaced
-    by its range. None without messages.
+    """Return the first message, merged with all messages that differ from it in numbers only: each number is replaced
+    by its range. Return None if there are no messages.
     """
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return two loads: the first load with throughput clearly below the line of ideal scaling, and the load before it.
-    None if no level is short.
+    """Return two loads as a dict: `at`, the lowest load at which throughput is clearly below the line of ideal scaling,
+    and `after`, the load below it. Return None if there is no such load.
     """
     if not short:
         return None
@@ -280,7 +281,7 @@ def _cpu_evidence(level: Level) -> str:
 
 
 def _busy(point: Point, tier: str, utilization: float) -> str:
-    """Render the utilization of the CPUs of a tier; for several runs as a range: `88 to 97 %`."""
+    """Render the utilization of the CPUs of a tier. For several runs, this is a range such as `88 to 97 %`."""
     found = point.shared_utilization_range(tier)
     return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
 
@@ -310,7 +311,9 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Render the generator's connection pool as a possible limit; empty if requests waited little for a connection."""
+    """Render the generator's connection pool as a possible limit; empty if requests waited only briefly for a
+    connection.
+    """
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
@@ -320,7 +323,7 @@ def _pool(point: Point) -> str:
 
 
 def _observed(point: Point) -> str:
-    """Describe the CPU use of the busiest tier. If no tier was observed, describe the CPU use of this machine."""
+    """Render the CPU use of the busiest tier; if no tier was observed, the CPU use of this machine."""
     busiest = busiest_tier(point)
     if busiest is not None:
         return f"{busiest[0]} at {_busy(point, *busiest)} of its CPUs"

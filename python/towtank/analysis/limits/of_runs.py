@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def found_limit(runs: Sequence[Json]) -> Json | None:
-    """Combine the limits that the repeated runs of a search found.
+    """Combine the limits that several runs of the same search found.
 
     Parameters
     ----------
@@ -25,14 +25,15 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None if no run searched. A single run keeps the interval of its search. With several runs, there are three
+        None if no run made a search. A single run keeps the interval of its search. With several runs, there are three
         cases:
 
-        - All runs found a limit by tests: the interval is Student's t interval over the limits of the runs. It contains
-          the range that the intervals of all runs have in common.
-        - A run has only a bracket without tests: the limit may lie anywhere in it. The result is the range that covers
-          the brackets and intervals of all runs, without a confidence.
-        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs.
+        - All runs found a limit by tests: the interval is Student's t interval over the limits of the runs, extended so
+        that it contains the overlap of the intervals of all runs.
+        - A run has a bracket without tests, so that its limit may lie anywhere in the bracket: the result is the range
+        that covers the brackets and intervals of all runs. It has no confidence.
+        - A run found only a lower bound, so that no interval is correct: the result is the smallest value of all runs,
+        as a lower bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
@@ -59,7 +60,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
 
 
 def _over(found: Sequence[Json]) -> Json:
-    """Combine the limits of several runs that all found a limit."""
+    """Combine the limits of several runs, each of which found a limit."""
     values = [float(limit["value"]) for limit in found]
     ends = [(limit["low"], limit["high"]) for limit in found]
     lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
@@ -92,9 +93,9 @@ def limit_text(limit: Mapping[str, Any]) -> str:
 
     Notes
     -----
-    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A bracket that no test
-    confirmed is less certain, although usually narrower. The text therefore names it: `430 users (bracket 430 to 450,
-    no confidence level)`. A lower bound has no upper end: `430 users or more`.
+    An interval with a confidence is rendered in square brackets: `430 users [410, 450]`. The bracket of a search that
+    no test confirmed is less certain, although it is usually narrower. It is therefore rendered in words: `430 users
+    (bracket 430 to 450, no confidence level)`. A lower bound is rendered as `430 users or more`.
     """
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
@@ -109,13 +110,13 @@ def limit_text(limit: Mapping[str, Any]) -> str:
 
 
 def _level(value: float) -> str:
-    """Render a load level, with separators of thousands and without a power of ten."""
+    """Render a load level with thousands separators and without an exponent."""
     return few_digits(value, 6) if abs(value) < 1e5 else f"{value:,.0f}"
 
 
 def how_limit_was_found(limit: Mapping[str, Any]) -> str:
-    """Render the method that found a limit, as ` (METHOD)` after the text of the limit; empty if that text already
-    names the method.
+    """Render the method that found a limit, as ` (METHOD)` for use after `limit_text`. Empty if `limit_text` already
+    states the method.
     """
     if not limit.get("confidence"):
         return ""
@@ -124,9 +125,9 @@ def how_limit_was_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and the ends of its interval as rounded numbers.
+    """Render a limit and both limits of its interval as numbers.
 
-    The ends of the interval of a single search are exact load levels, and are not rounded.
+    For a single search, the limits of the interval are measured load levels, so they are not rounded.
     """
     rounded = interval_texts(value, low, high)
     chosen = tuple(_level(each) for each in (value, low, high))

@@ -1,4 +1,4 @@
-"""Decides whether the system sustained a plateau, a stage of constant load in the search for the limit."""
+"""Evaluates a plateau: decides whether the system sustained a stage of constant load in the search for the limit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 from towtank.estimates import few_digits
 
-# Throughput is too low only if it is below the arrival rate by more than this many standard deviations of a
-# Poisson count. Random arrivals do not explain such a shortfall.
+# Throughput fails only if it is below the arrival rate by more than this many standard deviations of a Poisson count,
+# because random arrivals do not explain such a shortfall.
 _CHANCE = 3.0
-# One-sided 95 % quantile of the normal distribution, for the test whether throughput still grows.
+# One-sided 95 % quantile of the normal distribution, for the test whether throughput still grows with the load.
 _CERTAIN = 1.645
-# A plateau fails for lack of growth only if throughput grows by significantly less than this share of its growth
-# under ideal scaling. With a large error, the test decides nothing.
+# A plateau fails for lack of growth only if the growth of throughput is significantly less than this share of ideal
+# growth, in (0, 1). If the error of the growth is large, the plateau does not fail.
 _HALF = 0.5
 
 
@@ -42,8 +42,11 @@ class PlateauRules:
     objectives : list of dict
         Objectives from the manifest of the study that apply at every load; empty if the search ignores objectives.
     errors, achieved, grows : float or None
-        Limits in `stop_when` of the search; None for a criterion that the search does not use.
+        Limits from `stop_when` of the search; None for a criterion that the search does not use. They are the largest
+        share of failures, the smallest share of the arrival rate that must be completed, and the smallest share of
+        ideal growth of throughput. [1]
     is_open : bool
+        True for an open load.
     """
 
     objectives: list[dict[str, Any]] = field(default_factory=list)
@@ -54,7 +57,9 @@ class PlateauRules:
 
     @classmethod
     def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> PlateauRules:
-        """Make the criteria from `search` in the manifest of a run and from the objectives of its study."""
+        """Derive the criteria from the entry `search` in the manifest of a run, and from the objectives of the
+        study.
+        """
         stops = search["stop_when"]
         usable = (
             [objective for objective in objectives if _is_searched(objective)] if "objective_missed" in stops else []
@@ -71,33 +76,33 @@ def _is_searched(objective: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Measured values of one plateau (a stage of constant load), and whether it passed.
+    """Measured values of one plateau (a stage of constant load), and the decision whether the plateau passed.
 
     Attributes
     ----------
     number : int
-        Position in the search, from 0.
+        Number of the plateau in the search, counted from 0.
     level : float
-        Constant load of the plateau. [1, 1/s]
+        Constant load of the plateau. [1] or [1/s]
     stage : str
         Name of the steady stage of the plateau.
     window : Window
-        Analysed part of the steady stage.
+        Analysed window within the steady stage.
     failure : dict or None
-        `kind`, `text`, `seen`, `limit`; None if the plateau passed.
+        `kind`, `text`, `seen` and `limit` of the first failure; None if the plateau passed.
     margin : float or None
-        Largest log(measured value / limit) over all objectives, above 0 if an objective is missed. Infinite if requests
-        were in flight for longer than the limit and none of them ended.
+        Largest log(measured value / limit) over all objectives; above 0 if an objective is missed. Infinite if requests
+        were in flight for longer than the limit and none of them ended. None if no objective has a value.
     binding : dict or None
-        Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
+        Objective that determines `margin`: `text`, `metric`, `seen` (None if the margin is infinite) and `limit`.
     settled : bool or None
-        Whether the settle stage before the plateau ended because the system was steady; None if it had a set length.
+        True if the settle stage before the plateau ended because the system was steady; None if its length was fixed.
     waiting : float
-        Arrivals that wait for a user at the end of the plateau. [1]
+        Number of arrivals that waited for a user at the end of the plateau. [1]
     in_flight : float
         Mean number of requests in flight. [1]
     throughput_error : float or None
-        Standard error of the throughput, increased because the autocorrelation is not known; None for a plateau of less
+        Standard error of the throughput, increased because the autocorrelation is unknown. None for a plateau of less
         than eight seconds. [1/s]
     """
 
@@ -118,12 +123,11 @@ class Plateau:
 
     @property
     def passed(self) -> bool:
-        """True if the system sustained the load of this plateau."""
         return self.failure is None
 
     @property
     def outcome(self) -> PlateauOutcome:
-        """Result of the plateau in the form that the search uses: level, kind of failure, and margin."""
+        """Result of the plateau for the decisions of the search: level, kind of failure, and margin."""
         kind = None if self.failure is None else PlateauFailure(self.failure["kind"])
         return PlateauOutcome(self.level, kind, self.margin)
 
@@ -154,7 +158,7 @@ def judge_plateau(
     before: Sequence[Plateau],
     settled: bool | None = None,
 ) -> Plateau | None:
-    """Decide whether the system sustained the load of one plateau.
+    """Evaluate a plateau: decide whether the system sustained its load.
 
     Parameters
     ----------
@@ -162,23 +166,24 @@ def judge_plateau(
         Measurement of the run, or of this plateau alone.
     stage : int
         Number of the steady stage of the plateau.
-    rules : Rules
+    rules : PlateauRules
+        Criteria of failure.
     before : sequence of Plateau
-        All earlier plateaus.
+        All earlier plateaus of the search.
     settled : bool, optional
-        Whether the settle stage before the plateau ended because the system was steady.
+        True if the settle stage before the plateau ended because the system was steady.
 
     Returns
     -------
     Plateau or None
-        The judged plateau; None if no interval of the plateau was recorded.
+        None if no interval of the plateau was recorded.
 
     Notes
     -----
     If a plateau fails for several reasons, only the first reason in this order is reported: a saturated or stalled
-    generator, errors, a missed objective, a server that does not answer, throughput below the offered rate, a system
-    that did not settle, throughput that no longer grows. The order matters, because a saturated generator makes all
-    other values useless, and failed requests distort response times.
+    generator, errors, a missed objective, a server that does not respond, throughput below the arrival rate, a system
+    that did not settle, throughput that no longer grows. The order matters: a saturated generator makes all other
+    values useless, and failed requests distort response times.
     """
     window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
@@ -217,8 +222,8 @@ def judge_plateau(
 
 
 def _margins(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the margin of each objective, log(measured value / limit), with an entry for the summary that describes the
-    objective.
+    """Yield the margin of each objective, log(measured value / limit), and an entry for the run summary that describes
+    the objective.
     """
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
@@ -233,8 +238,8 @@ def _margins(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Ite
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the measured value of an objective at a plateau; the worst value of all windows if the objective applies
-    to each window.
+    """Return the measured value of an objective at a plateau. If the objective applies to windows, this is the value of
+    the worst window.
     """
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
@@ -265,7 +270,7 @@ def _failures(
 
 
 def failure(kind: PlateauFailure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
-    """Return a failure as JSON for a summary: kind, text, measured value and limit."""
+    """Return a failure as JSON for a run summary."""
     return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
 
 
@@ -295,9 +300,8 @@ def _objectives(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> 
 
 
 def _silent(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if requests were in flight for a long time at a plateau, but no request ended.
-
-    This failure does not depend on the stop criteria of the search.
+    """Yield a failure if requests were in flight for a long time but no request ended. The stop criteria of the search
+    do not affect this failure.
     """
     waited = silence.waited_for(rules.objectives, measurement, chosen)
     if waited is not None:
@@ -333,8 +337,8 @@ def _achieved(plateau: Plateau, rules: PlateauRules) -> Iterator[dict[str, Any]]
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if the measured values of a plateau still change. Only a gross change counts, unless the settle
-    stage ended without a steady state.
+    """Yield a failure for each measured value that still changes. Only gross changes count, unless the settle stage
+    ended without a steady state.
     """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
@@ -343,8 +347,8 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grew too little since the highest passed level below this plateau. The growth must
-    be below the required share of ideal growth, and significantly below the share `_HALF`.
+    """Yield a failure if throughput grew too little, compared with the highest passed level below this plateau. The
+    growth must be below the required share of ideal growth, and significantly below the share `_HALF`.
     """
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
@@ -364,14 +368,13 @@ def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> I
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
-    """Return the standard error of the throughput of a plateau; None if too few intervals were recorded. [1/s]"""
+    """Return the standard error of the throughput; None if too few intervals were recorded. [1/s]"""
     error = error_of(counts, lengths)
     return None if error is None or len(counts) < ERROR_AT_LEAST else error.standard_error
 
 
 def _error(plateau: Plateau) -> float:
-    """Return the standard error of the throughput of a plateau. [1/s]
-
-    If it is unknown, return infinity, so that no test is significant.
+    """Return the standard error of the throughput of a plateau; infinite if unknown, so that no test is significant.
+    [1/s]
     """
     return math.inf if plateau.throughput_error is None else plateau.throughput_error

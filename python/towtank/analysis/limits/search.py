@@ -1,14 +1,14 @@
-"""Searches for the highest load that a system sustains: chooses the next level, and decides when the search ends.
+"""Searches for the highest load that a system sustains: chooses the next load level, and ends the search.
 
 Each decision depends only on the measured plateaus, so a search can be tested without load and repeated on recorded
-data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap between
-the highest level that passed and the lowest level that failed, until the bracket is narrow enough. It repeats both
-ends of the bracket alternately, so that a drift of the system affects both.
+data. The search raises the load by the planned steps until a level fails. The interval between the highest level that
+passed and the lowest level that failed is called the bracket. The search halves the bracket until it is narrow enough.
+Then it repeats the two levels that bound the bracket alternately, so that a drift of the system affects both levels.
 
-A level passes if the majority of its plateaus passes; after a tie, it is measured once more. If repeats reverse the
-result of a level, the bracket moves, and the search continues. If a level above the lowest failing level passes, the
-search repeats these two levels. If they still contradict each other and no test decides, the search yields only a
-lower bound.
+A level passes if the majority of its plateaus passes; after a tie, it is measured again. If a repeated measurement
+reverses the result of a level, the bracket moves, and the search continues. If a level above the lowest failing level
+passes, the search repeats both levels. If the results still contradict each other and no test decides, the search
+yields only a lower bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.analysis.limits.estimate import tested_ends
 
 
 class PlateauFailure(StrEnum):
-    """Reasons why a plateau (a stage of constant load) fails."""
+    """Reasons why a plateau (a stage of constant load) fails, and reasons for the limit of a search."""
 
     OBJECTIVE_MISSED = "objective_missed"
     ERRORS = "errors"
@@ -37,7 +37,7 @@ class PlateauFailure(StrEnum):
 
 
 class SearchEnd(StrEnum):
-    """Reasons why a search for the highest sustainable load ends."""
+    """Reasons for the end of a search for the highest sustainable load."""
 
     REFINED = "refined"
     BRACKETED = "bracketed"
@@ -56,43 +56,45 @@ LOWER_BOUNDS = (
     SearchEnd.INTERRUPTED,
     SearchEnd.CONTRADICTORY,
 )
-"""Reasons for the end of a search after which only a lower bound of the highest sustainable load is known."""
-# Largest number of plateaus of a search. If more seem necessary, the system changes between plateaus, and the search
-# does not converge.
+"""A search that ended for one of these reasons yields only a lower bound of the highest sustainable load."""
+# A search has at most this many plateaus. If more seem necessary, the system changes between plateaus, so the search
+# does not converge. [1]
 PLATEAUS_AT_MOST = 200
-# Largest number of additional levels on each side of the bracket, for tests of its ends. The levels are one bracket
-# width apart. [1]
+# On each side of the bracket, at most this many further levels are measured to test the limits of the interval.
+# Neighbouring levels are one bracket width apart. [1]
 FURTHER_AT_MOST = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """Rule that raises the load by an amount or by a factor. If `up_to` is given, it applies up to that load level."""
+    """Rule that raises the load by an amount (`by`) or by a factor (`times`). It applies up to the load level `up_to`;
+    at all levels if this is None.
+    """
 
     by: float | None = None
     times: float | None = None
     up_to: float | None = None
 
     def after(self, level: float) -> float:
-        """Return the next load level after a given level."""
         return level + self.by if self.by is not None else level * (self.times or 2.0)
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Plan of a search for the highest sustainable load.
+    """Settings of a search for the highest sustainable load.
 
     Attributes
     ----------
     start, at_most : float
-        First and highest level. [1, 1/s]
+        First and highest load level. [1] or [1/s]
     steps : tuple of Step
+        Rules that raise the load, in the order of their use.
     whole : bool
-        Whether levels are whole numbers, as users are.
+        True if levels are whole numbers, as for users.
     refine_to : float or None
-        Requested width of the bracket, relative to its lower end; None for no refinement. In (0, 1)
+        Requested width of the bracket, divided by its lower limit, in (0, 1). None if the bracket is not refined.
     repeats : int
-        Plateaus at each end of the bracket. [1]
+        Number of plateaus at each of the two levels that bound the bracket. [1]
     """
 
     start: float
@@ -104,12 +106,12 @@ class SearchPlan:
 
     @property
     def refine_to_or_zero(self) -> float:
-        """The value of `refine_to`, or 0 if the search does not refine the bracket."""
+        """Value of `refine_to`, or 0 if it is None."""
         return self.refine_to or 0.0
 
 
 def search_plan_of(document: dict[str, Any]) -> SearchPlan:
-    """Read the plan of a search from the manifest of a run."""
+    """Read the settings of a search from the entry `search` in the manifest of a run."""
     refine = document.get("refine")
     return SearchPlan(
         start=float(document["start"]),
@@ -123,16 +125,16 @@ def search_plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class PlateauOutcome:
-    """Result of one plateau, with the values that the search uses.
+    """Result of one plateau, as the search uses it.
 
     Attributes
     ----------
     level : float
-        Load level of the plateau. [1, 1/s]
-    failure : Failure or None
+        Load level of the plateau. [1] or [1/s]
+    failure : PlateauFailure or None
     margin : float or None
-        log(measured value / limit) of the objective closest to its limit, above 0 if missed; infinite if no response
-        came within the limit; None without an objective.
+        Largest log(measured value / limit) over all objectives; above 0 if an objective is missed. Infinite if no
+        response came within the limit. None if no objective has a value.
     """
 
     level: float
@@ -141,23 +143,22 @@ class PlateauOutcome:
 
     @property
     def passed(self) -> bool:
-        """True if the plateau passed, so that the system sustained its load."""
         return self.failure is None
 
 
 @dataclass(frozen=True)
 class SearchDecision:
-    """Next step of a search: a load level, or the end of the search.
+    """Decision about the next step of a search: a further load level, or the end of the search.
 
     Attributes
     ----------
     level : float or None
-        The next level; None if the search has ended.
-    ended : Ended or None
+        Next load level; None if the search ends.
+    ended : SearchEnd or None
     low, high : float or None
-        Highest level that passes and lowest level that fails, if known.
+        Highest level that passes and lowest level that fails; None if unknown.
     why : str
-        Reason for the step, as text.
+        Reason for the decision, as text.
     """
 
     level: float | None = None
@@ -168,7 +169,7 @@ class SearchDecision:
 
 
 def search_levels(plan: SearchPlan) -> Iterator[float]:
-    """Yield the increasing load levels of a search; the last level is the highest that the plan allows."""
+    """Yield the ascending load levels of a search, up to the highest level in its settings."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
         yield level
@@ -177,7 +178,7 @@ def search_levels(plan: SearchPlan) -> Iterator[float]:
         after = _rounded(plan, plan.steps[number].after(level))
         up_to = plan.steps[number].up_to
         if up_to is not None and level < up_to < after:
-            after = up_to  # A step never passes the load level up to which it applies.
+            after = up_to  # A step never exceeds the load level up to which it applies.
         level = max(after, level + 1) if plan.whole else after
     yield float(plan.at_most)
 
@@ -187,15 +188,17 @@ def _rounded(plan: SearchPlan, level: float) -> float:
 
 
 def passes(outcomes: Sequence[PlateauOutcome], level: float) -> bool | None:
-    """Return True if more than half of the plateaus of a level passed, False otherwise; None if no plateau was
-    measured.
+    """Return True if more than half of the plateaus at a level passed, otherwise False. Return None if the level was
+    not measured.
     """
     found = [outcome.passed for outcome in outcomes if outcome.level == level]
     return sum(found) > len(found) / 2 if found else None
 
 
 def bracket(outcomes: Sequence[PlateauOutcome]) -> tuple[float | None, float | None]:
-    """Return the bracket: the highest level below all failing levels, and the lowest failing level."""
+    """Return the bracket: the highest measured level below all failing levels, and the lowest failing level. Each is
+    None if unknown.
+    """
     levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
     low = max((level for level in levels if high is None or level < high), default=None)
@@ -203,7 +206,7 @@ def bracket(outcomes: Sequence[PlateauOutcome]) -> tuple[float | None, float | N
 
 
 def decide_search(plan: SearchPlan, outcomes: Sequence[PlateauOutcome]) -> SearchDecision:
-    """Decide the next step of a search from the plateaus measured so far, in order of measurement."""
+    """Decide the next step of a search. `outcomes` are the plateaus so far, in the order of measurement."""
     low, high = bracket(outcomes)
     stop = _stop(outcomes, low, high)
     if stop is not None:
@@ -217,13 +220,11 @@ def decide_search(plan: SearchPlan, outcomes: Sequence[PlateauOutcome]) -> Searc
 
 
 def _stop(outcomes: Sequence[PlateauOutcome], low: float | None, high: float | None) -> SearchDecision | None:
-    """Return the end of a search that must stop because of its last plateau or of its number of plateaus. None if the
-    search may continue.
-    """
+    """Return the end of the search if its last plateau or its number of plateaus requires it; otherwise None."""
     last = outcomes[-1].failure if outcomes else None
     if last in (PlateauFailure.GENERATOR_SATURATED, PlateauFailure.SERVICE_DIED):
-        # Higher levels could not be measured properly. Lower levels need no further plateau: either no level has
-        # failed, or the bracket is known.
+        # Higher levels could not be measured correctly. Lower levels need no further plateau, because either no level
+        # has failed, or the bracket is known.
         return SearchDecision(None, SearchEnd(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return SearchDecision(None, SearchEnd.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -231,7 +232,7 @@ def _stop(outcomes: Sequence[PlateauOutcome], low: float | None, high: float | N
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | None, high: float) -> SearchDecision:
-    """Decide the next step of a search after a level has failed: halve the bracket, repeat a level, or end the
+    """Decide the next step of a search in which a level has failed: halve the bracket, repeat a level, or end the
     search.
     """
     if plan.refine_to is None:
@@ -250,19 +251,18 @@ def _back(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | Non
         return SearchDecision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # The ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
-        # then affects both ends equally.
+        # Both levels of the bracket are measured alternately, beginning with the level that was not measured last. A
+        # drift of the system then affects both levels equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return SearchDecision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return SearchDecision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
+        return SearchDecision(further, None, low, high, "outside the bracket: the limit may not lie within it")
     return _refined(outcomes, low, high)
 
 
 def _passing_above(outcomes: Sequence[PlateauOutcome], high: float) -> list[float]:
-    """Return the load levels that pass although they are above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
@@ -270,10 +270,10 @@ def _passing_above(outcomes: Sequence[PlateauOutcome], high: float) -> list[floa
 def _contested(
     plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | None, high: float
 ) -> SearchDecision | None:
-    """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
+    """Decide which level to repeat if plateaus contradict each other; None if they do not, or if no repetition is left.
 
     A level that passed as often as it failed is repeated. If higher levels pass although the level `high` failed, the
-    level with the fewest plateaus among all of these is repeated.
+    level among these with the fewest plateaus is repeated.
     """
     if plan.refine_to is None:
         return None
@@ -288,7 +288,7 @@ def _contested(
 
 
 def _refined(outcomes: Sequence[PlateauOutcome], low: float, high: float) -> SearchDecision:
-    """Return the end of a search that has repeated both ends of its bracket: refined, or contradictory."""
+    """Return the end of a search that has repeated both levels of its bracket: refined or contradictory."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -302,9 +302,8 @@ def _refined(outcomes: Sequence[PlateauOutcome], low: float, high: float) -> Sea
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float, high: float) -> float | None:
-    """Return the next level outside the bracket, if a test of an end of the bracket needs it.
-
-    None if significant levels are known on both sides, or if no further level is useful.
+    """Return the next level outside the bracket, if it is needed to test a limit of the interval. Return None if levels
+    on both sides are significant, or if no further level is useful.
     """
     wanted = PlateauFailure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
@@ -322,7 +321,7 @@ def _further(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float, h
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """Return the load level multiplied by `factor`. If levels are whole numbers, the level changes by at least 1."""
+    """Return a load level, multiplied by `factor`. If levels are whole numbers, the result differs by at least 1."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
@@ -334,15 +333,16 @@ def _at(outcomes: Sequence[PlateauOutcome], level: float) -> list[PlateauOutcome
 def _is_flat(outcomes: Sequence[PlateauOutcome], level: float) -> bool:
     """Return True if a load level failed only because throughput stopped growing.
 
-    Between the last passing level and this level, throughput would grow even less, so halving the bracket is pointless.
+    It is then useless to halve the bracket: from the highest passing level to a level inside the bracket, throughput
+    would grow even less.
     """
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
     return bool(failures) and all(failure is PlateauFailure.THROUGHPUT_PLATEAU for failure in failures)
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
-    """Return the load level in the middle of the bracket; None if the bracket is narrow enough, or if no level lies
-    inside.
+    """Return the load level in the middle of the bracket. Return None if the bracket is narrow enough, or if no level
+    lies inside it.
     """
     if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
         return None

@@ -1,7 +1,7 @@
-"""Detects a plateau (a stage of constant load) at which requests are in flight, but none of them ends.
+"""Detects a plateau (a stage of constant load) at which requests are in flight, but no request ends.
 
-Response times are known for answered requests only, so no metric shows this fault. If requests were in flight at an
-instant and none ended until the end of the plateau, their response times exceed the time from that instant to the end.
+Response times are known only for requests that ended, so no metric shows this fault. If requests were in flight at some
+time, and none ended until the end of the plateau, their response times exceed the time in between.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _EDGE_S = 1e-6
 
 
 def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
-    """Return True if an objective is certainly missed, because requests were in flight for longer than its limit
-    without any answer.
+    """Return True if an objective is certainly missed, because requests were in flight for longer than its limit and
+    none ended.
 
     Parameters
     ----------
     objective : dict
-        Objective from the manifest of a study. With `every_s`, the objective applies to each window of that length.
+        Objective from the manifest of a study. If it has an entry `every_s`, it applies to each window of that length.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the plateau.
@@ -43,13 +43,13 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return a time for which requests were certainly in flight at a plateau without any answer. [s]
+    """Return a time for which requests were certainly in flight at a plateau while no request ended. [s]
 
     Returns
     -------
     float or None
-        Half of the length of the plateau, or the longest response time limit of an objective, whichever is longer.
-        None if a request was answered, or if no request was in flight for so long.
+        Half of the length of the plateau, or the largest limit of an objective about response times, whichever is
+        longer. None if a request ended, or if no request was in flight for so long.
     """
     limits = [
         float(objective["value"])
@@ -62,8 +62,17 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests at a plateau, of one transaction or of all transactions. `ended` counts the requests that ended in each
-    bin, `under_way` those in progress at the end of the bin.
+    """Requests of one transaction, or of all transactions, at a plateau.
+
+    Attributes
+    ----------
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the plateau.
+    ended : ndarray of shape (n_bins,)
+        Number of requests that ended in each bin. [1]
+    under_way : ndarray of shape (n_bins,)
+        Number of requests in progress at the end of each bin. [1]
     """
 
     measurement: Measurement
@@ -73,7 +82,7 @@ class _Requests:
 
     @classmethod
     def of(cls, measurement: Measurement, chosen: Mask, transaction: str | None = None) -> _Requests:
-        """Return the requests of a transaction, or of all transactions if `transaction` is None."""
+        """Return the requests of a transaction; of all transactions if `transaction` is None."""
         if transaction is None:
             under_way = measurement.in_flight + measurement.waiting
             return cls(measurement, chosen, measurement.requests.ended, under_way)
@@ -82,10 +91,10 @@ class _Requests:
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:
-        """Return True if no request ended in a window, although at its end a request had been in progress for longer
-        than `longer_than_s`.
+        """Return True if no request ended in a window, and if a request in progress at the end of the window had been
+        in progress for longer than `longer_than_s`.
 
-        This time may begin before the window, but only after the last end of a request within the plateau.
+        The request may have started before the window, but only after the last end of a request at this plateau.
         """
         if not window.any() or self.ended[window].any():
             return False

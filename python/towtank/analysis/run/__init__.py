@@ -1,7 +1,7 @@
 """Summarizes one run from its folder.
 
-`reading` reads the run folder, `data` defines the content of the folder and selects the window, `summary` computes
-the sections of the summary, `evidence` collects the evidence for the verdict on the run.
+`reading` reads the run folder. `data` defines the content of the folder and selects the window. `summary` computes the
+sections of the summary. `evidence` collects the evidence for the verdict on the run.
 """
 
 from towtank.analysis.run.data import RunData

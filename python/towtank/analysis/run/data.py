@@ -1,4 +1,4 @@
-"""Holds the content of a run folder for the analysis: streams, stages, and the window."""
+"""Holds the content of a run folder for the analysis, and selects the window."""
 
 from __future__ import annotations
 
@@ -28,13 +28,24 @@ class RunData:
     Attributes
     ----------
     manifest : dict
-        `run.json`; empty if it cannot be read.
+        Content of `run.json`; empty if the file cannot be read.
     engine : dict or None
-        `engine.json`.
+        Content of `engine.json`; None if the file cannot be read.
+    recording : Recording
+        Records of the load threads.
+    measurement : Measurement
+        Load of the run, computed from `recording`.
+    observed : Observed
+        Records of probes and services.
+    events : list of dict
+        Events of the run.
     plan : dict or None
-        `plan.json`.
+        Content of `plan.json`; None if the file cannot be read.
+    objectives : sequence of dict
+        Objectives of the study.
     stored : dict or None
-        `stored.json`; if the file is missing, its content is derived from the engine's notes on stored documents.
+        Content of `stored.json`. If the file does not exist, the content is derived from the engine's records of stored
+        documents.
     logs : dict or None
         Errors and warnings that the services first logged under load, by tier.
     """
@@ -52,7 +63,7 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of the search for the highest sustainable load; None if the run made no search, or if no stage was
+        """Outcome of the search for the highest sustainable load; None if the run made no search, or if nothing was
         recorded.
         """
         search = self.manifest.get("search")
@@ -62,24 +73,24 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed if the run searched for a limit; None for any other run."""
+        """Number of the stage that represents a search in the run summary; None if the run made no search."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
     def study_events(self) -> list[StudyEvent]:
-        """Events of the study, with the times at which they took place."""
+        """Events of the study, as they took place in the run."""
         return recovery.study_events(self.events, self.observed.origin_ns)
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """The steady stage as planned, including any time after an event; None if no part of it was recorded."""
+        """Planned steady stages, including the time after an event; None if none of them was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """Window that is analysed. It ends before the first event of the study. None if no steady stage was
-        recorded.
+        """Analysed window, which ends before the first event of the study. None if no steady stage was recorded, or if
+        too little of it lies before the event.
         """
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.study_events, window)
@@ -89,13 +100,15 @@ class RunData:
         if shortened is None:
             return None
         judged = self._judged(shortened)
-        judged.note = "; ".join(text for text in (f"it ends when event {first.name} begins", judged.note) if text)
+        judged.note = "; ".join(
+            text for text in (f"the window ends when event {first.name} begins", judged.note) if text
+        )
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Return the planned load of the analysed stage, as a number of users or as a rate, according to `key`.
+        """Return the planned load of the analysed stage. `key` is `users` or `rate`.
 
-        If the load changes within the window, return the load that the manifest gives for the run.
+        If the load changes within the window, return the load in the manifest of the run.
         """
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):
@@ -104,7 +117,7 @@ class RunData:
         return asked if held is None or held == asked else held
 
     def _judged(self, window: Window) -> Window:
-        """Test a window for a steady state, unless the plan changes the load within the window."""
+        """Test a window for a steady state, unless the planned load changes within the window."""
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -119,31 +132,31 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """True if the planned load changes within the analysed window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
-        """Return the numbers of the stages that lie within a planned window."""
         inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
         return {int(number) for number in self.measurement.stage[inside]}
 
     @cached_property
     def chosen(self) -> Mask:
-        """Mask of the bins inside the analysed window."""
+        """Mask of the bins in the analysed window."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.start_s, self.window.end_s)
 
     @cached_property
     def asked(self) -> Mask:
-        """Mask of the bins of the steady stages as planned, before tests for a steady state shorten them."""
+        """Mask of the bins in the planned steady stages, which tests for a steady state may have shortened to the
+        analysed window.
+        """
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @property
     def phases(self) -> dict[str, Mask]:
-        """Masks of the bins of each phase of the load, by name, in the order of the plan."""
+        """Mask of the bins of each phase of the load, by name of the phase, in planned order."""
         found: dict[str, Mask] = {}
         for number, stage in enumerate(self.measurement.stages):
             mask = self.measurement.stage == number
@@ -153,7 +166,9 @@ class RunData:
 
     @property
     def damage(self) -> dict[str, Any]:
-        """Damage found in all streams together: the end of a stream is cut off, or lines cannot be read."""
+        """Damage in all streams together: True in `torn_tail` if the end of a stream is incomplete, and number of
+        unreadable lines in `bad_lines`.
+        """
         streams = [
             self.recording.damage,
             self.observed.probe.damage,

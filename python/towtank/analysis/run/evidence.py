@@ -1,4 +1,4 @@
-"""Collects the evidence for the verdict on a run, from its data and the parts of its summary computed so far."""
+"""Collects the evidence for the verdict on a run, from the data of the run and from its summary without the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.results import names_of
 
-# The start lag counts as growing if it rises significantly over the window, by more than this share of its value.
+# The start lag grows if it rises significantly over the window, by more than this share of its value. [1]
 _LAG_GROWTH = 0.5
 
 
@@ -29,9 +29,9 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
     ----------
     data : RunData
     summary : dict
-        The run summary without its verdict.
+        Run summary without the verdict.
     limits : dict
-        Limits of the study in SI units.
+        Limits of the study, in SI units.
     """
     measurement = data.measurement
     every = measurement.transactions
@@ -81,23 +81,22 @@ def _steps_by_transaction(data: RunData) -> dict[str, list[str]]:
 
 
 def _connections_mode(data: RunData) -> str | None:
-    """Return the connection mode of the plan: `per_user`, `new_each_time` or `pool`; None without a plan."""
+    """Return the planned connection mode: `per_user`, `new_each_time` or `pool`; None if it is unknown."""
     connections = (data.plan or {}).get("connections")
     return connections.get("mode") if isinstance(connections, dict) else None
 
 
 def _probe_expected(data: RunData) -> bool:
-    """Return True if a probe was started in the run.
-
-    A probe was started if the run has tiers, records of a probe, or an event for the start of a probe.
+    """Return True if a probe was started in the run: the run has tiers, records of a probe, or an event about its
+    start.
     """
     started = any(event.get("k") == "observation_started" for event in data.events)
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event that ended the settle stage before the window without a steady state; None if there is no such
-    event.
+    """Return the event at the end of the settle stage before the window, if this stage ended without a steady state;
+    otherwise None.
     """
     if data.window is None:
         return None
@@ -115,15 +114,14 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Return the planned end of the last steady stage, until which services must be alive. [s]"""
+    """Return the planned end of the last steady stage. Until then, services must be alive. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
-    """Yield the events between the start of the run and the end of its last steady stage.
-
-    Later events are left out, because services may end by then.
+    """Yield the events between the start of the run and the end of its last steady stage. Services may end later, so
+    later events are not included.
     """
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
@@ -134,7 +132,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag grows significantly over the window, by more than half of its value."""
+    """Return True if the median start lag grows significantly over the window, and by more than half of its value."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

@@ -1,4 +1,4 @@
-"""Determines from the engine's plan which requests expect a redirect, or status 304, as response."""
+"""Finds the requests in the plan of the engine that expect a redirect, or status 304, as response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from towtank.analysis.checks.answers import NOT_MODIFIED, REDIRECTS
 from towtank.digging import dig
 
-# Headers with a condition that leads to status 304 if it is false (RFC 9110, section 13.2.2).
+# Request headers with a condition; a server responds with status 304 if the condition is false (RFC 9110, section
+# 13.2.2).
 _CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
 
 
@@ -20,16 +21,16 @@ def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) ->
     Parameters
     ----------
     plan : mapping or None
-        The engine's plan.
+        Plan of the engine.
     steps : sequence of str
-        Names of the steps in this plan.
+        Names of the requests (steps) in the plan, by number of the step.
     """
     return _names(plan, steps, _expects_redirect)
 
 
 def expecting_not_modified(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
     """Return the names of the requests that expect status 304: they have a header with a condition, or their check
-    accepts this status. Without a plan, all requests are returned, because their headers are unknown.
+    accepts this status. If there is no plan, all requests are returned, because their headers are unknown.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def expecting_not_modified(plan: Mapping[str, Any] | None, steps: Sequence[str])
 def _names(
     plan: Mapping[str, Any] | None, steps: Sequence[str], expects: Callable[[Mapping[str, Any]], bool]
 ) -> frozenset[str]:
-    """Return the names of the steps with a request for which `expects` is true."""
+    """Return the names of the requests for which `expects` returns True."""
     plan = plan or {}
     requests = _requests([plan.get("transactions"), plan.get("groups")])
     found = {int(request["step"]) for request in requests if expects(request)}
@@ -50,7 +51,7 @@ def _names(
 
 
 def _requests(node: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield all operations of a plan that send a request, at any depth."""
+    """Yield all operations in a plan that send a request, at any depth."""
     if isinstance(node, Mapping) and isinstance(node.get("step"), int):
         yield node
     for each in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():
@@ -72,7 +73,6 @@ def _expects_not_modified(request: Mapping[str, Any]) -> bool:
 
 
 def _accepts_any(checks: Sequence[Mapping[str, Any]], codes: frozenset[int]) -> bool:
-    """Return True if a check of the status accepts one of the status codes."""
     return any(check.get("kind") == "status" and _accepts(check, codes) for check in checks)
 
 

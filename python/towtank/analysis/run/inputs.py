@@ -1,4 +1,4 @@
-"""Computes digests of the files from which a run summary was made. They reveal outdated summaries and copied runs."""
+"""Computes digests of the files from which a run summary is made. They reveal outdated summaries and copied runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
     Returns
     -------
     dict
-        `load`, the digest of the load threads' records (None without records), and `all`, the digest of all inputs.
+        `load`, the digest of the records of the load threads (None if there are no records), and `all`, the digest of
+        all inputs.
     """
     load = [path for path, _ in segments.paths(run.engine)]
     others = [
@@ -46,7 +47,9 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Render the lengths of the logs. The digest covers them in place of the contents, which may be too long."""
+    """Render the lengths of the logs. The digest covers the lengths instead of the contents, because logs may be very
+    long.
+    """
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
@@ -57,8 +60,7 @@ def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
     ----------
     run : RunFolder
     summary : dict
-        The `summary.json` of the run. A summary of an older version of Towtank, which has no digests, counts as
-        current.
+        Content of `summary.json`. A summary without digests, made by an older version of Towtank, counts as current.
     """
     now = inputs(run, study_limits(run), study_objectives(run))
     made_from = summary.get("inputs")

@@ -1,4 +1,4 @@
-"""Reads a run folder, with the limits and objectives of its study; missing or damaged parts are left out."""
+"""Reads a run folder, with the limits and objectives of its study. Missing or damaged data are skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, se
 
 
 def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
-    """Read all files of a run folder; missing or damaged parts are left out and recorded as damage.
+    """Read all files of a run folder. Missing or damaged data are skipped, and damage is recorded.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments, the first sample of the probe marks the start of the run.
+        # If there are no records of the engine, the first sample of the probe is the start of the run.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,
@@ -55,9 +55,8 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
 
 
 def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
-    """Return the records of the probes on other machines, by host, with times in run time.
-
-    A stream whose clock offset is unknown is left out.
+    """Return the records of the probes on other machines by host, with times in run time. Records with an unknown clock
+    offset are skipped.
     """
     streams = observe.read_remote_probes(run.observe)
     return {
@@ -68,9 +67,10 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return the clock offset of another machine: its clock minus the clock of this machine; None if unknown. [ns]
+    """Return the clock offset of another machine: time of its clock minus time of the clock of this machine. None if
+    unknown. [ns]
 
-    The offset is that of the most precise exchange of time stamps.
+    Of all exchanges of time stamps, the most precise is used.
     """
     clocks = manifest.get("clocks")
     measured = clocks.get(host) if isinstance(clocks, dict) else None
@@ -99,15 +99,15 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
-    """Return the limits of the study to which a run folder belongs, or those that `towtank drive` was given; empty
-    without either.
+    """Return the limits of the study to which a run belongs, or the limits that were passed to `towtank drive`. Empty
+    if there are none.
     """
     limits = _of_study(run, "limits") or _value_in(run.path / RUN_MANIFEST, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
 def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
-    """Return the objectives of the study to which a run folder belongs; empty without a study."""
+    """Return the objectives of the study to which a run belongs; empty if it belongs to no study."""
     found = _of_study(run, "objectives")
     return [objective for objective in found if isinstance(objective, dict)] if isinstance(found, list) else []
 

@@ -1,4 +1,4 @@
-"""Makes the summary of a run from the records that exist."""
+"""Computes the summary of a run from all records that can be read."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     Parameters
     ----------
     run : RunFolder
-        Run folder in any state: complete, cut off at any byte, or without records.
+        Run folder in any state: complete, incomplete, or without records.
     limits : dict, optional
-        Limits of the study in SI units; by default those of the study to which the folder belongs, if any.
+        Limits of the study, in SI units. By default, the limits of the study to which the folder belongs, if any.
     tables : bool, default True
-        Whether to write the streams as Parquet tables as well, unless the tables exist.
+        True to write the records as Parquet tables as well, unless these tables exist.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_summary(run: RunFolder) -> dict[str, Any]:
-    """Analyse one run and return its summary; write the summary only if the folder is writable."""
+    """Analyse one run, and return its summary. The summary is written only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The manifest of a renamed folder has the old name, but the study identifies a run by the name of its folder.
+    # In a renamed folder, the manifest contains the old name, but a study identifies a run by the name of its folder.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -85,7 +85,7 @@ def kept_summary(run: RunFolder) -> dict[str, Any]:
 def describe(
     data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return the run summary computed from the content of a run folder."""
+    """Compute the run summary from the content of a run folder."""
     summary = {**_identity(data, name), **_load(data), **_system(data)}
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
@@ -206,7 +206,9 @@ def _system(data: RunData) -> dict[str, Any]:
 
 
 def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
-    """Return the number of CPUs used to send results to other systems during the run; None if nothing was sent. [1]"""
+    """Return the number of CPUs that were used to send results to other systems during the run; None if nothing was
+    sent. [1]
+    """
     for event in events:
         cpu, length = event.get("cpu_s"), event.get("seconds")
         if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
@@ -233,10 +235,8 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the number of CPUs that a tier used in a phase of the load, and the same for each named part of the tier.
-    [1]
-
-    Each number is returned as a value and as an estimate with its interval.
+    """Return the number of CPUs that a tier and each of its parts (embedded components) used in a phase of the load.
+    Each number is given as a value and as an estimate with its interval. [1]
     """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
@@ -252,7 +252,8 @@ def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: 
 
 def _laws(data: RunData) -> dict[str, Any]:
     measurement, chosen = data.measurement, data.chosen
-    # Little's law is checked for closed loads only: an open load has no fixed number of users and no think time.
+    # Little's law is checked for closed loads only, because an open load has no fixed number of users and no think
+    # time.
     closed = data.manifest.get("rate") is None
     checked = [
         laws.utilization(name, data.observed.cpu_s(name, measurement), measurement, chosen)
@@ -275,8 +276,7 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
     """Return the number of ended requests from two sources: the sum over the intervals, and the total of the engine.
-
-    None if either number is incomplete.
+    Return None if either number is incomplete.
     """
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished

@@ -1,4 +1,5 @@
-"""Statistics that need no knowledge of loads: intervals, histograms, goodness of fit, changes of level, effects.
+"""Contains statistics that need no knowledge of loads: intervals, histograms, goodness of fit, changes of level,
+effects.
 
 Functions that compute intervals return an `Estimate` (see `estimates`) and are exported here.
 """

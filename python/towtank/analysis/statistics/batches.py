@@ -1,8 +1,8 @@
 """Computes the interval of a ratio of two sums over one run.
 
-The values of successive seconds are correlated, so the number of requests does not determine the error of their mean.
-The intervals allow for the error of the estimated correlation, which is smaller in a longer run. A run that is too
-short to estimate the correlation has no interval.
+Values of successive seconds are correlated, so the number of requests does not determine the error of their mean. The
+intervals allow for the error of the estimated correlation, which is smaller in a longer run. If a run is too short to
+estimate the correlation, there is no interval.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from towtank.distributions import normal_quantile, t_quantile
 Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
-"""Smallest number of values of a series that gets an interval. In a shorter series, a correlation of 0.5 is
+"""Smallest number of values in a series for which an interval is computed. In a shorter series, a correlation of 0.5 is
 overlooked too often. [1]
 """
 ERROR_AT_LEAST = 8
-"""Smallest number of values of a series that gets a standard error. [1]"""
+"""Smallest number of values in a series for which a standard error is computed. [1]"""
 WORTH_AT_LEAST = 6.0
-"""Smallest number of equivalent independent observations for which a series gets an interval. [1]"""
-# Smallest number of sums in a series of sums. Neighbouring observations are added up in groups of 2, 4, 8, ...,
-# because noise of single observations may hide correlation.
+"""Smallest effective sample size of a series, in independent observations, for which an interval is computed. [1]"""
+# Noise of single observations may hide correlation, so neighbouring observations are also added up in groups of 2, 4,
+# 8, ... Groups are enlarged as long as at least this number of sums remains. [1]
 _LEFT_AT_LEAST = 30
-# The estimated correlation is raised by a multiple of its standard error; these numbers determine the multiple. They
-# were chosen from the coverage rates in `test_certified_coverage.py`. With smaller values, intervals of series that
-# look independent by chance would contain the true value too rarely. With larger values, intervals of independent
-# series would be wider than necessary.
+# The estimated correlation is raised by a multiple of its standard error, which these constants determine. They were
+# chosen from the coverage rates in `test_certified_coverage.py`. With smaller values, intervals of series that look
+# independent by chance would contain the true value too rarely. With larger values, intervals of independent series
+# would be wider than necessary. [1]
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# Largest correlation that is used to compute the recommended length of a run. A series with a larger correlation has no
-# steady state. [1]
+# Correlations above this are replaced by it when the recommended length of a run is computed. A series with a larger
+# correlation has no steady state. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor by which the recommended length is increased, because the longer run may show a larger correlation.
+# The recommended length is multiplied by this factor, because a longer run may show a larger correlation. [1]
 _SPARE = 1.5
 _ROUNDING = 1e-12
-_CORRELATION_LEVEL = 0.1
+_CORRELATION_LEVEL = 0.1  # Significance level of a positive correlation, in (0, 1).
 
 
 def lag_one(values: Floats) -> float:
-    """Return the lag-1 autocorrelation coefficient, in [-1, 1]; 0 for a constant series."""
+    """Return the lag-1 autocorrelation of a series, in [-1, 1]; 0 if the series is constant."""
     deviations = values - values.mean()
     power = float(deviations @ deviations)
     return float(deviations[1:] @ deviations[:-1]) / power if power > 0 else 0.0
 
 
 def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool:
-    """Return True if the von Neumann ratio shows no positive correlation between neighbouring values of a series.
+    """Return True if neighbouring values of a series show no positive correlation, according to the von Neumann ratio.
 
     Notes
     -----
     The ratio is sum (v_i+1 - v_i)^2 / sum (v_i - mean)^2. For n independent normal values, it has mean 2 and a variance
-    of about 4 (n - 2) / (n^2 - 1) [1]_. A small ratio means that neighbours resemble each other.
+    of about 4 (n - 2) / (n^2 - 1) [1]_. A small ratio means that neighbouring values are similar.
 
     References
     ----------
@@ -77,18 +77,18 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 @dataclass(frozen=True)
 class RatioError:
-    """Error of the ratio of two sums over correlated observations, with the information on its precision.
+    """Standard error of the ratio of two sums over correlated observations, with data on the precision of this error.
 
     Attributes
     ----------
     standard_error : float
         Standard error of the ratio, raised to allow for the uncertain correlation of the series; used for intervals.
     best_error : float
-        Standard error without this allowance.
+        Best estimate of the standard error, which is not raised.
     worth : int
-        Number of independent observations equivalent to the series, >= 2. [1]
+        Effective sample size: number of independent observations with the same information as the series, >= 2. [1]
     needs : int or None
-        Number of observations that an interval requires; None if the series has enough. [1]
+        Number of observations that an interval would require; None if the series has enough observations. [1]
     """
 
     standard_error: float
@@ -102,18 +102,19 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Return the half-width of the interval of the ratio, by Student's t."""
+        """Return the half-width of the interval of the ratio by Student's t."""
         return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
 def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> RatioError | None:
-    """Return the standard error of sum(numerators) / sum(denominators); None without data.
+    """Return the standard error of sum(numerators) / sum(denominators). Return None if there are fewer than two values,
+    or if the denominators sum to 0.
 
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n_observations,)
     alike : ndarray of shape (n_observations,), optional
-        Other numerators, whose sum differs from the sum of `numerators` by edge effects only.
+        Alternative numerators. Their sum differs from the sum of `numerators` only by edge effects.
 
     Notes
     -----
@@ -121,22 +122,22 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
     standard error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a multiple of its standard error.
     The multiple is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from
-    the equivalent number of independent observations, n (1 - r) / (1 + r). The series of the computation are the
-    residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
+    the effective sample size, n (1 - r) / (1 + r). The series is that of the residuals, numerator - ratio * denominator
+    (linear approximation of a ratio of two means).
 
-    Noise of single observations may hide correlation. The interval is therefore also computed for sums of 2, 4, 8,
-    ... neighbours, as long as thirty sums remain. The widest of these intervals is used.
+    Noise of single observations may hide correlation. The interval is therefore also computed for sums of 2, 4, 8, ...
+    neighbouring observations, as long as thirty sums remain. The widest of these intervals is used.
 
-    Two sums that differ by edge effects only have the same error in the long run, but the correlation of one series may
-    be known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error
-    of `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used,
-    because the noise of `alike` may hide slow changes, for instance of the speed of a server.
+    Two sums that differ only by edge effects have the same error in the long run, but the correlation may be known
+    better for one of the two series. If `numerators` alone give no interval, or an interval with a single degree of
+    freedom, the error is computed from `alike`. It is then at least the best estimate from `numerators`. In all other
+    cases `alike` is not used, because its noise may hide slow changes, for instance of the speed of a server.
     `tests/certified/test_certified_response_law.py` checks how often these intervals contain the true value.
 
     `needs` is set if the original series or a series of sums is too short. It is too short if it has fewer than
-    `OBSERVATIONS_AT_LEAST` values, or if it is equivalent to fewer than `WORTH_AT_LEAST` independent observations; for
-    this, r is raised by at least one standard error. `tests/certified/test_certified_coverage.py` checks how often
-    intervals contain the true value.
+    `OBSERVATIONS_AT_LEAST` values, or if its effective sample size is below `WORTH_AT_LEAST`. For the latter condition,
+    r is raised by at least one standard error. `tests/certified/test_certified_coverage.py` checks how often intervals
+    contain the true value.
 
     References
     ----------
@@ -152,9 +153,8 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error computed from `alike` if its interval is narrower than that of `direct`, or `direct` has none.
-
-    Otherwise return `direct`.
+    """Return the error computed from `alike` if `direct` has no interval, or a wider interval. Otherwise return
+    `direct`.
     """
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
@@ -173,23 +173,23 @@ def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    # The widest interval is a maximum over all group sizes and therefore too wide on average. The best estimate of the
+    # The widest interval is a maximum over all group sizes, so it is too wide on average. The best estimate of the
     # error is a mean over all group sizes.
     best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
     return RatioError(widest.standard_error, best, widest.worth, needs)
 
 
 def _error(residuals: Floats, size: int) -> RatioError:
-    """Return the error of the mean of a series in which each value is a sum of `size` original observations."""
+    """Return the error of the mean of a series. Each value of the series is a sum of `size` observations."""
     count = len(residuals)
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # Only the original series (`size` is 1) gets the additional increase for short series.
+    # The correlation is raised further for a short series, but only in the original series, where `size` is 1.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # Deviations from a sample's own mean underestimate the variance; 1 - 1 / n corrects this bias.
+    # Deviations from the mean of a sample underestimate the variance. The factor 1 - 1 / n corrects this bias.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -206,9 +206,10 @@ def _worth(count: int, correlation: float) -> float:
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return the sums of each group of `size` neighbouring values.
+    """Return the sum of each group of `size` neighbouring values.
 
-    If the number of values is no multiple of `size`, the first group is larger, as it is nearest to the transient.
+    If the number of values is not a multiple of `size`, the first group is larger, because it is nearest to the
+    transient.
     """
     count = len(values) // size
     extra = len(values) - count * size
@@ -230,25 +231,25 @@ def ratio_of_sums(
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n_intervals,)
-        For a rate, the counts and lengths of the intervals; for a mean time, the sums and counts; for a service
-        demand, CPU time and completions.
+        Counts and lengths of the intervals for a rate; sums and counts for a mean time; CPU time and completions for a
+        service demand.
     bin_s : float, default 1
-        Length of an interval of the record. [s]
+        Length of a recorded interval. [s]
     alike : ndarray of shape (n_intervals,), optional
-        Other numerators from which the error is computed, see `error_of`.
+        Alternative numerators for the error; see `error_of`.
 
     Returns
     -------
     estimate : Estimate
-        Ratio with its interval; no interval if the series is too short. `needs_s` is then the length that is required.
+        Ratio with its interval. If the series is too short, there is no interval, and `needs_s` is the required length.
     standard_error : float or None
-        Best estimate of the standard error; None with fewer than `ERROR_AT_LEAST` intervals.
+        Best estimate of the standard error; None if there are fewer than `ERROR_AT_LEAST` intervals.
 
     Notes
     -----
     The interval of a non-negative quantity is symmetric in its logarithm. Means of response times are skewed, so an
-    interval that is symmetric in the value would be too short above the value. An interval is omitted if its upper
-    end exceeds a hundred times the value.
+    interval that is symmetric in the value would be too short above the value. No interval is returned if its upper
+    limit would exceed a hundred times the value.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:

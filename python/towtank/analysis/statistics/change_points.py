@@ -1,7 +1,7 @@
 """Finds lasting changes of the level of a series by the E-divisive method in windows, with a t-test.
 
-The method does not distinguish a trend from a staircase: in a drifting series it finds many changes of level. Use
-`steady.trend` to check whether a change is part of a trend.
+The method does not distinguish a trend from a sequence of changes: in a drifting series it finds many changes of level.
+Use `steady.trend` to check whether a change is part of a trend.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Number of observations in a window of the search. A change can hide another change only within one window. [1]"""
-PARTS = 60
-"""Largest number of values that `lasting_steps` searches. A longer series is replaced by means of neighbouring values.
+"""Number of observations in a window of the search. A change can hide another change only within the same window.
 [1]
 """
-# Smallest number of values of a level. A shorter part of the series is a brief excursion, with too few values to
-# estimate its variance.
+PARTS = 60
+"""Largest number of values that `lasting_steps` searches. Neighbouring values of a longer series are replaced by their
+means. [1]
+"""
+# Smallest number of values of a level. With fewer values, the level is a brief excursion, whose variance cannot be
+# estimated. [1]
 _LASTING = 5
-# Significance level of the candidates in `lasting_steps`. It is high because the first test compares an excursion
-# together with all later values, which weakens the evidence.
+# Significance level of the candidates in `lasting_steps`, in (0, 1). It is high because the first test compares an
+# excursion together with all later values, which makes the excursion less significant.
 _CANDIDATES = 0.05
-# Factors of the significance level in the first pass: 10 for levels below 0.05, 2 for levels below 0.5. With the larger
-# level, a change that is hidden by another change remains a candidate.
+# The significance level of the first pass is higher by a factor: 10 for levels below 0.05, 2 for levels below 0.5. A
+# change that another change hides then remains a candidate.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
@@ -43,11 +45,12 @@ class ChangePoint:
     Attributes
     ----------
     index : int
-        First observation of the new level, from 1 on. [1]
+        Index of the first observation of the new level, >= 1.
     before, after : float
-        Mean of the values before the change, from the previous change on, and mean after it, up to the next change.
+        Mean of the values from the previous change to this change, and from this change to the next change.
     p_value : float
-        Probability of a difference this large without a change, for independent observations, in [0, 1].
+        Probability of a difference at least this large if the level does not change, for independent observations, in
+        [0, 1].
     """
 
     index: int
@@ -57,8 +60,8 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Difference of the means before and after the change, relative to the smaller of them; infinite if either mean
-        is zero.
+        """Difference of the means before and after the change, divided by the smaller mean; infinite if either mean is
+        zero. [1]
         """
         if self.before == self.after:
             return 0.0
@@ -94,20 +97,20 @@ def change_points(
 
     Notes
     -----
-    In each window the method searches for two adjacent parts, n observations X in [s, t) and m observations Y in
+    In each window the method searches for two adjacent sequences, n observations X in [s, t) and m observations Y in
     [t, k), that maximise Q(t, k) = n m / (n + m) E. Here E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| is the
     energy distance of [1]_. The position t is a change if a two-sided t-test finds a significant difference between all
-    values before t and all values after it. Both parts are then searched again. As in [2]_ the t-test replaces the
-    permutation test of [1]_.
+    values before t and all values after it. The values before and after t are then searched separately. As in [2]_ the
+    t-test replaces the permutation test of [1]_.
 
-    The first pass uses a significance level ten times as large as `max_p_value` (twice from 0.05 on). The changes that
-    it finds are candidates. They are tested again without windows, and the weakest candidate is removed until all
-    remaining candidates are significant. As in [2]_, the variance in the test is divided by n and not by n - 1, so
-    p-values are a little too small with few observations.
+    The significance level of the first pass is ten times `max_p_value`, or twice `max_p_value` from 0.05 on. The
+    changes that it finds are candidates. They are tested again without windows. The weakest candidate is removed, one
+    at a time, until all candidates are significant. As in [2]_, the variance in the test is divided by n and not by n -
+    1, so p-values are a little too small with few observations.
 
     A larger `max_p_value` does not always give more changes, because the first pass then finds different candidates.
-    The returned p-value compares a level with its final neighbours; it may exceed `max_p_value` if a neighbour was
-    removed later. The test assumes independent observations; `lasting_steps` does not.
+    The returned p-value compares the levels before and after a change in the final result. It may exceed `max_p_value`
+    if a neighbouring change was removed later. The test assumes independent observations; `lasting_steps` does not.
 
     References
     ----------
@@ -140,16 +143,16 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
     Returns
     -------
     list of (int, float, float)
-        For each change: index of the first observation of the new level, mean before, mean after.
+        For each change: index of the first observation of the new level, mean before the change, mean after the change.
 
     Notes
     -----
-    A long series is reduced to the means of at most `PARTS` parts. Brief excursions are then not steps, and the number
-    of candidates does not grow with the series. The candidates are those of the first pass of `change_points`, at a
-    significance level that also finds an excursion whose ends hide each other. Each candidate is tested again, with the
-    number of observations on both sides divided by (1 + r) / (1 - r), where r is the lag-1 autocorrelation of the
-    deviations from the levels. The weakest candidate is removed until all candidates are significant and no level is
-    brief.
+    A long series is reduced to at most `PARTS` means of neighbouring values. Brief excursions then do not count as
+    changes, and the number of candidates does not grow with the series. Candidates come from the first pass of
+    `change_points`, at a significance level that is high enough to find the start and the end of an excursion. Each
+    candidate is tested again. For this test, the numbers of observations before and after the change are divided by (1
+    + r) / (1 - r), where r is the lag-1 autocorrelation of the deviations from the levels. The weakest candidate is
+    removed, one at a time, until all candidates are significant and no level is brief.
     """
     size = max(1, math.ceil(len(values) / PARTS))
     count = len(values) // size
@@ -161,8 +164,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A brief level is eliminated by removing the weaker of the changes at its start and end. The first and the
-            # last level have only one such change.
+            # To remove a brief level, the weaker of the changes at its start and end is removed. The first and the last
+            # level have only one such change.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
@@ -172,7 +175,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Return all candidates for a change of level that are found in any window, as positions in the series."""
+    """Return the positions of all candidates for a change of level, found in any window of the series."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -185,7 +188,7 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 def _divided(values: Floats, max_p_value: float) -> list[int]:
     """Return the positions of the changes of level within a window.
 
-    Each significant change divides its part of the window into two, and both are searched for further changes.
+    Each significant change divides a sequence of values into two, which are searched for further changes.
     """
     found: list[int] = []
     while True:
@@ -205,7 +208,7 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """Return the position t that maximises the quality Q (see `change_points`), and this maximum."""
+    """Return the position t that maximises Q (see `change_points`), and the maximum."""
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -216,7 +219,7 @@ def _candidate(values: Floats) -> tuple[int, float]:
     left = sums[first, first] / 2
     right = (sums[last, last] - 2 * sums[first, last] + sums[first, first]) / 2
     between = sums[first, last] - sums[first, first]
-    # A single observation has no distances to others in its part, so the term of that part is zero.
+    # A single observation has no distances to other observations in its sequence, so its term is zero.
     quality = (
         between
         - after * left / np.where(before > 1, before - 1, np.inf)
@@ -227,10 +230,11 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates, one at a time, until all candidates are significant and large enough.
+    """Remove the weakest candidates, one at a time, until all candidates are significant and large enough. Return the
+    remaining changes.
 
-    Return the remaining changes. As in the published method, only the two changes after a removed change are tested
-    again. Testing all changes again gives the same result except for a few changes near the significance level.
+    As in the published method, only the two changes after a removed change are tested again. Testing all changes again
+    would rarely give a different result, and only for changes near the significance level.
     """
     tested = _tested(series, found)
     while tested:
@@ -254,7 +258,7 @@ def _tested(series: Floats, found: list[int], worth: float = 1.0) -> list[Change
 
 
 def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each change of level with the values of the level before it and the values of the level after it."""
+    """Yield the position of each change of level, with the values of the levels before and after it."""
     edges = [0, *found, len(series)]
     for (start, index), (_, end) in pairwise(pairwise(edges)):
         yield index, series[start:index], series[index:end]
@@ -270,7 +274,7 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
     if freedom <= 0:
         return 1.0
     difference = float(right.mean() - left.mean())
-    # A sample with a single observation has the variance zero, and adds no degree of freedom to the pooled variance.
+    # A sample of one observation has zero variance, and adds no degree of freedom to the pooled variance.
     variances = float(left.var()), float(right.var())
     pooled = sum((count - 1) * variance for count, variance in zip(counts, variances, strict=True)) / freedom
     if pooled <= 0:
@@ -283,10 +287,10 @@ def _worth(series: Floats, found: list[int]) -> float:
     """Return the number of independent observations that give as much information as one observation of a correlated
     series, in (0, 1].
 
-    The lag-1 correlation of the deviations from fitted levels is too small, although it is corrected for the fit. A
-    second estimate hardly depends on the fitted levels. In a first-order autoregressive series, differences over one
-    and over two observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1.
-    The larger of the two estimates is used.
+    The correlation is the larger of two estimates. The first is the lag-1 correlation of the deviations from the fitted
+    levels. It is too small, although it is corrected for the fit. The second estimate hardly depends on the fitted
+    levels. In a first-order autoregressive series, differences over one and over two observations have the variances
+    v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
     lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))

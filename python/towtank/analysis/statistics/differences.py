@@ -16,10 +16,13 @@ from towtank.distributions import t_quantile
 Floats = npt.NDArray[np.float64]
 
 VALUES_AT_LEAST = 6
-"""Smallest number of values of a series that gets an interval. The error then has two degrees of freedom. [1]"""
+"""Smallest number of values in a series for which an interval is computed. The error then has two degrees of freedom.
+[1]
+"""
 # Sum of the squares of the weights 1, -2, 1 of a second difference: 1 + 4 + 1 = 6.
 _WEIGHTS = 6.0
-# Degrees of freedom per second difference. The factor would be 1 if second differences were independent of each other.
+# Ratio of the degrees of freedom to the number of second differences. It would be 1 if these differences were
+# independent. [1]
 _EFFICIENCY = 18 / 35
 
 
@@ -34,16 +37,17 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
     Returns
     -------
     Estimate
-        No interval with fewer than `VALUES_AT_LEAST` values; `NO_ESTIMATE` without values.
+        Mean with its interval. It has no interval if there are fewer than `VALUES_AT_LEAST` values. `NO_ESTIMATE` if
+        there are no values.
 
     Notes
     -----
     The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
-    [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences,
-    which follows from the variance of the sum of squares of neighbouring differences of independent normal values.
-    The interval is too short if neighbouring values are positively correlated, as on a busy server. Comparisons of
-    single runs widen it by an assumed difference from run to run, which suffices in the certified cases
-    (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
+    [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences. This
+    follows from the variance of the sum of squares of neighbouring differences of independent normal values. The
+    interval is too short if neighbouring values are positively correlated, as on a busy server. In comparisons of
+    single runs, the interval is widened by an assumed difference from run to run, which suffices in the cases of
+    `tests/certified/test_certified_phases.py`. The interval is symmetric in the logarithm, because CPU time is not
     negative.
 
     References
@@ -63,7 +67,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n,)
-        Non-negative values in order of time: sums and counts of a mean time.
+        Non-negative values in order of time, such as sums and counts for a mean time.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with its interval, computed from the second differences of `values` / `scale`."""
+    """Return a mean with an interval, computed from the second differences of `values / scale`."""
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

@@ -1,4 +1,6 @@
-"""Computes main effects and interactions of two-level factors, with intervals and shares of the variation."""
+"""Computes main effects and interactions of two-level factors, with intervals, and the share of each effect in the
+total variation.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,14 @@ class Effect:
     Attributes
     ----------
     factors : tuple of int
-        Numbers of the factors from 0 on; several for an interaction. [1]
+        Numbers of the factors, counted from 0; several numbers for an interaction.
     coefficient : Estimate
-        q of the model y = q_0 + sum of q x, with x = -1 or 1: half of the change from the first level to the second.
+        Coefficient q in the model y = q_0 + sum of q x, with x = -1 or 1. It is half of the change from the first level
+        to the second.
     squares : float
         Sum of squares of the effect.
     share : float or None
-        Share of `squares` in the total sum of squares, in [0, 1]; None without variation.
+        Share of `squares` in the total sum of squares, in [0, 1]; None if there is no variation.
     """
 
     factors: tuple[int, ...]
@@ -45,15 +48,15 @@ class Effects:
     Attributes
     ----------
     mean : Estimate
-        q_0, the mean over all configurations.
+        Mean over all configurations, q_0.
     effects : tuple of Effect
-        Effects of all factors and all interactions, ordered by the number of factors.
+        Effects of all factors and interactions, sorted by the number of factors.
     error_squares : float
-        Sum of squares between repetitions of the same configuration.
+        Sum of squares of the deviations between repetitions of the same configuration.
     error_share : float or None
-        Share of `error_squares` in the total sum of squares, in [0, 1]; None without variation or without repetitions.
+        Share of `error_squares` in the total sum of squares, in [0, 1]; None if there is no variation or no repetition.
     freedom : int
-        Degrees of freedom of the error; 0 without repetitions, in which case no intervals exist. [1]
+        Degrees of freedom of the error; 0 if there is no repetition, so that there are no intervals. [1]
     """
 
     mean: Estimate
@@ -64,7 +67,7 @@ class Effects:
 
     @property
     def total_squares(self) -> float:
-        """Total sum of squares SST of the responses about their mean."""
+        """Total sum of squares SST of the deviations of the responses from their mean."""
         return sum(effect.squares for effect in self.effects) + self.error_squares
 
 
@@ -74,8 +77,8 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     Parameters
     ----------
     responses : sequence of sequence of float
-        Repetitions, at least one, of each of 2^k configurations in standard order: the first factor changes fastest,
-        its first level before its second.
+        Measured values of each of 2^k configurations, at least one value each. The configurations are in standard
+        order: the first factor changes fastest, and its first level comes before its second.
     confidence : float, default 0.95
         Confidence of the intervals, in (0, 1).
 
@@ -90,14 +93,14 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
     Notes
     -----
-    Let y_i be the mean of configuration i, and x_ij its sign for effect j in the sign table. Then q_j =
-    sum_i x_ij y_i / 2^k. With r repetitions of each configuration, SS_j = 2^k r q_j^2, SSE = sum (y_ir - y_i)^2, and
-    the shares are SS / SST. The standard error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1));
+    Let y_i be the mean of configuration i, and x_ij the sign of configuration i for effect j in the sign table. Then
+    q_j = sum_i x_ij y_i / 2^k. With r repetitions of each configuration, SS_j = 2^k r q_j^2, SSE = sum (y_ir - y_i)^2,
+    and the shares are SS / SST. The standard error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1));
     intervals are Student's t [1]_. If runs are missing, r is the harmonic mean of the numbers of repetitions (the
     analysis of unweighted means [2]_). Intervals then stay exact, but shares are approximate.
 
-    Assumes additive effects, and independent normal errors of equal variance. If the response spans a factor of ten or
-    more, effects are multiplicative rather than additive; pass the logarithm of the response.
+    The model assumes additive effects, and independent normal errors of equal variance. If the largest response is ten
+    or more times the smallest, effects are multiplicative rather than additive; pass the logarithm of the response.
 
     References
     ----------
@@ -142,12 +145,13 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
 
 def _sign_table(count: int) -> Floats:
-    """Return the sign table of a factorial design: a row for each configuration, a column for the mean and each effect.
+    """Return the sign table of a factorial design, with a row for each configuration and a column for the mean and each
+    effect.
 
-    Signs are -1 or 1. The bits of a row's number are the levels of the factors.
+    Signs are -1 or 1. The bits of the row number are the levels of the factors.
     """
     numbers = np.arange(count)
-    # The sign of an effect is 1 if an even number of its factors are at their first level, otherwise -1.
+    # An effect has the sign 1 if an even number of its factors are at their first level, and otherwise -1.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

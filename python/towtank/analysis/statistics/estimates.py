@@ -1,4 +1,4 @@
-"""Defines estimates: a value with its confidence interval, and the name of the method that computed the interval."""
+"""Defines an estimate: a value with a confidence interval, and the name of the method that computed the interval."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
-"""Name of the method that computes the mean of values with a trend, for instance of a ramp-up."""
+"""Method for the mean of values with a trend, for instance during a ramp-up."""
 BINOMIAL = "binomial"
-"""Name of the method that computes the exact binomial interval of a proportion."""
+"""Method for the exact binomial interval of a proportion."""
 EXACT = "count"
-"""Name of the method that counts all events. The bounds allow for events that could not be counted, not for chance."""
+"""Method that counts all events. The interval allows for events that could not be counted, but not for chance."""
 
 WIDEST = math.log(100.0)
-"""Largest half-width of an interval in logarithms: from a hundredth of the value to a hundred times the value. [1]"""
+"""Largest half-width of an interval in logarithms. Such an interval extends from a hundredth of the value to a hundred
+times the value. [1]
+"""
 
 
 _LARGEST_EXPONENT = math.log(sys.float_info.max)
@@ -34,25 +36,24 @@ _LARGEST_EXPONENT = math.log(sys.float_info.max)
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated value with its confidence interval.
+    """Estimated value with its confidence interval.
 
     Attributes
     ----------
     value : float or None
         Estimated value; None if nothing was measured.
     low, high : float or None
-        Ends of the interval; None without an interval, and `method` is then `none`.
+        Lower and upper limit of the interval. If there is no interval, they are None, and `method` is `none`.
     method : str
-        `batch means`, `order statistics`, `second differences`, `runs`, `binomial` or `none`; followed by
-        `, assumed run to run` if the interval includes an assumed difference between runs.
+        `batch means`, `order statistics`, `second differences`, `runs`, `binomial`, `count` or `none`. If the interval
+        includes an assumed difference between runs, `, assumed run to run` follows.
     n : int
-        Sample size of the method: equivalent number of independent observations of a run, number of values, or number
-        of runs. [1]
+        Sample size, depending on the method: effective sample size of a run, number of values, or number of runs. [1]
     needs_s : int or None
-        Window length that would probably give an interval; None if a longer window does not help. [s]
+        Length of a window that would probably give an interval; None if a longer window would not help. [s]
     within : float or None
-        For a mean over runs, half-width of the 95 % interval from the errors within the runs alone; None if unknown.
-        Not part of summaries.
+        Half-width of the 95 % interval of a mean over runs that follows from the errors within the runs alone; None if
+        unknown. Summaries do not contain this value.
     """
 
     value: float | None
@@ -66,9 +67,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half of the width of the interval; None without an interval.
+        """Half of the width of the interval; None if there is no interval.
 
-        If the lower end was cut off at 0, the half-width is the distance from the value to the upper end.
+        If the lower limit is 0, this is the distance from the value to the upper limit.
         """
         if self.low is None or self.high is None:
             return None
@@ -77,14 +78,16 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def of_quantity(self) -> Estimate:
-        """Return the estimate of a quantity that cannot be negative: the interval is cut off at 0."""
+        """Return the estimate of a quantity that cannot be negative: a negative lower limit of the interval becomes
+        0.
+        """
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """Return the estimate with an interval for another confidence, converted by Student's t.
+        """Return the estimate with an interval for another confidence, in (0, 1), converted by Student's t.
 
-        Both half-widths are scaled by the same factor. They are scaled in the logarithm if the interval is more
-        symmetric there, as intervals of ratios and of non-negative quantities are.
+        The distances from the value to both limits are multiplied by the same factor. If the interval is more symmetric
+        in the logarithm, as for ratios and non-negative quantities, the distances between logarithms are multiplied.
         """
         if self.low is None or self.high is None or self.value is None:
             return self
@@ -102,7 +105,6 @@ class Estimate:
 
     @staticmethod
     def _is_symmetric_in_logarithms(value: float, low: float, high: float) -> bool:
-        """Return True if an interval is more symmetric in the logarithm of the value than in the value."""
         if not 0 < low < value < high < math.inf:
             return False
         down, up = value - low, high - value
@@ -110,7 +112,7 @@ class Estimate:
         return abs(log_up - log_down) / (log_up + log_down) < abs(up - down) / (up + down)
 
     def scaled(self, factor: float) -> Estimate:
-        """Return the estimate in another unit, with all numbers multiplied by `factor` > 0."""
+        """Return the estimate in another unit. All numbers are multiplied by `factor` > 0."""
         if self.value is None:
             return self
         low = None if self.low is None else factor * self.low
@@ -119,7 +121,7 @@ class Estimate:
         return replace(self, value=factor * self.value, low=low, high=high, within=within)
 
     def document(self) -> dict[str, Any]:
-        """Return value, interval, method and n as JSON for a summary; numbers that are not finite become None."""
+        """Return the estimate as JSON for a summary. Numbers that are not finite become None."""
         whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))
         bounded = whole and self.low is not None and self.high is not None
         return {
@@ -134,17 +136,17 @@ class Estimate:
 
 
 def needed_s(bins: float, bin_s: float) -> int:
-    """Return the length of `bins` bins of a recording, rounded up to whole seconds. [s]"""
-    # The lengths of one-second bins have small clock errors, which could add a whole second.
+    """Return the length of `bins` recorded bins, rounded up to whole seconds. [s]"""
+    # Clock errors make one-second bins slightly too long. Without rounding, they could add a whole second.
     return math.ceil(round(bins * bin_s, 1))
 
 
 NO_ESTIMATE = Estimate(None)
-"""Estimate without a value, used if nothing was measured."""
+"""Estimate without a value, for quantities that were not measured."""
 
 
 def estimate_from_document(document: Mapping[str, Any] | None) -> Estimate:
-    """Read an estimate from its JSON object; `NO_ESTIMATE` if the object is missing."""
+    """Read an estimate from JSON; `NO_ESTIMATE` if the document is missing or empty."""
     if not document:
         return NO_ESTIMATE
     return Estimate(
@@ -159,6 +161,6 @@ def estimate_from_document(document: Mapping[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: Mapping[str, object], *path: str) -> Estimate:
-    """Return the estimate that a summary contains under a path of keys; `NO_ESTIMATE` if a key is missing."""
+    """Return the estimate at a path of keys in a summary; `NO_ESTIMATE` if a key is missing."""
     found = dig(summary, *path)
     return estimate_from_document(found) if isinstance(found, Mapping) else NO_ESTIMATE

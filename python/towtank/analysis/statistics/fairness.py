@@ -1,4 +1,4 @@
-"""Computes the fairness index of Jain, Chiu and Hawe [1]_, with an interval over time.
+"""Computes the fairness index of Jain, Chiu and Hawe [1]_, with an interval.
 
 References
 ----------
@@ -28,13 +28,14 @@ def fairness(requests: Floats) -> float | None:
     Returns
     -------
     float or None
-        1 if all members got the same number, 1/n if one member got all requests; None without requests.
+        1 if all n members received the same number, 1/n if one member received all requests. None if there was no
+        request.
 
     Notes
     -----
     The index is J = (sum_i x_i)^2 / (n sum_i x_i^2) for the numbers x_i of n members, equation 1 of the reference of
-    this module. If k of n members get the same number and the rest gets no requests, J is k/n. J does not test whether
-    chance explains the differences.
+    this module. If k of n members receive the same number and the other members no requests, J is k/n. J does not show
+    whether chance explains the differences.
 
     Examples
     --------
@@ -51,23 +52,23 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     Parameters
     ----------
     counts : ndarray of shape (n_bins, n_members)
-        Completions of each member in each interval. [1]
+        Number of completed requests of each member in each interval. [1]
     lengths : ndarray of shape (n_bins,)
         Lengths of the intervals. [s]
 
     Returns
     -------
     Estimate
-        Index with its interval; no interval if the record is too short.
+        Index with its interval; without an interval if the recording is too short.
 
     Notes
     -----
     With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 of the
     reference of this module. To first order, a change of X_i changes J by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), and
     sum_i X_i dJ/dX_i is zero. J is therefore the mean over time of the series J l_t / T + sum_i dJ/dX_i x_it, where T
-    is the total length of the intervals l_t. `ratio_of_sums` computes the error of this mean. If all members got
-    nearly the same number, the derivatives vanish and the interval is too narrow. The omitted second-order term is
-    about the squared coefficient of variation of a member's random count.
+    is the total length of the intervals l_t. `ratio_of_sums` computes the error of this mean. If all members received
+    nearly the same number, the derivatives vanish, and the interval is too narrow. The omitted second-order term is
+    about the squared coefficient of variation of the random count of one member.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Tests goodness of fit: whether counts, times and arrivals have the requested distribution.
+"""Tests whether counts, times and arrivals have the requested distribution (goodness of fit).
 
-Each test is exact or conservative, because users disable an audit that raises false alarms.
+Each test is exact or conservative, so false alarms are not more frequent than the significance level.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Distribution = Callable[[Floats], Floats]
 """Type of a cumulative distribution function of times [s]."""
 
 EXPECTED_AT_LEAST = 5.0
-"""Smallest expected count of a cell (category of the test). Cells with smaller expected counts are pooled.
+"""Smallest expected count of a cell, which is a category of a test. Cells with smaller expected counts are pooled. [1]
 
 This is the usual rule for chi-square (W. G. Cochran, "Some methods for strengthening the common χ² tests", Biometrics
 10(4), 417-451, 1954, doi:10.2307/3001616).
 """
-# The p-value is computed by simulation if the limiting distribution gives a p-value below this and the counts are
-# small.
+# The p-value is computed by simulation if the counts are small and the limiting distribution gives a p-value below
+# this.
 _WORTH_DRAWING = 0.01
-# A p-value below this is not simulated: a simulation cannot resolve it, and the error of the limiting distribution
-# changes no verdict.
+# A p-value below this is not simulated. A simulation cannot resolve it, and the error of the limiting distribution does
+# not change the verdict.
 _BEYOND_DRAWING = 1e-12
-_SMALL_EXPECTED = 100.0
-_DRAWS_AT_MOST = 200_000
-# Largest number of binomial random values in the simulation of a test. Their generation takes a second or two.
+_SMALL_EXPECTED = 100.0  # Counts are small if the smallest expected count is below this. [1]
+_DRAWS_AT_MOST = 200_000  # Largest number of simulated samples. [1]
+# Largest number of binomial random values in the simulation of a test. They are generated in a second or two. [1]
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -50,7 +50,7 @@ class Goodness:
     method : str
         Name of the test.
     statistic : float or None
-        Test statistic; None if infinite because an impossible value occurred.
+        Test statistic; None if it is infinite, because a value with probability 0 occurred.
     p_value : float
         Probability of a statistic at least as extreme under the requested distribution, in [0, 1].
     n : int
@@ -69,21 +69,21 @@ class Goodness:
 def multinomial(
     counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
 ) -> Goodness | None:
-    """Test whether counts in cells (categories) are multinomial with the given weights.
+    """Test whether counts in cells (categories) have a multinomial distribution with the given weights.
 
     Parameters
     ----------
     counts : array of shape (n_cells,)
-        Number of observed random choices of each cell. [1]
+        Number of times that each cell was chosen at random. [1]
     weights : array of shape (n_cells,)
         Relative probabilities, >= 0.
     extra : array of shape (n_cells,), optional
-        Variance of each count beyond that of random choices; the test is then conservative. [1]
+        Variance of each count in addition to that of random choices. If given, the test is conservative. [1]
 
     Returns
     -------
     Goodness or None
-        Result of the test; None if all counts are zero, or with a single cell after pooling.
+        Result of the test; None if all counts or all weights are zero, or if only one cell remains after pooling.
 
     Notes
     -----
@@ -134,21 +134,20 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Pool the cells whose expected count (in the second row) is below `EXPECTED_AT_LEAST`."""
+    """Pool the cells whose expected count, in the second row, is below `EXPECTED_AT_LEAST`."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the expected count of the pooled cells together is still too small, the next larger cell is added.
+    # If the sum of the pooled expected counts is still too small, the cell with the next larger count is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Return the probabilities that the test statistic is at least, and at most, as large as `statistic`.
-
-    They are computed by a simulation with a fixed seed.
+    """Return two probabilities: that the test statistic is at least as large as `statistic`, and at most as large. They
+    are computed by a simulation with a fixed seed.
     """
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
@@ -158,7 +157,7 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
         size = min(10_000, draws - start)
         found = generator.multinomial(total, expected / expected.sum(), size=size)
         values = ((found - expected) ** 2 / expected).sum(axis=1)
-        # Equal statistics may differ slightly because of the order of summation, hence the tolerance.
+        # Equal statistics may differ slightly, depending on the order of summation. The factors allow for this.
         above += int((values >= statistic * (1 - 1e-12)).sum())
         below += int((values <= statistic * (1 + 1e-12)).sum())
     return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
@@ -170,8 +169,8 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     Notes
     -----
     The statistic is D = sup |F_n(t) - F(t)|, where F_n is the share of recorded times up to t, and F the expected
-    share. It is computed at the edges of the histogram's buckets, where F_n is known. The D of the exact times may be
-    larger, so the p-value from the exact distribution of D [1]_ is not too small. Buckets are at most 0.1 % wide, so
+    share. It is computed at the edges of the histogram buckets, where F_n is known. For the exact times D may be
+    larger, so the p-value from the exact distribution of D [1]_ is conservative. Buckets are at most 0.1 % wide, so
     little power is lost.
 
     References
@@ -181,7 +180,8 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # The engine rounds to whole nanoseconds, so a recorded value u stands for all times from u - 1/2 ns to u + 1/2 ns.
+    # The engine rounds to whole nanoseconds. A recorded value u therefore stands for all times from u - 1/2 ns to u +
+    # 1/2 ns.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
@@ -198,7 +198,7 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
     """Test whether every recorded time equals one of the expected values. The test statistic is the number of recorded
-    times that equal none of them.
+    times that equal no expected value.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
     value_s : float or ndarray of shape (n_values,)
         Expected values. [s]
     exempt : int, default 0
-        Number of times that may have another value. [1]
+        Number of recorded times that may have another value. [1]
 
     Notes
     -----
@@ -224,8 +224,9 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Test whether a number of arrivals agrees with a Poisson process. The test is exact; the two-sided p-value is
-    twice the smaller one-sided p-value.
+    """Test whether a number of arrivals agrees with a Poisson process.
+
+    The test is exact. The two-sided p-value is twice the smaller of the two one-sided p-values.
     """
     below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
@@ -239,20 +240,20 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     counts : ndarray of shape (n_bins,)
         Arrivals in each interval. [1]
     lengths : ndarray of shape (n_bins,)
-        Lengths of the intervals; for a changing rate, their expected arrivals instead. [s, 1]
+        Lengths of the intervals [s]; for a changing rate, expected numbers of arrivals in the intervals [1].
 
     Returns
     -------
     Goodness or None
-        Result of the test; None with fewer than two intervals that expect five arrivals.
+        Result of the test; None if fewer than two intervals remain after pooling.
 
     Notes
     -----
     The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
     proportional to the lengths. For n observed counts O with expected counts E, X² = Σ (O - E)² / E then has a
-    chi-square distribution with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty arrivals, so the
-    test is two-sided. Neighbouring intervals are pooled until each expects five arrivals. For small counts, the p-value
-    is computed by simulation as in `multinomial`.
+    chi-square distribution with n - 1 degrees of freedom. Arrivals that are too regular are as wrong as bursty
+    arrivals, so the test is two-sided. Neighbouring intervals are pooled until at least five arrivals are expected in
+    each. For small counts, the p-value is computed by simulation as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:
@@ -277,7 +278,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
 
 def exponential(mean_s: float) -> Distribution:
-    """Return the exponential distribution function F(t) = 1 - exp(-t / m)."""
+    """Return the exponential distribution function F(t) = 1 - exp(-t / m) with mean m."""
     return lambda times: -np.expm1(-times / mean_s)
 
 

@@ -1,8 +1,9 @@
 """Reads HdrHistogram V2 histograms: decodes them, merges them by adding counts, and computes quantiles by rank.
 
-Only buckets with values are kept in memory: a second of response times fills a few dozen of 24,576 buckets. Means of
-response times come from exact sums recorded beside the histograms. A quantile is the upper edge of its bucket, as in
-other readers of the format. With three significant digits, it is at most 0.1 % too high.
+Only buckets with values are kept in memory: the response times of one second fill a few dozen of 24,576 buckets. Means
+of response times are not computed here, but from exact sums that are recorded beside the histograms. A quantile is the
+upper edge of its bucket, as in other readers of the format. With three significant digits, it is at most 0.1 % too
+high.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from hdrh.codec import (
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Largest number of counters of a histogram; a larger number indicates a damaged layout. With a lowest value of 1 ns,
-# a highest value of an hour and five digits, a histogram has 3.4 million.
+# Largest number of counters of a histogram. A larger number indicates a damaged layout: a histogram with a lowest value
+# of 1 ns, a highest value of an hour and five digits has 3.4 million counters.
 _COUNTERS_AT_MOST = 4_000_000
 # Magic numbers of the HdrHistogram format V2, which include the word size.
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
@@ -51,7 +52,7 @@ _BROKEN = (
 
 
 class BadHistogramError(ValueError):
-    """Raised if an encoded histogram cannot be read. It counts as damage of the file that contains the histogram."""
+    """Raised if an encoded histogram cannot be read. The file that contains the histogram then counts as damaged."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Layout:
     Attributes
     ----------
     lowest, highest : int
-        Lowest discernible and highest trackable value. [ns]
+        Lowest value that the buckets distinguish from 0, and highest value that can be counted. [ns]
     digits : int
-        Significant decimal digits, in [1, 5].
+        Number of significant decimal digits, in [1, 5].
     """
 
     lowest: int
@@ -72,17 +73,17 @@ class Layout:
 
     @property
     def unit_magnitude(self) -> int:
-        """Binary logarithm of the width of the narrowest bucket, in nanoseconds."""
+        """Binary logarithm of the width of the narrowest bucket in nanoseconds."""
         return self.lowest.bit_length() - 1
 
     @property
     def half_magnitude(self) -> int:
-        """Binary logarithm of half the number of sub-buckets of a bucket."""
+        """Binary logarithm of half the number of sub-buckets in a bucket."""
         return math.ceil(math.log2(2 * 10**self.digits)) - 1
 
     @cached_property
     def counters(self) -> int:
-        """Number of elements of the array of counts."""
+        """Number of counters, which is the length of the array of counts."""
         untrackable = (2 << self.half_magnitude) << self.unit_magnitude
         buckets = 1
         while untrackable <= self.highest:
@@ -91,12 +92,12 @@ class Layout:
         return (buckets + 1) << self.half_magnitude
 
     def lower_edges(self, indices: Counts) -> Counts:
-        """Return the smallest value that belongs to each bucket. [ns]"""
+        """Return the smallest value in each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return sub << (bucket + self.unit_magnitude)
 
     def upper_edges(self, indices: Counts) -> Counts:
-        """Return the largest value that belongs to each bucket. [ns]"""
+        """Return the largest value in each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return ((sub + 1) << (bucket + self.unit_magnitude)) - 1
 
@@ -110,13 +111,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values by bucket, without empty buckets.
+    """Number of values in each bucket. Empty buckets are not stored.
 
     Attributes
     ----------
     layout : Layout
     indices : ndarray of shape (n_buckets,)
-        Numbers of the buckets with values, ascending.
+        Numbers of the buckets that contain values, in ascending order.
     counts : ndarray of shape (n_buckets,)
         Number of values in each of these buckets, > 0. [1]
     """
@@ -127,55 +128,56 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """Number of values in the histogram. [1]"""
         return int(self.counts.sum())
 
     @property
     def minimum_s(self) -> float:
-        """Lower edge of the lowest occupied bucket. [s]"""
+        """Lower edge of the lowest bucket with a value. [s]"""
         return float(self.layout.lower_edges(self.indices[:1])[0]) / 1e9
 
     @property
     def maximum_s(self) -> float:
-        """Upper edge of the highest occupied bucket. [s]"""
+        """Upper edge of the highest bucket with a value. [s]"""
         return float(self.layout.upper_edges(self.indices[-1:])[0]) / 1e9
 
     @property
     def mean_s(self) -> float:
-        """Mean of the values, computed from the middles of the buckets. [s]"""
+        """Mean of the values, computed from bucket centres. [s]"""
         return float(np.average(self.middles_s, weights=self.counts))
 
     @property
     def middles_s(self) -> Floats:
-        """Middles of the occupied buckets, ascending; ndarray of shape (n_buckets,). [s]"""
+        """Centres of the buckets with values, in ascending order; ndarray of shape (n_buckets,). [s]"""
         edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
         return np.asarray(edges / 2e9)
 
     @property
     def variance_s2(self) -> float:
-        """Variance of the values, computed from the middles of the buckets. [s²]"""
+        """Variance of the values, computed from bucket centres. [s²]"""
         middles = self.middles_s
         mean = float(np.average(middles, weights=self.counts))
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def count_above(self, value_s: float) -> int:
-        """Return the number of values that exceed a limit; each value counts as the upper edge of its bucket. [1]"""
+        """Return the number of values above a limit. A value counts as the upper edge of its bucket. [1]"""
         above = self.layout.upper_edges(self.indices) > 1e9 * value_s
         return int(self.counts[above].sum())
 
     def index_at_rank(self, rank: int) -> int:
-        """Return the index of the bucket that contains the value with a given rank; ranks count from 1."""
+        """Return the number of the bucket that contains the value of a given rank. Ranks count from 1, in ascending
+        order of the values.
+        """
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank must be in [1, {self.total}], got {rank} instead")
         return int(self.indices[np.searchsorted(np.cumsum(self.counts), rank)])
 
     def value_at_rank(self, rank: int) -> float:
-        """Return the value with a given rank, in ascending order; ranks count from 1. [s]"""
+        """Return the value of a given rank. Ranks count from 1, in ascending order of the values. [s]"""
         index = np.array([self.index_at_rank(rank)], dtype=np.int64)
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value x such that at least the given share of all values is at most x. [s]
+        """Return a quantile: the smallest value x such that at least the given share of all values is at most x. [s]
 
         Parameters
         ----------
@@ -195,7 +197,6 @@ class Histogram:
         return self.value_at_rank(rank_of(probability, self.total))
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
-        """Return several quantiles. [s]"""
         total = self.total
         ranks = [rank_of(probability, total) for probability in probabilities]
         places = np.searchsorted(np.cumsum(self.counts), ranks)
@@ -203,10 +204,10 @@ class Histogram:
 
 
 def rank_of(probability: float, count: int) -> int:
-    """Return the rank ceil(n p) of the p-quantile of n values; ranks count from 1.
+    """Return the rank ceil(n p) of the p-quantile of n values. Ranks count from 1.
 
-    Decimal probabilities are not exact in binary: 0.95 * 100 may be slightly above 95. The product is first rounded
-    to 12 digits, so that p95 of 100 values is the 95th value and not the 96th.
+    Decimal fractions are not exact in binary: 0.95 * 100 may be slightly above 95. The product is therefore rounded to
+    12 digits first, so that p95 of 100 values is the 95th value and not the 96th.
     """
     return min(count, max(1, math.ceil(round(probability * count, 12 - len(str(count))))))
 
@@ -242,7 +243,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Only the counters from the first to the last non-zero counter are searched.
+    # Counters outside this range are zero.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -255,7 +256,8 @@ def encode(histogram: Histogram) -> str:
 
     Notes
     -----
-    Counts are ZigZag LEB128 numbers up to the last bucket in use; a negative number is a run of empty buckets [1]_.
+    Counts are written as ZigZag LEB128 numbers, up to the last bucket with a value. A negative number -k stands for k
+    empty buckets [1]_.
 
     References
     ----------
@@ -269,7 +271,8 @@ def encode(histogram: Histogram) -> str:
         counts += _zigzag(count)
         after = index + 1
     layout = histogram.layout
-    # The zero means that counts are not shifted; 1.0 means that values are integers without a conversion factor.
+    # The number 0 states that counts are not shifted. The number 1.0 states that values are integers without a
+    # conversion factor.
     head = struct.pack(">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
@@ -287,7 +290,13 @@ def _zigzag(number: int) -> bytes:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Merge histograms with equal layout by adding their counts; None if no histogram is given."""
+    """Merge histograms by adding their counts; None if there is no histogram.
+
+    Raises
+    ------
+    BadHistogramError
+        If the layouts of the histograms differ.
+    """
     found = list(histograms)
     if not found:
         return None
@@ -302,8 +311,8 @@ def merge(histograms: Iterable[Histogram]) -> Histogram | None:
 
 
 def gather(layout: Layout, indices: Counts, counts: Counts) -> Histogram:
-    """Make a histogram from counts by bucket. The indices of the buckets may be in any order and may occur
-    repeatedly.
+    """Return a histogram with the given counts by bucket. The numbers of the buckets may be in any order and occur
+    several times.
     """
     if not len(indices):
         return Histogram(layout, indices, counts)

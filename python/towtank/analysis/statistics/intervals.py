@@ -49,16 +49,16 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return a value that was computed from the samples of all runs, with a Student's t interval.
+    """Return a value that was computed from the samples of all runs together, with a Student's t interval.
 
-    The width of the interval is computed from the values of the single runs.
+    The width of the interval follows from the values of the single runs.
 
     Parameters
     ----------
     values : sequence of float
-        One value per run, such as its p95.
+        One value per run, such as the p95 of the run.
     together : float, optional
-        Value q of all samples together, such as p95 of all requests; the mean of the runs by default.
+        Value q of the samples of all runs together, such as p95 of all requests. By default, the mean of `values`.
     confidence : float
         Confidence of the interval, in (0, 1).
 
@@ -67,12 +67,12 @@ def t_interval_about(
     The interval is q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1), for n runs with values q_i
     and confidence 1 - a. Let run i have the distribution function F_i and the percentile q_i. For runs of equal size,
     the percentile q of all samples solves F(q) = p, where F is the mean of the F_i. If runs differ little, the
-    deviation of q from the true percentile is therefore, to first order, the mean of the deviations of the q_i. It
-    then has the error of that mean [1]_.
+    deviation of q from the true percentile is therefore, to first order, the mean of the deviations of the q_i. The
+    error of q is then the error of this mean [1]_.
 
     The interval includes the second-order distance of q from the mean of the runs: s^2 is the sample variance plus
     n / (n - 1) times the square of this distance. If runs differ so much that the approximation fails, the interval is
-    long.
+    wide.
 
     References
     ----------
@@ -102,31 +102,33 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     Parameters
     ----------
     top, bottom : Estimate
-        Means with symmetric t intervals, or other estimates with an interval; standard errors are derived from the
-        widths.
+        Numerator and denominator, with intervals. The standard errors are derived from the widths of the intervals.
 
     Returns
     -------
     Estimate
-        Ratio with its interval. It has no interval if one of the two estimates has none. The ratio of two means over
-        runs has no interval if the upper bound would exceed a hundred times the ratio. Other ratios have no interval if
-        the bottom does not differ significantly from zero.
+        Ratio with its interval. It has no interval if the numerator or the denominator has none. The ratio of two means
+        over runs has no interval either if the upper bound would exceed a hundred times the ratio. Other ratios have no
+        interval either if the denominator does not differ significantly from zero.
 
     Notes
     -----
-    Let a be the top with standard error s_a, b the bottom with standard error s_b, and t a quantile of Student's t. For
-    two means over runs above zero, the interval is symmetric in the logarithm. With the relative standard errors
-    c_a = s_a / a and c_b = s_b / b, the bounds are a/b exp(+- t sqrt(c_a^2 + c_b^2)), by linear approximation of
-    ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within the runs require.
+    Let a be the numerator with standard error s_a, b the denominator with standard error s_b, and t a quantile of
+    Student's t. For two means over runs above zero, the interval is symmetric in the logarithm. With the relative
+    standard errors c_a = s_a / a and c_b = s_b / b, the bounds are a/b exp(+- t sqrt(c_a^2 + c_b^2)), by linear
+    approximation of ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the interval that
+    follows from the errors within the runs.
 
     For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are [a/b +- (t/b)
-    sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. If both values are above zero and the
-    lower bound is not, the interval by the logarithm is used. With g >= 1 Fieller's interval does not exist. It is not
-    used for positive means over runs, whose g depends on chance: for two runs with an error of 30 % each, only 58 % of
-    the ratios would have an interval. `tests/certified/test_certified_ratios.py` compares the two methods.
+    sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. If both values are above zero but the
+    lower bound is not, the interval by the logarithm is used instead. For g >= 1, Fieller's interval does not exist. It
+    is not used for positive means over runs, because their g depends on chance: for two runs with an error of 30 %
+    each, only 58 % of the ratios would have an interval. `tests/certified/test_certified_ratios.py` compares the two
+    methods.
 
-    t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b. They follow from the n of
-    the two estimates; for two means over runs, they are at most the value for equal errors of all runs.
+    t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b. They follow from the sample
+    sizes n of the two estimates. For two means over runs, they are at most the value that would result if the errors of
+    all runs were equal.
 
     References
     ----------
@@ -145,8 +147,8 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
 
 def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None:
-    """Return the bounds of the ratio of two estimates, by logarithms or by Fieller's theorem; None if no
-    bounds exist.
+    """Return the bounds of the ratio of two estimates, by logarithms or by Fieller's theorem. Return None if no bounds
+    exist.
     """
     above, below = top.value or 0.0, bottom.value or 0.0
     first, second = standard_error_of(top), standard_error_of(bottom)
@@ -166,48 +168,46 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
     # A ratio of non-negative quantities is not negative. If the lower bound is negative, the numerator is too uncertain
-    # for the linear approximation, and the interval by logarithms is used instead.
+    # for the linear approximation. The interval by logarithms is then used instead.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
 def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
-    """Return the bounds of a ratio from the half-width of its interval on the logarithmic scale.
-
-    None if the interval is so wide that it is meaningless.
+    """Return the bounds of a ratio from the half-width of its interval on the logarithmic scale. Return None if the
+    interval is too wide to be meaningful.
     """
     return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
 
 def _are_over_runs(first: Estimate, second: Estimate) -> bool:
-    """Return True if both estimates are means over at least two runs each."""
     return {first.method, second.method} == {estimates.RUNS} and min(first.n, second.n) >= 2
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if a value is above zero and its interval does not extend below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 
 def difference_interval(first: Estimate, second: Estimate, confidence: float | None = None) -> Estimate:
-    """Return the difference of two independent estimates, first minus second, by Welch's interval.
+    """Return the difference of two independent estimates, first minus second, with Welch's interval.
 
     Parameters
     ----------
     first, second : Estimate
-        Estimates with intervals; standard errors are derived from the widths.
+        Estimates with intervals. The standard errors are derived from the widths of the intervals.
     confidence : float, optional
-        Confidence of the interval, in (0, 1); that of the first estimate by default.
+        Confidence of the interval, in (0, 1). By default, the confidence of the first estimate.
 
     Returns
     -------
     Estimate
-        Difference with its interval; no interval if one of the two estimates has none.
+        Difference with its interval. It has no interval if one of the estimates has none.
 
     Notes
     -----
     The interval is a - b +- t sqrt(s_a^2 + s_b^2), with the standard errors s_a and s_b of the estimates a and b. The
     degrees of freedom of t are those of Welch and Satterthwaite [1]_. For two means over runs, they are at most the
-    value for equal errors of all runs, and the interval is at least as wide as the errors within the runs require.
+    value that would result if the errors of all runs were equal. The interval is then at least as wide as the interval
+    that follows from the errors within the runs.
 
     References
     ----------
@@ -235,21 +235,21 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     Parameters
     ----------
     parts : sequence of Estimate
-        At least one estimate; all have the confidence of the first.
+        Summands, at least one. All must have the same confidence.
     independent : bool
-        Whether the errors of the parts are independent. Otherwise the interval is the sum of the intervals of the
-        parts, which holds for any correlation of their errors.
+        True if the errors of the summands are independent. Otherwise the interval of the sum is the sum of the
+        intervals, which holds for any correlation of the errors.
 
     Returns
     -------
     Estimate
-        Sum with its interval. The interval is cut off at 0 if no part's interval extends below 0. The sum has no
-        interval if a part has none. `n` is the degrees of freedom, rounded down, plus 1.
+        Sum with its interval. The interval does not extend below 0 if no summand has an interval that does. The sum has
+        no interval if a summand has none. `n` is the degrees of freedom, rounded down, plus 1.
 
     Notes
     -----
-    Part i has the value a_i and the standard error s_i with f_i degrees of freedom. For independent parts, the interval
-    is sum a_i +- t sqrt(sum s_i^2), where t has (sum s_i^2)^2 / sum (s_i^4 / f_i) degrees of freedom [1]_.
+    Summand i has the value a_i and the standard error s_i with f_i degrees of freedom. If the errors are independent,
+    the interval is sum a_i +- t sqrt(sum s_i^2), where t has (sum s_i^2)^2 / sum (s_i^4 / f_i) degrees of freedom [1]_.
 
     References
     ----------
@@ -264,7 +264,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # The small number prevents a rounding error from removing one degree of freedom.
+    # Without the small number, a rounding error could remove one degree of freedom.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:
@@ -274,18 +274,15 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     method = ", ".join(dict.fromkeys(part.method for part in parts))
     number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
     if not independent:
-        # `n` determines how the interval widens with the confidence. It is that of the part with the fewest degrees of
-        # freedom.
+        # `n` determines how the interval widens with the confidence. The smallest `n` of all summands is a safe choice.
         number = min(number, *(part.n for part in parts))
     made = Estimate(value, value - half, value + half, method, number, level, within=within)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return the half-width of the interval of a difference of two means over runs, from the errors within the runs
-    alone.
-
-    0 if these errors are unknown.
+    """Return the half-width of the interval of a difference of two means over runs that follows from the errors within
+    the runs alone; 0 if these errors are unknown.
     """
     if first.within is None or second.within is None:
         return 0.0
@@ -294,9 +291,10 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 
 
 def standard_error_of(estimate: Estimate) -> float | None:
-    """Return the standard error of an estimate, derived from the width of its interval; None without an interval.
+    """Return the standard error of an estimate, derived from the width of its interval. Return None if there is no
+    interval.
 
-    The bounds of an incomplete count express no random error, so its standard error is None too.
+    The bounds of an incomplete count do not express a random error, so the result is None for such a count.
     """
     half = estimate.half_width
     if half is None:
@@ -307,7 +305,7 @@ def standard_error_of(estimate: Estimate) -> float | None:
 
 
 def _freedom(estimate: Estimate) -> float:
-    """Return the degrees of freedom of an estimate; infinite for order statistics, whose intervals use normal
+    """Return the degrees of freedom of an estimate. They are infinite for order statistics, whose intervals use normal
     quantiles.
     """
     return math.inf if estimate.method == estimates.ORDER_STATISTICS else max(1, estimate.n - 1)
@@ -318,10 +316,11 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
     Notes
     -----
-    If one estimate comes from two runs, their values may be nearly equal by chance. The estimate from more runs then
-    seems to determine the degrees of freedom, and the interval is too short: for two runs against six, only 92.5 % of
-    the 95 % intervals contain the true value. For means over runs, the degrees of freedom are therefore at most the
-    value for equal errors of all runs. This limit has no effect if the numbers of runs are equal.
+    If an estimate comes from two runs, their values may be nearly equal by chance. Its error then seems to be
+    negligible, so the other estimate determines the degrees of freedom, and the interval is too short. For example, if
+    the estimates come from two and six runs, only 92.5 % of the 95 % intervals contain the true value. For means over
+    runs, the degrees of freedom are therefore at most the value that would result if the errors of all runs were equal.
+    This limit has no effect if the numbers of runs are equal.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))
@@ -332,8 +331,8 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
 
 def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedoms: Sequence[float]) -> float:
-    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, with an upper limit because the variances of
-    small series are uncertain.
+    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite. They have an upper limit, because the variances
+    of short series are uncertain.
 
     Parameters
     ----------
@@ -343,13 +342,13 @@ def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedom
     Notes
     -----
     With f_i degrees of freedom of s_i^2, the result is (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_, unless the
-    limit is smaller. The limit is needed because two runs may agree by chance, see `_freedom_of_two`. The variance of
-    the smaller series may truly be larger, so the limit is the value for variances in proportion to sqrt(k_i). For
-    series of equal length the limit has no effect.
+    limit is smaller. The limit is needed because two runs may agree by chance; see `_freedom_of_two`. The variance of
+    the shorter series may truly be larger, so the limit is the value for variances in proportion to sqrt(k_i). For
+    series of equal length, the limit has no effect.
 
-    `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs of another system that
-    scatter five times as much, and have the same mean. Without a limit, 10 % of the 95 % intervals exclude zero. With
-    the limit for equal variances, 6.5 and 7.6 % exclude zero, and with the present limit 4 and 6 %.
+    `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs of another system. The
+    latter vary five times as much, and both systems have the same mean. Without a limit, 10 % of the 95 % intervals
+    exclude zero. With the limit for equal variances, 6.5 and 7.6 % exclude zero, and with the present limit 4 and 6 %.
 
     References
     ----------
@@ -370,7 +369,7 @@ def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> flo
 
 
 def welch_difference(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Return the difference of two means of independent runs, first minus second, by Welch's interval.
+    """Return the difference of two means of independent runs, first minus second, with Welch's interval [1]_.
 
     References
     ----------

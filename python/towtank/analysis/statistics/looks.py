@@ -1,6 +1,7 @@
-"""Computes the confidence of the interim analyses (looks) of a study whose claims are tested after every block of runs.
+"""Computes the confidence of interim analyses (looks). A study whose claims are tested after every block of runs has
+one look per block.
 
-With this confidence at each look, all looks together have a confidence of 95 %.
+The confidence of each look is chosen so that all looks together have a confidence of 95 %.
 """
 
 from __future__ import annotations
@@ -19,42 +20,51 @@ Floats = npt.NDArray[np.float64]
 
 NORMAL = NormalDist()
 FIRST = 2
-"""The first look (interim analysis) takes place after this many blocks of runs, because a single block does not show
-the scatter between runs. [1]
+"""Number of blocks of runs before the first look (interim analysis). A single block does not show the scatter between
+runs. [1]
 """
 _STEPS_PER_DEVIATION = 4
 _WIDEST = 6.0
-"""Upper end of the range in which the critical value is sought, in standard deviations. [1]"""
+"""Upper limit in the search for the critical value, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
 class Looks:
-    """Interim analyses (looks) of a study, one after each block of runs from block `FIRST` on.
+    """Interim analyses (looks) of a study. A look takes place after each block of runs from block `FIRST` on.
 
     Attributes
     ----------
     at_most : int
-        Largest number of blocks, which is the largest number of runs at each combination of levels. [1]
+        Largest number of blocks. A block has one run per combination of factor levels. [1]
     """
 
     at_most: int
 
     @property
     def confidence(self) -> float:
-        """Confidence of the intervals at each look, with which all looks together have a confidence of 95 %,
-        in (0, 1).
+        """Confidence of the intervals at each look, in (0, 1). With it, all looks together have a confidence of 95
+        %.
         """
         return nominal_confidence(self.at_most, FIRST)
 
     def until(self, blocks: int) -> range:
-        """Return the numbers of the blocks after which a look takes place, if `blocks` blocks are complete."""
+        """Return the numbers of the blocks after which a look has taken place, if `blocks` blocks are complete."""
         return range(FIRST, min(blocks, self.at_most) + 1)
 
 
 @cache
 def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDENCE) -> float:
-    """Return the confidence of each look (interim analysis) for which all looks together have the confidence
+    """Return the confidence of each look (interim analysis) with which all looks together have the confidence
     `confidence`.
+
+    Parameters
+    ----------
+    at_most : int
+        Number of the block before the last look. [1]
+    first : int, default 1
+        Number of the block before the first look. [1]
+    confidence : float, default 0.95
+        Confidence of all looks together, in (0, 1).
     """
     if at_most <= first:
         return confidence
@@ -69,8 +79,8 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
 
 
 def _never_crossed(critical: float, at_most: int, first: int) -> float:
-    """Return the probability that the sums of standard normal values stay within their bounds at all looks (interim
-    analyses).
+    """Return the probability that sums of standard normal values stay within their bounds at all looks. The bounds are
+    `critical` standard deviations of the sum.
     """
     edge = critical * math.sqrt(first)
     values = _grid(edge)
@@ -83,7 +93,6 @@ def _never_crossed(critical: float, at_most: int, first: int) -> float:
 
 
 def _density(values: Floats) -> Floats:
-    """Return the density of the standard normal distribution."""
     found: Floats = np.exp(-(values**2) / 2) / math.sqrt(2 * math.pi)
     return found
 

@@ -1,8 +1,9 @@
-"""Computes intervals from a single long series. They contain the true value as often as their confidence states.
+"""Computes intervals from a single long series. The share of intervals that contain the true value agrees with the
+confidence.
 
-`batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals of long series
-are too wide. A series of many values can be divided into batches, and their correlation can be tested. If the batches
-are nearly independent, their scatter gives the error.
+`batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals are too wide for
+long series. A long series can be divided into batches whose correlation is tested. If the batches are nearly
+independent, the error is computed from the scatter of their means.
 """
 
 from __future__ import annotations
@@ -25,34 +26,35 @@ Counts = npt.NDArray[np.int64]
 _ErrorBy = Callable[[Floats, Floats], RatioError | None]
 
 BATCHES = 32
-"""Number of batches into which a long series is divided; the scatter of their means gives the error. [1]
+"""Number of batches into which a long series is divided. [1]
 
-Fewer batches would make intervals wide; more batches would be short and therefore correlated.
+With fewer batches, intervals would be wider. More batches would be shorter and therefore correlated.
 """
 _MEDIAN = 0.5
-# If the design effect at the median exceeds this, values beyond a high quantile come in clusters. There are too few
-# clusters for batch means, so `batches.error_of` is used for the quantile.
+# If the design effect at the median exceeds this, values beyond a high quantile occur in clusters. The clusters are too
+# few for batch means, so `batches.error_of` computes the error of the quantile. [1]
 _CLUSTERED = 5.0
-# Smallest number of independent values beyond a quantile for which the quantile gets an interval, by probability.
-#
-# The number of independent values is computed with the design effect at the median. The design effect of the tail
-# itself is too uncertain. Values beyond p99 come in fewer clusters than the median suggests, so more are required.
+# Smallest number of independent values beyond a quantile for which an interval of the quantile is computed, by
+# probability of the quantile. The number of independent values is computed with the design effect at the median,
+# because the design effect beyond a high quantile is too uncertain. Values beyond p99 occur in fewer clusters than the
+# median suggests, so more of them are required. [1]
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 
 def error_of_long(numerators: Floats, denominators: Floats) -> RatioError | None:
-    """Return the standard error of sum(numerators) / sum(denominators) over one long series; None without data.
+    """Return the standard error of sum(numerators) / sum(denominators) over one long series. Return None if there are
+    fewer than two values, or if the denominators sum to 0.
 
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n_observations,)
-        With fewer than `BATCHES` observations, `batches.error_of` is used.
+        If there are fewer than `BATCHES` observations, `batches.error_of` is used.
 
     Notes
     -----
-    The method is batch means [1]_ over n = 32 batches, if their lag-1 correlation r, corrected for its bias
-    (1 + 3 r) / n, is not above zero. Otherwise `batches.error_of` is used, whose intervals are a little too wide for
-    weak correlation, and right for strong correlation. `tests/certified/test_certified_judge.py` checks how often
+    Batch means [1]_ over n = 32 batches are used if the lag-1 correlation r of the batches is not above zero after the
+    correction r + (1 + 3 r) / n for its bias. Otherwise `batches.error_of` is used. Its intervals are a little too wide
+    for weak correlation, and correct for strong correlation. `tests/certified/test_certified_judge.py` checks how often
     intervals contain the true value.
 
     References
@@ -73,9 +75,8 @@ def error_of_long(numerators: Floats, denominators: Floats) -> RatioError | None
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return the sums of `BATCHES` groups of neighbouring values.
-
-    Values at the start that fill no group are added to the first sum.
+    """Return the sums of `BATCHES` groups of neighbouring values. Additional values at the start are added to the first
+    sum.
     """
     extra = len(values) - BATCHES * size
     sums = values[extra:].reshape(BATCHES, size).sum(axis=1)
@@ -105,26 +106,26 @@ def ratio_of_long(numerators: Floats, denominators: Floats) -> Estimate:
 
 
 def quantile_of_long(values: Floats, places: Counts, bins: int, probability: float, widening: float = 1.0) -> Estimate:
-    """Return a quantile of correlated values, with an interval if enough independent values lie beyond the quantile.
+    """Return a quantile of correlated values. It has an interval if enough independent values lie beyond the quantile.
 
     Parameters
     ----------
     values : ndarray of shape (n_values,)
     places : ndarray of int of shape (n_values,)
-        Number of the observation of each value, in [0, bins).
+        Number of the observation that contains each value, in [0, bins).
     bins : int
         Number of observations of the series. [1]
     probability : float
         Probability of the quantile, in (0, 1).
     widening : float, default 1
-        Factor, >= 1, by which the quantile of Student's t is multiplied for the upper end of the interval, if the
-        series is short relative to its relaxation time. [1]
+        Factor, >= 1, by which the quantile of Student's t is multiplied to compute the upper limit of the interval. It
+        exceeds 1 if the series is short in comparison with its relaxation time. [1]
 
     Notes
     -----
-    The share of values below the quantile is a ratio of sums over the observations. The error of this ratio gives the
-    equivalent number of independent values. With that number and Student's t, Wilson's interval of the share [1]_ gives
-    the ranks of the values at both ends (Woodruff's method, see `ranks.effective_ranks`).
+    The share of values below the quantile is a ratio of sums over the observations. The effective sample size (number
+    of independent values) follows from the error of this ratio. With this number and Student's t, Wilson's interval of
+    the share [1]_ gives the ranks of the limits of the interval (Woodruff's method, see `ranks.effective_ranks`).
 
     References
     ----------
@@ -163,7 +164,9 @@ def _least_beyond(probability: float) -> float:
 def _effect(
     values: Floats, places: Counts, counts: Floats, limit: float, error_by: _ErrorBy = error_of_long
 ) -> tuple[float, int] | None:
-    """Return the design effect of the share of values up to `limit`, and its degrees of freedom; None if unknown."""
+    """Return the design effect of the share of values up to `limit` [1], and its degrees of freedom [1]; None if
+    unknown.
+    """
     below = np.bincount(places, weights=values <= limit, minlength=len(counts)).astype(float)
     error = error_by(below, counts)
     if error is None or error.needs is not None:
@@ -175,7 +178,6 @@ def _effect(
 
 
 def _wilson(probability: float, count: float, t: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share over `count` independent values."""
     middle = (probability + t * t / (2 * count)) / (1 + t * t / count)
     half = t * math.sqrt(probability * (1 - probability) / count + t * t / (4 * count * count)) / (1 + t * t / count)
     return middle - half, middle + half

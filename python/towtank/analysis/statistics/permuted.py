@@ -1,8 +1,8 @@
-"""Finds changes of the level of a short series by permutation, so that the rate of false alarms is known.
+"""Finds changes of the level of a short series by permutation tests, so that the rate of false alarms is known.
 
-`change_points` is made for long series; its t-test chooses the position of the largest difference, so that in a series
-of ten equal values it finds changes far more often than its significance level states. Here the position is part of
-the test.
+`change_points` is made for long series. Its t-test is applied at the position with the largest difference. In a series
+of ten values from one distribution, it therefore finds changes far more often than its significance level states. The
+permutation test includes the choice of the position.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.01
-"""Share of series without a change in which a change is found, at most, in (0, 1)."""
+"""Largest share of series without a change in which a change is found, in (0, 1)."""
 LEAST = 10
-"""Smallest number of values in a series that is searched. With fewer, a change is seldom significant. [1]"""
-# Smallest number of values of a level; a shorter level is an outlier. [1]
+"""Smallest number of values in a series for which changes are searched. In a shorter series, a change is seldom
+significant. [1]
+"""
+# Smallest number of values of a level; fewer values are outliers. [1]
 _SIDE = 3
 _PERMUTATIONS = 4999
-# With fewer, the first permutations already show that a change is not significant. [1]
+# Number of permutations that are tried first. If they show that the change is not significant, no more are tried. [1]
 _FIRST = 199
-_HOPELESS = 0.1
+_HOPELESS = 0.1  # A change is not significant if its p-value after the first permutations is above this.
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,11 @@ class Step:
     Attributes
     ----------
     index : int
-        Position of the first value of the new level. [1]
+        Index of the first value of the new level.
     before, after : float
-        Means of the values before and after the change, up to the neighbouring changes.
+        Means of the values from the previous change to this change, and from this change to the next change.
     p_value : float
-        Share of the permutations of the searched part whose largest difference is at least as large, in (0, 1].
+        Share of the permutations of the searched values whose largest difference is at least as large, in (0, 1].
     """
 
     index: int
@@ -54,7 +56,7 @@ def permuted_steps(values: Floats, level: float = LEVEL) -> list[Step]:
     Parameters
     ----------
     values : ndarray of shape (n_values,)
-        Values in order of time. With fewer than `LEAST`, no change is searched for.
+        Values in order of time. Fewer than `LEAST` values are not searched.
     level : float, default 0.01
         Significance level, in (0, 1).
 
@@ -67,10 +69,10 @@ def permuted_steps(values: Floats, level: float = LEVEL) -> list[Step]:
     -----
     For each position k the two-sample statistic is |mean of the first k - mean of the others| sqrt(k (n - k) / n). Its
     largest value over all positions is compared with the largest values of random permutations of the series [1]_. If
-    the values are exchangeable, that is, without a change, the probability of a p-value of at most a is at most a, for
-    any distribution of the values. A significant change divides the series, and both parts are searched in the same way
-    (binary segmentation [2]_). Values that resemble their neighbours in time are not exchangeable, and changes are then
-    found more often.
+    the level does not change, the values are exchangeable. The probability of a p-value of at most a is then at most a,
+    for any distribution of the values. A significant change divides the series into two sequences, which are searched
+    in the same way (binary segmentation [2]_). Values that are correlated in time are not exchangeable; changes are
+    then found more often.
 
     References
     ----------
@@ -106,7 +108,7 @@ def _divided(
 
 
 def _statistics(rows: Floats) -> Floats:
-    """Return the statistic of each position, from `_SIDE` values before it to `_SIDE` values after it, of each row."""
+    """Return the statistic of each position in each row. A position has at least `_SIDE` values before and after it."""
     count = rows.shape[1]
     places = np.arange(_SIDE, count - _SIDE + 1)
     sums = np.cumsum(rows, axis=1)
@@ -116,7 +118,7 @@ def _statistics(rows: Floats) -> Floats:
 
 
 def _p_value(part: Floats, observed: float, rng: np.random.Generator) -> float:
-    # Sums of the same values in another order differ by rounding errors.
+    # Sums of the same values in a different order differ by rounding errors, for which this tolerance allows.
     least = observed - 1e-9 * max(observed, float(np.abs(part).max()))
     if math.isclose(float(np.ptp(part)), 0.0, abs_tol=1e-12 * float(np.abs(part).max())):
         return 1.0

@@ -1,4 +1,6 @@
-"""Computes the ranks that bound a quantile, for independent values and for the correlated values of a run."""
+"""Computes the ranks of the limits of an interval of a quantile, for independent values and for correlated values of a
+run.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,13 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     Returns
     -------
     (int, int) or None
-        None if the sample is too small for both bounds.
+        None if the sample is too small for both ranks.
 
     Notes
     -----
     The number B of values below the p-quantile is binomial(n, p), so P(X_(l) <= q_p <= X_(u)) = P(l <= B < u)
-    [1]_. The ranks l and u are chosen such that the quantile lies below X_(l), and above X_(u), with a probability of
-    at most half of 1 - confidence each. This holds for any distribution of the values.
+    [1]_. The ranks l and u are chosen so that the quantile lies below X_(l) with a probability of at most (1 -
+    confidence) / 2, and above X_(u) with the same probability at most. This holds for any distribution of the values.
 
     References
     ----------
@@ -51,9 +53,9 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
     Parameters
     ----------
     below : ndarray of shape (n_intervals,)
-        Values at or below the quantile in each interval.
+        Number of values at or below the quantile in each interval. [1]
     counts : ndarray of shape (n_intervals,)
-        All values in each interval.
+        Number of values in each interval. [1]
     probability : float
         Probability of the quantile, in (0, 1).
 
@@ -61,12 +63,13 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
     -------
     effect : float
     needs : int or None
-        Number of intervals needed to estimate the effect; None if the record has enough. [1]
+        Number of intervals that are needed to estimate the effect; None if the recording has enough. [1]
 
     Notes
     -----
-    The effect is the squared error of the share, divided by p (1 - p) / n (the design effect of Kish). It is enlarged,
-    by the ratio of the quantiles of Student's t and of the normal distribution, because the error is an estimate.
+    The effect is the squared error of the share, divided by p (1 - p) / n (the design effect of Kish). Because the
+    error is an estimate, it is first multiplied by the ratio of the quantiles of Student's t and of the normal
+    distribution.
     """
     error = error_of(below, counts)
     if error is None:
@@ -76,9 +79,9 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
 
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
-    """Return the design effect from the best estimate of the error, without the allowances for a short recording.
+    """Return the design effect from the best estimate of the error, without the allowances for a short recording. [1]
 
-    It is used to recommend the length of a longer recording, for which the allowances will be smaller.
+    It serves to recommend a longer recording, which needs smaller allowances.
     """
     error = error_of(below, counts)
     if error is None:
@@ -89,13 +92,13 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return the ranks that bound a quantile of `count` correlated values, which are equivalent to `count / effect`
-    independent values.
+    """Return the ranks of the limits of an interval of a quantile. The `count` correlated values have the same
+    information as `count / effect` independent values.
 
     Notes
     -----
     The ranks are determined for `count / effect` values by the exact binomial distribution, and then scaled to `count`
-    values. This is Woodruff's interval with the binomial instead of the normal distribution [1]_.
+    values. This is Woodruff's interval [1]_ with the binomial distribution instead of the normal distribution.
 
     References
     ----------

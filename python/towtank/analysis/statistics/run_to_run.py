@@ -1,7 +1,7 @@
 """Adds an assumed difference from run to run to the interval of a single run.
 
-The unit of replication is the run. A single run shows the scatter of its seconds, but not the effects of a restart,
-of a different memory layout or of another time of day. For these effects, a relative difference of the system's speed
+The unit of replication is the run. A single run shows how its seconds vary, but not the effects of a restart, a
+different memory layout or another time of day. For these effects, a relative standard deviation of the system's speed
 is assumed, and its square is added to the variance. `towtank.analysis.elasticity` converts the difference of speed to
 differences of throughput and response time.
 """
@@ -14,7 +14,8 @@ from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estima
 from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Assumed relative standard deviation of the system's speed from run to run, for a single run; in (0, 1]. [1]
+"""Assumed relative standard deviation of the system's speed from run to run, in (0, 1]. It is used for values from a
+single run.
 
 The value is a convention, not a measurement. On a dedicated machine, the speed of a restarted server commonly differs
 by 1 to 5 %, which the assumption must cover. A study can declare a smaller value (`run_to_run`) or repeat its runs.
@@ -30,19 +31,19 @@ def is_repeated(estimate: Estimate) -> bool:
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
     """Widen the interval of a single run by an assumed difference from run to run.
 
-    Return an estimate without an interval if the run has none.
+    If the estimate has no interval, return it unchanged.
 
     Notes
     -----
-    The result has the half-widths sqrt(a^2 + b^2), as for independent errors. Here a is the half-width of the run's
-    interval below or above the value. b is the half-width for a normal distribution whose standard deviation is `share`
-    times the value. If the values of equal systems have exactly this standard deviation from run to run, 5 % of the
-    intervals of their ratio exclude 1.
+    The result has the half-widths sqrt(a^2 + b^2), as for independent errors. Here a is the distance from the value to
+    the lower or upper limit of the interval, and b is the half-width for a normal distribution with a standard
+    deviation of `share` times the value. If equal systems differ from run to run by exactly this standard deviation, 5
+    % of the intervals of their ratio exclude 1.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons compute the standard error from this width by Student's t, so t is used here too.
+    # Comparisons derive the standard error from this width by Student's t, so t is used here as well.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

@@ -1,4 +1,6 @@
-"""Computes how much of a machine's resources is used by neither a tier, nor the generator, nor the observers."""
+"""Computes the resource use of a machine that is caused neither by a tier, nor by the generator, nor by the
+observers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s":
 
 
 def machines(observed: Observed) -> dict[str, Observed]:
-    """Return the observations on each machine that runs a tier, by machine name."""
+    """Return the observations on each machine that runs a tier, by name of the machine."""
     found: dict[str, Observed] = {}
     for tier in observed.tiers:
         where = observed.where(tier)
@@ -28,20 +30,23 @@ def machines(observed: Observed) -> dict[str, Observed]:
 
 
 def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the resource use of each machine in the window that no tier, generator or observer caused.
+    """Return the resource use of each machine in the window that is caused neither by a tier, nor by the generator, nor
+    by the observers.
 
     Returns
     -------
     dict
-        By machine: `cpus_used`, an estimate; `interrupts_cpus_used`, the part of `cpus_used` that interrupts cause, on
-        kernels that count interrupts separately from processes; `cpus` of the machine; `memory_bytes`, anonymous and
-        shared memory; `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded are None.
+        For each machine: `cpus_used`, an estimate; `interrupts_cpus_used`, the CPU use by interrupts within
+        `cpus_used`, on kernels that count interrupts separately from processes; `cpus` of the machine; `memory_bytes`,
+        anonymous and shared memory; `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded
+        are None.
 
     Notes
     -----
-    Process groups count written bytes when pages become dirty, disks when the pages are written. The difference is
-    therefore exact only over a window much longer than the write-back interval (30 s). The CPU time of the machine is
-    counted in clock ticks, that of process groups exactly, so the difference may be slightly negative.
+    A process group counts written bytes when pages become dirty, but a disk counts them when the pages are written. The
+    difference is therefore exact only over a window much longer than the write-back interval (30 s). The CPU time of
+    the machine is counted in clock ticks, but the CPU time of process groups exactly, so the difference may be slightly
+    negative.
     """
     start, end = span(measurement, chosen)
     found = {}
@@ -60,22 +65,22 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return the CPU use of programs other than generator and target on this machine, if this machine runs a target
-    that Towtank did not start.
+    """Return the CPU use of programs on this machine other than generator and target. This applies if this machine runs
+    a target that Towtank did not start.
 
     Parameters
     ----------
     observed, measurement, chosen
         Observations, load and bins of the window.
     targets : dict
-        `targets_here` of `run.json`: the process of each such target by address; None for a process that was not
-        found.
+        Entry `targets_here` of `run.json`: process of each of these targets, by address; None for a process that was
+        not found.
 
     Returns
     -------
     dict or None
         `cpus_used`, an estimate without interrupts; `cpus` of the machine; `not_found`, the addresses of targets whose
-        processes were not found, so that `cpus_used` includes these processes. None without such targets or without
+        processes were not found, so that `cpus_used` includes these processes. None if there are no such targets or no
         samples.
     """
     if not isinstance(targets, dict) or not targets or not observed.samples.samples:
@@ -93,7 +98,7 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
-    """Return the number of CPUs used outside tiers, generator and observers in each bin of time, by machine. [1]"""
+    """Return the number of CPUs used outside tiers, generator and observers in each bin, by name of the machine. [1]"""
     found = {}
     for name, where in machines(observed).items():
         groups = sorted({group for sample in where.samples.samples for group in sample.get("groups", {})})
@@ -103,8 +108,8 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
 
 
 def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measurement, is_here: bool) -> Floats:
-    """Return the CPU time that a machine used outside its process groups, in each bin of time; NaN if not
-    observed. [s]
+    """Return the CPU time that a machine used outside its process groups in each bin; NaN if it was not observed.
+    [s]
     """
     samples = observed.samples
     used = np.sum([host_bins(samples, name, measurement) for name in HOST_CPU], axis=0)
@@ -112,10 +117,12 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A process group uses no CPU time before it is added and after it is removed, so missing values count as zero.
+        # A process group that does not exist yet, or no longer exists, uses no CPU time, so missing values count as
+        # zero.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # In older versions of Towtank, the engine and not the probe recorded the CPU time of the load threads.
+        # In older versions of Towtank, the CPU time of the load threads was recorded by the engine instead of the
+        # probe.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)
@@ -123,9 +130,10 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """Return the CPU time of the thread that scrapes all services, in each bin of time. [s]
+    """Return the CPU time of the thread that scrapes all services, in each bin. [s]
 
-    Each stream records the total of this thread, so the largest growth of all streams is used, not the sum.
+    Each stream records the total of this thread. Therefore the largest growth among the streams is used instead of the
+    sum.
     """
     grown = [
         np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
@@ -135,9 +143,7 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Return the anonymous and shared memory that is used on a machine outside its process groups; None if
-    unknown. [byte]
-    """
+    """Return the anonymous and shared memory in use on a machine outside its process groups; None if unknown. [byte]"""
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:
@@ -146,7 +152,7 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
-    """Return the disk traffic of a machine that none of its process groups caused; None if unknown. [byte/s]"""
+    """Return the disk traffic of a machine that its process groups did not cause; None if unknown. [byte/s]"""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in disks_counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]

@@ -1,4 +1,6 @@
-"""Describes how evenly a load balancer distributed requests among its members (the servers behind it) in a window."""
+"""Describes how evenly load balancers distributed requests among their members (the servers behind them) in a
+window.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe how every load balancer distributed requests, if it reports the requests for each of its members.
+    """Describe how load balancers distributed requests. A load balancer must report the number of requests of each
+    member.
 
     Parameters
     ----------
@@ -29,8 +32,8 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     Returns
     -------
     dict
-        Entry of the run summary by service name, as `docs/reference/summary.md` describes; balancers with a single
-        member are left out.
+        Entries of the run summary by service name, as `docs/reference/summary.md` describes. Balancers with a single
+        member are not included.
     """
     found = {}
     for service, samples in observed.metrics.items():
@@ -48,13 +51,13 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the number of requests that each member of a load balancer received, its share, and the fairness of the
+    """Return the number of requests that each member received, the share of each member, and the fairness of the
     distribution.
     """
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
-    # If less than half of the window was observed, `ratio` returns no share, because it would not describe the window.
+    # If less than half of the window was observed, `ratio` returns no share.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NO_ESTIMATE
         for name, counted in bins.items()

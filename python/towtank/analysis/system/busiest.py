@@ -1,4 +1,4 @@
-"""Finds the busiest process and thread of a tier.
+"""Finds the busiest process and the busiest thread of a tier.
 
 A single process or thread that uses one CPU fully limits the tier even if other CPUs are idle.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
-"""A process or thread counts as using one CPU fully in a sample if its CPU use is at least this. [CPUs]"""
-_FEWEST = 3
+"""A process or thread uses one CPU fully if its CPU use in a sample is at least this. [CPUs]"""
+_FEWEST = 3  # Smallest number of samples in the window. [1]
 
 
 def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Mapping[str, Any] | None]:
@@ -24,20 +24,20 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     Parameters
     ----------
     samples : Samples
-        Samples of the probe on the group's machine.
+        Samples of the probe on the machine of the group.
     group : str
         Name of the group.
     start_s, end_s : float
-        The window. [s]
+        Start and end of the window, in run time. [s]
 
     Returns
     -------
     dict
-        `process` and `thread`, None for fewer than three samples. `name` and `pid` identify the process or thread that
-        was the busiest in most samples. The other entries are computed from the busiest process or thread of each
-        sample: `cpus`, the mean CPU use [1]; `most`, the 95 % quantile of CPU use [1]; `share_of_time_full`, the share
-        of samples with `FULL` or more. For threads, `waits` is the mean share of time in which a thread was ready to
-        run but waited for a CPU.
+        `process` and `thread`, each None if there are fewer than three samples. `name` and `pid` identify the process
+        or thread that was the busiest in most samples. The other entries are computed from the busiest process or
+        thread of each sample: `cpus`, the mean CPU use [1]; `most`, the 95 % quantile of CPU use [1];
+        `share_of_time_full`, the share of samples with `FULL` or more. For threads, `waits` is the mean share of time
+        in which a thread was ready to run but waited for a CPU.
     """
     return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
 
@@ -46,7 +46,7 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     inside = [
         found
         for at, sample in zip(samples.times_s, samples.samples, strict=True)
-        # A sample describes the time since the previous sample, so a sample at the start of the window is left out.
+        # A sample describes the time since the previous sample, so a sample at the start of the window is not used.
         if start_s < at <= end_s and isinstance(found := _group(sample, group).get(key), Mapping)
     ]
     if len(inside) < _FEWEST:

@@ -1,4 +1,6 @@
-"""Collects what was recorded about databases after the load: expensive statements, their plans, advice on indexes."""
+"""Collects the data about databases that were recorded after the load: expensive statements, their plans, and advice on
+indexes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from towtank.analysis.system.tiers import Observed
 
 
 def databases(observed: Observed) -> dict[str, Any]:
-    """Return what was recorded about the database statements of each service, by service name."""
+    """Return the recorded data about database statements by service name."""
     return {
         name: service.conclusion
         for name, service in sorted(observed.services.items())

@@ -1,4 +1,4 @@
-"""Finds the time spans of a run that a probe did not sample."""
+"""Finds the times in a run at which a probe took no samples."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""A time between two samples counts as a gap if it is longer than this many sampling intervals. A single late sample
-does not cause a gap. [1]
+"""The time between two samples is a gap if it exceeds this number of sampling intervals. A single late sample is not a
+gap. [1]
 """
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Time span of a run without samples from a probe.
+    """Time in a run without samples of a probe.
 
     Attributes
     ----------
     host : str
         Name of the machine; `this_machine` for the machine that runs Towtank.
     start_s, end_s : float
-        Start and end, in run time. [s]
+        Start and end of the gap, in run time. [s]
     """
 
     host: str
@@ -34,21 +34,21 @@ class Gap:
     end_s: float
 
     def within_s(self, start_s: float, end_s: float) -> float:
-        """Return the length of the part of the gap that lies within a time span. [s]"""
+        """Return the time for which the gap overlaps the time from `start_s` to `end_s`. [s]"""
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
-        """Return the gap as JSON for `observation.gaps` of a summary: host, start and end of the gap."""
+        """Return the gap as JSON, for the list `observation.gaps` of a run summary."""
         return {"host": self.host, "start_s": self.start_s, "end_s": self.end_s}
 
 
 def limit_s(observed: Observed) -> float:
-    """Return the longest time between two samples that does not count as a gap. [s]"""
+    """Return the longest time between two samples that is not a gap. [s]"""
     return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
 
 
 def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) -> list[Gap]:
-    """Return the sampling gaps of one machine between start and end of a run.
+    """Return the sampling gaps of one machine during a run.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     end_s : float
         End of the run. [s]
     ended : bool, default False
-        Whether the probe ended before it was requested to stop. If so, all time after its last sample is a gap, however
+        True if the probe ended before it was requested to stop. The time after its last sample is then a gap, however
         short.
 
     Notes
@@ -81,18 +81,16 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
 
 
 def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any]]) -> list[Gap]:
-    """Return the gaps of all probes of a run.
-
-    A machine whose probe was not started or left no record has no gaps.
+    """Return the gaps of all probes of a run. A machine has no gaps if its probe was not started or left no record.
 
     Parameters
     ----------
     observed : Observed
-        Observations on this machine; they include those of the probes on other machines.
+        Observations on this machine, which include the observations of probes on other machines.
     end_s : float
         End of the run. [s]
     events : iterable of dict
-        Events of the run, which record a probe that ended unexpectedly.
+        Events of the run. They record if a probe ended unexpectedly.
     """
     ended = failure(events) is not None
     found = gaps(observed, THIS_MACHINE, end_s, ended=ended) if observed.probe.header or observed.probe.samples else []
@@ -100,6 +98,6 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
 
 
 def failure(events: Iterable[dict[str, Any]]) -> str | None:
-    """Return the recorded reason why the probe of this machine failed; None if the probe did not fail."""
+    """Return the recorded reason why the probe of this machine failed; None if it did not fail."""
     texts = (str(text) for event in events for text in event.get("failures") or ())
     return next((text.splitlines()[0] for text in texts if text.startswith("probe:")), None)

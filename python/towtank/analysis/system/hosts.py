@@ -1,7 +1,7 @@
-"""Describes the hosts of a system in the window, and how much of the real machine all hosts together use.
+"""Describes the hosts of a system in the window, and their total use of the real machine.
 
-The module reads the streams `host-NAME` and the sizes of the hosts in `run.json`. A host without declared sizes has
-no stream; only its tiers show its use of resources.
+The module reads the streams `host-NAME` and the sizes of the hosts in `run.json`. A host without declared sizes has no
+stream; its resource use is known only from its tiers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
 def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe every host with declared sizes, and every other machine with a probe, over the window, by name."""
+    """Describe every host with declared sizes and every other machine with a probe in the window, by name."""
     found = {}
     for name in observed.hosts:
         if name in observed.remote:
@@ -94,9 +94,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a host that is a separate machine, from the records of the probe on that machine. The values are those
-    of the window.
-    """
+    """Describe a host that is a separate machine in the window, from the records of the probe on the host."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
@@ -117,9 +115,8 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of the kernel's CPU accounting periods in which the host used up its CPU limit, in [0, 1].
-
-    None without a limit.
+    """Return the share of CPU accounting periods of the kernel in which a host used up its CPU limit, in [0, 1]. Return
+    None if the host has no limit.
     """
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
@@ -127,7 +124,7 @@ def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | 
 
 
 def _link_rate(declared: object) -> float | None:
-    """Return the rate limit of a network link from its text in `run.json`; None without a limit. [byte/s]"""
+    """Read the rate limit of a network link from its text in `run.json`; None if there is no limit. [byte/s]"""
     return data_rate(declared) if isinstance(declared, str) else None
 
 
@@ -136,9 +133,8 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory.
-
-    These are the kernel's pressure stall values, in [0, 1].
+    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory, in [0,
+    1]. They come from the pressure stall information of the kernel.
     """
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
@@ -155,7 +151,8 @@ def _disks(samples: Samples) -> list[str]:
 
 
 def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
-    """Describe a disk of a host over the window: rates of traffic, utilization, least free space and free inodes.
+    """Describe a disk of a host in the window: data rates, utilization, smallest free space, and smallest number of
+    free inodes.
 
     Parameters
     ----------
@@ -180,25 +177,25 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time until a disk is full if its use grows at the mean rate of the window; None if it does not grow.
-    [s]
+    """Return the time until a disk is full if its use grows at the mean rate of the window; None if its use does not
+    grow. [s]
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the CPUs of this machine: how many all hosts together requested, and how many they used.
+    """Describe the CPUs of this machine: the number that all hosts together may use, and their CPU use.
 
     Returns
     -------
     dict or None
-        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of the virtual CPUs of all hosts, where a host
-        without a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs
-        used by all hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU
-        time that the hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs
-        used. A tier on one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier
-        they are empty. None if no host has declared sizes.
+        `cpus`: real CPUs that hosts may use; `cpus_virtual`: sum of the virtual CPUs of all hosts, where a host without
+        a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs that all
+        hosts together used; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of the CPU time
+        that the hypervisor of this machine gave to other guests; `consumers`: tiers in descending order of CPU use. The
+        entry of a tier on one of these hosts contains the numbers of the real CPUs to which the tier is pinned; for any
+        other tier they are empty. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

@@ -1,5 +1,5 @@
-"""Computes the utilization of a host's disk, from the limits of the host's control group or from the disk's
-busy time, and finds the disks with such a limit in the summary of a run.
+"""Computes the utilization of a host's disk, either from the limits of the host's control group or from the busy time
+of the disk. Also reads disks with such a limit from a run summary.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from towtank.digging import dig
 from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
-"""Name of the utilization that is computed from busy time.
-
-Busy time is the time in which the device processed at least one request.
+"""Name of the utilization that is computed from busy time: the time in which the device processed at least one
+request.
 """
 AT_LIMIT = 0.90
-"""A disk has reached a limit if it uses at least this share of the limit, in (0, 1]. [1]"""
+"""A disk has reached a limit if it uses at least this share of the limit, in (0, 1]."""
 BUSY_SHARE = "busy_share"
-"""Key of the share of time in which the disk was busy. [1]"""
+"""Key of the share of the time in which the disk was busy. The share is in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,11 @@ class DiskLimit:
     Attributes
     ----------
     rate : str
-        Key of the rate to which the limit applies.
+        Key of the measured rate to which the limit applies.
     read : function
-        Reads the limit in `run.json`. [1/s] or [byte/s]
+        Function that reads the limit from its text in `run.json`. [1/s] or [byte/s]
     text : function
-        Renders the limit with its unit.
+        Function that renders the limit with its unit.
     """
 
     rate: str
@@ -47,22 +46,23 @@ LIMITS: dict[str, DiskLimit] = {
     "read_operations": DiskLimit("read_operations_per_s", rate, lambda limit: f"{limit:g} reads/s"),
     "write_operations": DiskLimit("write_operations_per_s", rate, lambda limit: f"{limit:g} writes/s"),
 }
-"""Kinds of limits that a disk may have, by their keys in the system file."""
+"""Kinds of speed limits of a disk, by their keys in the system file."""
 
 
 @dataclass(frozen=True)
 class Utilization:
-    """Utilization of a disk, and the limit to which it refers. The fields have the names of the keys in a run summary.
+    """Utilization of a disk, and the limit to which it refers. The names of the fields are those of the keys in a run
+    summary.
 
     Attributes
     ----------
     utilization : float or None
-        Largest share of a limit that was used. If no limit was reached, the share of busy time is used if it is larger,
-        or if no limit was measured. None if nothing was measured. [1]
+        Largest ratio of a rate to its limit. The share of busy time is used instead in two cases: no limit was
+        measured, or no limit was reached and the share of busy time is larger. None if nothing was measured. [1]
     utilization_of : str or None
         Key of the limit in the system file, or `busy`.
     utilization_limit : float or None
-        Limit of all images together; None for `busy`. [1/s] or [byte/s]
+        Limit, summed over all images of the disk; None for `busy`. [1/s] or [byte/s]
     """
 
     utilization: float | None = None
@@ -72,7 +72,7 @@ class Utilization:
 
 @dataclass(frozen=True)
 class LimitedDisk:
-    """Use of a disk whose speed a control group limits.
+    """Use of a disk whose speed is limited by a control group.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class LimitedDisk:
     limit : float
         Limit of the disk. [1/s] or [byte/s]
     of : str
-        Key of the limit in the system file, for example `read_operations`.
+        Key of the limit in the system file, such as `read_operations`.
     """
 
     host: str
@@ -94,25 +94,25 @@ class LimitedDisk:
 
     @property
     def text(self) -> str:
-        """Disk, host and use as text: `disk data of host server uses 98 % of its limit of 150 reads/s`."""
+        """Disk, host and use as text, such as `disk data of host server uses 98 % of its limit of 150 reads/s`."""
         limit = LIMITS[self.of].text(self.limit)
         return f"disk {self.name} of host {self.host} uses {100 * self.utilization:.0f} % of its limit of {limit}"
 
 
 def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
-    """Return the utilization of a disk: the largest share of a limit that it uses, or its share of busy time.
+    """Return the utilization of a disk: the largest ratio of a rate to its limit, or the share of busy time.
 
     Parameters
     ----------
     rates : mapping
         Rates of the disk over the window: operations and bytes per second, and `busy_share`.
     declared : mapping
-        Disk in `run.json`: its limits, and the number of `images` that each have these limits.
+        Entry of the disk in `run.json`: its limits, and the number of `images`, each of which has these limits.
 
     Notes
     -----
     A control group delays requests before they reach the device. If a disk is at its limit, the device is therefore
-    idle most of the time, and its busy time does not show that requests wait. The counters of the device count requests
+    idle most of the time, so busy time does not show that requests wait. The counters of the device count requests
     after neighbouring requests were merged, but the limit counts them before. If requests are merged, a disk at its
     limit may therefore have a utilization below 1.
     """
@@ -125,13 +125,13 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
         measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
         if measured is not None and limit:
             shares.append((measured / (images * limit), name, images * limit))
-    # A limit that was reached takes precedence over a larger share of busy time, because it delays requests.
+    # A limit that was reached takes precedence over a larger share of busy time, because the limit delays requests.
     most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
 
 
 def limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
-    """Yield each disk of a host whose utilization was measured against a speed limit."""
+    """Yield each disk in a run summary whose utilization was measured against a speed limit."""
     for host, about in (dig(summary, "hosts") or {}).items():
         for name, disk in (dig(about, "disks") or {}).items():
             share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
@@ -144,7 +144,7 @@ def _is_reached(measure: str, share: float) -> bool:
 
 
 def _number(value: object, read: Callable[[object], float]) -> float | None:
-    """Return a limit as a number; None without a limit, or if the limit cannot be read."""
+    """Return a limit as a number; None if there is no limit, or if it cannot be read."""
     try:
         return None if value is None else read(value)
     except ValueError:

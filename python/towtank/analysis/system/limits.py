@@ -1,6 +1,4 @@
-"""Compares the open files, the processes and threads, and the local ports that a tier uses with the limits of the
-kernel.
-"""
+"""Compares the open files, the processes and threads, and the local ports of a tier with the limits of the kernel."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A limit counts as reached if at least this share of the limit is used, because samples may miss the instant of the
-largest use. [1]
+"""A limit counts as reached if at least this share of it is used, in (0, 1]. It is below 1 because samples may miss the
+time of the largest use.
 """
-# Number of processes in the group of a tier with a single service process: the guard process and the command. In a
+# A tier with a single service process has at most this number of processes: the guard process and the command. In a
 # larger group, the sum of open files cannot be compared with the limit, which applies to each process.
 _GUARD_AND_COMMAND = 2
 Json = dict[str, Any]
@@ -22,7 +20,7 @@ Json = dict[str, Any]
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
 ) -> dict[str, Json]:
-    """Return the largest use of each kernel-limited resource by a tier, with the limit.
+    """Return the largest use of each resource that the kernel limits for a tier, with the limit.
 
     Parameters
     ----------
@@ -31,18 +29,20 @@ def tier_limits(
     name : str
         Name of the tier.
     start_s, end_s : float
-        The window, on the clock of the run. [s]
+        Start and end of the window, in run time. [s]
     targets : collection of str
-        Addresses of the generator's targets; local ports of connections to these addresses belong to the generator.
+        Addresses of the targets of the generator. Local ports of connections to these addresses belong to the
+        generator.
 
     Returns
     -------
     dict
-        Four entries: `open_files` of the process closest to its limit; `threads`, all processes and threads of the
-        operating-system user of the tier; `control_group`, those of the control group closest to its limit;
-        `ports`, the local ports for the destination that needs most of them, named by `towards`. Each entry has `most`,
-        `limit`, and `known`, which is True if use and limit were observed. If `known` is True, a `limit` of None means
-        that no limit exists, and a `most` of None means that the use was far below the limit.
+        Four entries: `open_files`, open files of the process that is closest to its limit; `threads`, all processes and
+        threads of the operating-system user of the tier; `control_group`, processes and threads of the control group
+        that is closest to its limit; `ports`, local ports for the destination that needs most of them (`towards`). Each
+        entry has `most`, the largest use; `limit`; and `known`, which is True if use and limit were observed. If
+        `known` is True, a `limit` of None means that no limit exists, and a `most` of None means that the use was far
+        below the limit.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
@@ -66,15 +66,14 @@ class _Group:
         return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
 
     def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """Return the values of several gauges, as one tuple for each sample.
-
-        The list is empty unless all gauges have the same number of samples.
+        """Return the values of several gauges, one tuple for each sample. Empty unless all gauges have the same number
+        of samples.
         """
         columns = [self.gauge(*path) for path in paths]
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Return the numbers of local ports in use by destination, for each sample that has them."""
+        """Return the numbers of local ports by destination, one mapping for each sample that contains them."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
         groups = (
             sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
@@ -89,9 +88,9 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 
 
 def _open_files(group: _Group, stated: Json) -> Json:
-    """Return the number of open files of the process closest to its limit, and that limit.
+    """Return the number of open files of the process that is closest to its limit, and this limit.
 
-    Probes of older versions of Towtank recorded only the sum over the tier. The sum is used if the tier has a single
+    Probes of older versions of Towtank recorded only the sum over the tier. This sum is used if the tier has a single
     service process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
@@ -103,11 +102,11 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return the number of all processes and threads of the operating-system user under which a tier runs, and their
-    limit.
+    """Return the number of processes and threads of the operating-system user under which a tier runs, and the limit of
+    this number.
 
-    The probe counts all of them only near the limit. Otherwise, the number covers only the processes and threads of the
-    tier.
+    The probe counts all of them only if their number is near the limit. Otherwise, the result is the number of
+    processes and threads of the tier.
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
@@ -123,7 +122,8 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Return the number of local ports used for the destination that needs most of them, and the limit per destination.
+    """Return the number of local ports for the destination that needs most of them, and the limit of ports for one
+    destination.
 
     The probe lists ports by destination only if the number of all sockets is near the limit.
     """

@@ -1,4 +1,4 @@
-"""Measures the memory of tiers. Memory that several processes share counts only once if the records allow it."""
+"""Measures the memory of tiers. If the records allow it, memory that several processes share is counted once."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     Parameters
     ----------
     samples : Samples
-        Samples of the probe on the group's machine.
+        Samples of the probe on the machine of the group.
     group : str
         Name of the group.
     start_s, end_s : float
-        The window. [s]
+        Start and end of the window, in run time. [s]
 
     Returns
     -------
     dict
-        `memory_bytes`, its method `memory_how`, and `resident_sets_bytes`, the sum of resident sets. The method is
-        `proportional sets`, `control group` (memory of the group less reclaimable memory) or `sum of resident sets`:
-        the first of these with recorded values. Without any values, `memory_bytes` and `memory_how` are None.
+        `memory_bytes`, the method `memory_how`, and `resident_sets_bytes`, the sum of resident sets. The method is the
+        first of these for which values were recorded: `proportional sets`, `control group` (memory of the group minus
+        reclaimable memory), `sum of resident sets`. If no values were recorded, `memory_bytes` and `memory_how` are
+        None.
     """
 
     def mean(*path: str) -> float | None:
@@ -53,18 +54,19 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
 
 
 def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) -> float | None:
-    """Return anonymous and shared memory of a process group in a window, with shared pages counted once. [byte]
-
-    None if unknown.
+    """Return anonymous and shared memory of a process group in a window, with shared pages counted once. Return None if
+    unknown. [byte]
     """
     return _in_rounds(samples, group, "memory_anonymous_bytes", start_s, end_s)
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge of memory that the probe does not read for every sample.
+    """Return the mean over a window of a memory gauge that the probe reads only in some samples. Return None if
+    unknown. [byte]
 
-    Between two readings, the value is the sum of resident sets, which each sample has, times the ratio of both. The
-    ratio is interpolated linearly between the readings; before the first and after the last reading it is constant.
+    The sum of resident sets is known for each sample. The gauge is computed as this sum, multiplied by the ratio of the
+    gauge to the sum. The ratio is interpolated linearly between readings of the gauge. Before the first and after the
+    last reading, it is constant.
     """
     rounds = samples.pairs("groups", group, key)
     resident = samples.pairs("groups", group, "resident_sets_bytes")

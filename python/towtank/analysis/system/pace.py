@@ -1,5 +1,5 @@
-"""Measures the speed of the machine over the window: the CPU time of a fixed amount of work, which the probe performs
-on each CPU.
+"""Measures the speed of a machine over the window. The measure is the CPU time of a fixed amount of work, which the
+probe performs on each CPU.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
     from towtank.analysis.system.tiers import Observed
 
 SAMPLES_AT_LEAST = 10
-"""Smallest number of samples from which the spread of the speed is computed; fewer samples have no 10th
-percentile. [1]
+"""Smallest number of samples for which the spread of the speed is computed. Fewer samples have no 10th percentile.
+[1]
 """
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """Return the CPU time that a fixed amount of work of the probe takes on the CPUs of the tiers, and how much it
-    varies.
+    """Return the CPU time of a fixed amount of work on the CPUs of the tiers, and the spread of this time.
 
     Parameters
     ----------
     observed : Observed
         Observations on the machine.
     start_s, end_s : float
-        Window, in run time. [s]
+        Start and end of the window, in run time. [s]
 
     Returns
     -------
     dict or None
-        `median_s`, `fast_s` and `slow_s`: median, 10th and 90th percentile of the samples, each the mean over the CPUs
-        [s]; `spread`, the share by which the slow time exceeds the fast one [1]; and the number of `samples`. None with
+        `median_s`, `fast_s` and `slow_s`: median, 10th and 90th percentile of the samples, each as a mean over the CPUs
+        [s]; `spread`: share by which `slow_s` exceeds `fast_s` [1]; `samples`: number of samples. None if there are
         fewer than ten samples, or if all tiers are on other machines.
 
     Notes
     -----
     Other guests on the same core and a lower clock rate slow a CPU down without steal time: the same work then takes
-    more CPU time. The work stays in the first-level cache, so it does not measure memory speed. Each CPU is compared
-    with its own median. Otherwise, seconds without a sample of a slow CPU would look like a faster machine.
+    more CPU time. The work stays in the first-level cache, so it does not measure memory speed. Each sample of a CPU is
+    divided by the median of this CPU. Otherwise, the machine would seem faster in seconds without a sample of a slow
+    CPU.
     """
     here = [tier for name, tier in observed.tiers.items() if observed.where(name) is observed]
     if observed.tiers and not here:

@@ -1,7 +1,7 @@
-"""Defines the parts of a tier: embedded components, such as a database, whose CPU time a service reports.
+"""Lists the parts of tiers: embedded components, such as a database, whose CPU time a service reports.
 
-A database inside the process of a service is no separate tier, but its share of CPU time matters as much. This module
-lists the counters of such parts, by kind of service. A database in a separate process is a tier and is not listed.
+A database inside the process of a service is not a separate tier, but its CPU time matters as much. This module lists
+the counters of such parts by kind of service. A database in a separate process is a tier, so it is not listed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a tier whose CPU time is known separately.
+    """Embedded component (part) of a tier whose CPU time is known separately.
 
     Attributes
     ----------
     name : str
-        Name in summaries and figures.
+        Name of the part in summaries and diagrams.
     counter : str
-        Metric, without labels, in which the service counts the CPU time of the part. [s]
+        Name without labels of the metric that counts the CPU time of the part. [s]
     how : str
-        Meaning of the counter, as reports explain it.
+        Meaning of the counter, for reports.
     """
 
     name: str
@@ -37,4 +37,4 @@ PARTS: dict[str, tuple[Part, ...]] = {
         ),
     ),
 }
-"""Parts (embedded components) of a tier that a service may report, by kind of service."""
+"""Parts (embedded components) whose CPU time a service may report, by kind of service."""

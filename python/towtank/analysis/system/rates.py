@@ -1,7 +1,8 @@
-"""Computes the growth of a counter between any two instants of run time.
+"""Computes the growth of a counter between any two run times.
 
-Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero with
-its process. A `Track` therefore adds up the growth across restarts, and is linear between samples.
+Samples are not taken exactly at the edges of the recorded intervals of the load. Some samples are missing, and a
+counter restarts from zero with its process. A `Track` therefore interpolates linearly between samples, and adds up the
+growth before and after a restart.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 GAP_S = 2.5
-"""If the time between two samples is longer than this, it is a gap. At one sample per second, two samples are then
+"""The time between two samples is a gap if it is longer than this. At one sample per second, two samples are then
 missing. [s]
 """
 EDGE_S = 0.5
-"""Longest part of a time span, at its start and at its end, for which samples may be missing. [s]"""
+"""Samples may be missing for this time at the start and at the end of a time span that they cover. [s]"""
 CLOCK_JUMP_S = 0.5
-"""Smallest step of the wall clock relative to the monotonic clock that counts as a jump. [s]"""
+"""Smallest step of the wall clock, relative to the monotonic clock, that counts as a jump. [s]"""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Growth of a counter as a function of run time, continued when the counter restarts from zero.
+    """Growth of a counter as a function of run time. It does not fall when the counter restarts from zero.
 
     Attributes
     ----------
     times_s : ndarray of shape (n_samples,)
         Times of the samples, ascending. [s]
     values : ndarray of shape (n_samples,)
-        Growth of the counter since the first sample; never falls.
+        Growth of the counter since the first sample, ascending.
     restarts : int
         Number of restarts of the counter.
     """
@@ -45,9 +46,8 @@ class Track:
     restarts: int
 
     def growth(self, start_s: float, end_s: float) -> float | None:
-        """Return the growth of the counter between two instants, by linear interpolation between samples.
-
-        None if the samples do not cover both instants.
+        """Return the growth of the counter between two run times, interpolated linearly between samples. Return None if
+        the samples do not cover both times.
         """
         if not self.covers(start_s, end_s):
             return None
@@ -55,25 +55,25 @@ class Track:
         return float(last - first)
 
     def rate(self, start_s: float, end_s: float) -> float | None:
-        """Return the mean rate of the counter between two instants; None if samples do not cover both
-        instants. [1/s]
+        """Return the mean rate of the counter between two run times; None if the samples do not cover both times.
+        [1/s]
         """
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
     def mean_rate(self) -> float | None:
-        """Return the mean rate of the counter over all samples; None with fewer than two samples. [1/s]"""
+        """Return the mean rate of the counter over all samples; None if there are fewer than two samples. [1/s]"""
         if len(self.times_s) < 2:
             return None
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Return True if samples cover a time span; up to half a second may be missing at its start and at its end."""
+        """Return True if samples cover a time span. Up to half a second may be missing at its start and at its end."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the growth of the counter in each bin of time; NaN for bins that samples do not cover. Shape
-        (n_bins,).
+        """Return the growth of the counter in each bin, as an array of shape (n_bins,); NaN for a bin that samples do
+        not cover.
         """
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
@@ -83,9 +83,9 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Return the growth of a counter as a function of time, computed from its samples.
+    """Return the growth of a counter as a function of run time, computed from its samples.
 
-    Missing samples are skipped. If a value is lower than the one before, the counter has restarted from zero.
+    Missing samples are skipped. If a value is lower than the previous value, the counter has restarted from zero.
     """
     pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
     if not pairs:
@@ -100,7 +100,7 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
 
 
 def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return the number that a sample contains under a path of keys; None if it is missing or not a number."""
+    """Return the number at a path of keys in a sample; None if it is missing or not a number."""
     found: Any = sample
     for key in path:
         if not isinstance(found, Mapping) or key not in found:
@@ -110,12 +110,12 @@ def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 
 class Samples:
-    """Samples of one recorded stream, in run time.
+    """Samples of one recorded stream, with their run times.
 
     Parameters
     ----------
     samples : list of dict
-        Samples with `t_ns`, in ascending order.
+        Samples, in ascending order of their time `t_ns`.
     origin_ns : int
         Monotonic time of the start of the run. [ns]
     """
@@ -126,32 +126,34 @@ class Samples:
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
-        """Return the growth over time (track) of the counter that the samples contain under a path of keys."""
+        """Return the growth over time of the counter at a path of keys in the samples."""
         if path not in self._tracks:
             self._tracks[path] = track(self.times_s, [lookup(sample, path) for sample in self.samples])
         return self._tracks[path]
 
     def has(self, *path: str) -> bool:
-        """Return True if any sample contains a number under a path of keys."""
+        """Return True if any sample contains a number at a path of keys."""
         return bool(len(self.track(*path).times_s))
 
     def pairs(self, *path: str) -> list[tuple[float, float]]:
-        """Return time and value of each sample that contains a number under a path of keys."""
+        """Return time [s] and value of each sample that contains a number at a path of keys."""
         found = zip(self.times_s, (lookup(sample, path) for sample in self.samples), strict=True)
         return [(at, value) for at, value in found if value is not None]
 
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
-        """Return the values of the gauge under a path of keys, from all samples in a time span."""
+        """Return the values of a gauge at a path of keys, from all samples in a time span."""
         chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Return the longest part of a time span without a sample; the length of the span if it has no sample. [s]"""
+        """Return the longest time without a sample in a time span; the length of the time span if it has no sample.
+        [s]
+        """
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 
     def clock_jump(self) -> float:
-        """Return the largest step of the wall clock relative to the monotonic clock between two samples. [s]"""
+        """Return the largest step of the wall clock between two samples, relative to the monotonic clock. [s]"""
         offsets = [
             sample["wall_ns"] - sample["t_ns"] for sample in self.samples if isinstance(sample.get("wall_ns"), int)
         ]

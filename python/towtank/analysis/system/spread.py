@@ -1,4 +1,6 @@
-"""Describes how evenly users are distributed among the services of a target, if each user stays with one service."""
+"""Describes how evenly users are distributed among the services of a target, if each user always uses the same
+service.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from towtank.analysis.statistics.fairness import fairness_of
 
 
 def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the distribution of users for every target whose users each stay with one service.
+    """Describe the distribution of users for every target at which each user always uses the same service.
 
     Parameters
     ----------
     plan : dict or None
-        The engine's plan, which names the service at each address.
+        Plan of the engine, which names the service at each address.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
@@ -26,13 +28,13 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Returns
     -------
     dict
-        Entry of the run summary by target name, as `docs/reference/summary.md` describes.
+        Entries of the run summary by name of the target, as `docs/reference/summary.md` describes.
     """
     found = {}
     lengths = measurement.lengths[chosen]
     for name, services, places in _targets(plan or {}):
         if measurement.places_ok.shape[1] < places.stop:
-            continue  # Without counts by address, or without ended transactions, the target is left out.
+            continue  # Skip a target without counts by address, or without ended transactions.
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
         found[name] = _describe(ok, failed, lengths, measurement.bin_s)
@@ -40,10 +42,8 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Yield each target whose users each stay with one address.
-
-    A target is yielded with its name, the service at each address, and the columns of `places_ok` and `places_failed`
-    that count its transactions.
+    """Yield each target at which each user always uses the same address. The values are the name of the target, the
+    service at each address, and the columns of `places_ok` and `places_failed` that belong to the target.
     """
     first = 0
     for target in plan.get("targets", []):
@@ -54,7 +54,7 @@ def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
 
 
 def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
-    """Return, for each service, the sum of the counts of all its addresses, as arrays of shape (n_bins,)."""
+    """Return the sum of the counts of all addresses of each service; arrays of shape (n_bins,). [1]"""
     names = list(dict.fromkeys(services))
     return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 

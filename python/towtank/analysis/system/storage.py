@@ -19,7 +19,7 @@ from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
 
 _Keys = list[tuple[Samples, str]]
-# Patterns of the metrics in which a content server counts its storage requests.
+# Patterns of the metrics with which a content server counts its storage requests.
 _ASKED = {
     "read_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="read"\}'),
     "write_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="write"\}'),
@@ -46,9 +46,8 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the storage requests of services, the requests that reach disks, and each network mount between them.
-
-    None if no service reports storage requests.
+    """Describe the storage requests of services, the requests that reach disks, and each network mount between services
+    and disks. Return None if no service reports storage requests.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a network mount over the window: its requests, the requests to each file server, and the use of its
+    """Describe a network mount in the window: its requests, the requests to each file server, and the use of its
     cache.
     """
     start, end = span(measurement, chosen)
@@ -99,7 +98,7 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Return, for each name in `wanted`, the sum of the rates over the window of all counters that match its pattern,
+    """Return, for each name in `wanted`, the total rate in the window of all counters whose names match the pattern,
     with an interval. [1/s]
     """
     every = list(streams)
@@ -107,7 +106,7 @@ def _rates(
 
 
 def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
-    """Return all series whose key matches a pattern, each with the stream that contains it."""
+    """Return all series whose key matches a pattern, each with its stream."""
     found: _Keys = []
     for samples in streams:
         names = {key for sample in samples.samples for key in sample["values"]}
@@ -116,8 +115,8 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the sum of the growth of several series in each bin of time. A series counts as zero before its first
-    sample.
+    """Return the sum of the growth of several series in each bin; None if there is no series. Before its first sample,
+    a series counts as zero.
     """
     if not keys:
         return None
@@ -133,8 +132,8 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the share of one file server in the reads from all servers, with an interval; no value if nothing was
-    read.
+    """Return the share of one file server in the reads from all servers, with an interval. It has no value if nothing
+    was read.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NO_ESTIMATE.document()

@@ -1,4 +1,4 @@
-"""Describes tiers, hosts and services in a window, from the records of probes and scrapers."""
+"""Describes tiers, machines and services in a window, from the records of probes and scrapers."""
 
 from __future__ import annotations
 
@@ -57,16 +57,22 @@ _HOST_CPU_ALL = (*HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal
 
 @dataclass
 class Observed:
-    """Streams of all probes and scrapers of a run, in run time.
+    """Streams of all probes and scrapers of a run.
 
     Attributes
     ----------
+    probe : ProbeStream
+        Records of the probe on this machine.
+    services : dict of str to ServiceStream
+        Records of the scrapers, by name of the service.
     tiers : dict
-        `tiers` of `run.json`: kind, host and CPUs by name.
+        Entry `tiers` of `run.json`: kind, host and CPUs of each tier, by name.
+    origin_ns : int
+        Monotonic time of the start of the run. [ns]
     hosts : dict
-        `hosts` of `run.json`: provider, address and sizes by name.
-    remote : dict
-        Streams of the probes on other machines, by host, in run time.
+        Entry `hosts` of `run.json`: provider, address and sizes of each host, by name.
+    remote : dict of str to Observed
+        Streams of the probes on other machines, by host.
     """
 
     probe: ProbeStream
@@ -82,8 +88,8 @@ class Observed:
 
     @property
     def host_cpus(self) -> int | None:
-        """Number of CPUs of the observed machine, from the header of the probe's stream or from a sample; None if
-        neither contains it.
+        """Number of CPUs of the observed machine, from the header of the probe stream or from a sample; None if
+        unknown.
         """
         cpus = self.probe.header.get("host", {}).get("cpus")
         if isinstance(cpus, int):
@@ -91,14 +97,14 @@ class Observed:
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations of the machine that runs a tier."""
+        """Return the observations on the machine that runs a tier."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the number of CPUs that a tier may use between two instants.
+        """Return the number of CPUs that a tier may use in a time span.
 
-        It is the smallest of these numbers: the CPUs to which the tier is pinned (without pinning, all CPUs of its
-        machine), the virtual CPUs of its host, and the limit of its control group.
+        It is the smallest of three numbers: the CPUs to which the tier is pinned (without pinning, all CPUs of its
+        machine), the virtual CPUs of its host, and the limit of its control group. Return None if all are unknown.
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
@@ -117,9 +123,9 @@ class Observed:
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
         """Return the CPU limit of the control group of a tier's first process; the largest limit if it changed. [CPUs]
 
-        None if the group had no limit for part of the time, or if processes of the tier run outside the group.
-        Processes are assumed to run outside if the tier uses more CPU time than the whole group, or more than the limit
-        allows.
+        Return None if the group had no limit for part of the time, or if processes of the tier run outside the group.
+        Processes are assumed to run outside the group if the tier uses more CPU time than the whole group, or more than
+        the limit allows.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -134,7 +140,7 @@ class Observed:
         return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
-        """Return the CPU time of a tier in each bin of time; NaN if not observed. Shape (n_bins,). [s]"""
+        """Return the CPU time of a tier in each bin, as an array of shape (n_bins,); NaN if it was not observed. [s]"""
         parts = [
             self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
@@ -142,7 +148,9 @@ class Observed:
         return np.asarray(parts[0] + parts[1], dtype=float)
 
     def part_cpu_s(self, tier: str, part: Part, measurement: Measurement) -> Floats | None:
-        """Return the CPU time of a part of a tier in each bin of time; None if the service does not report it. [s]"""
+        """Return the CPU time of an embedded component (part) of a tier in each bin; None if the service does not
+        report it. [s]
+        """
         samples = self.metrics.get(tier)
         if samples is None or not samples.samples:
             return None
@@ -154,13 +162,15 @@ class Observed:
         return np.asarray(np.sum(grown, axis=0), dtype=float)
 
     def parts(self, tier: str) -> tuple[Part, ...]:
-        """Return the parts whose CPU time a tier may report, according to its kind of service."""
+        """Return the embedded components (parts) whose CPU time a tier may report, according to the kind of its
+        service.
+        """
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of two sums over the observed bins of a window; no value if less than half of the bins were
-    observed.
+    """Return the ratio of two sums over the observed bins of a window. It has no value if fewer than half of the bins
+    were observed.
     """
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
@@ -169,14 +179,14 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estim
 
 
 def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) -> Estimate:
-    """Return the CPUs that a tier used in a phase of the load, with an interval. [1]
+    """Return the number of CPUs that a tier used in a phase of the load, with an interval. [1]
 
-    In a ramp, the use follows a trend, so the interval is computed from deviations from a trend.
+    During a ramp, the CPU use follows a trend, so the interval is computed from deviations from a trend.
     """
     found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
     if phase not in RAMPS or found.value is None:
         return found
-    # Short bins, which may occur at the edges of a stage, vary more than whole bins and are left out.
+    # Short bins, which may occur at the edges of a stage, vary more than other bins, so they are not used.
     whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
     along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
     if along.value is None or along.low is None or along.high is None:
@@ -185,7 +195,7 @@ def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) ->
 
 
 def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe one tier over the window: CPU use, service demand, memory, I/O and limits."""
+    """Describe one tier in the window: CPU use, service demand, memory, disk traffic and waits."""
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
@@ -224,7 +234,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
-    """Return the number of CPUs that a tier used [1], and its CPU time per transaction [s]."""
+    """Return two values: CPU use [CPUs], and CPU time per transaction [s]."""
     return (
         ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
         ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
@@ -232,7 +242,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a machine over the window: CPU use, steal time, speed, disks, networks and memory."""
+    """Describe a machine in the window: CPU use, steal time, speed, disks, networks and memory."""
     start, end = span(measurement, chosen)
     samples = observed.samples
 
@@ -268,7 +278,9 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
-    """Return the CPU time that a machine spent in one state, such as idle, in each bin of time. Shape (n_bins,). [s]"""
+    """Return the CPU time that a machine spent in one state, such as idle, in each bin; array of shape (n_bins,).
+    [s]
+    """
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -276,7 +288,9 @@ def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
 
 
 def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the machine's CPU time that the hypervisor gave to other guests (steal time), in [0, 1]."""
+    """Return the steal time: the share of the CPU time of a machine that the hypervisor gave to other guests, in [0,
+    1]. Return None if unknown.
+    """
     grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
@@ -284,7 +298,8 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of time in which a CPU limit throttled each process group with a separate control group.
+    """Return the share of the time for which each process group with a control group of its own was throttled by a CPU
+    limit.
 
     Returns
     -------
@@ -304,9 +319,9 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     Returns
     -------
     float or None
-        Busy time of the CPUs to which tiers are pinned, less the CPU time of the tiers, divided by the length of the
-        time span and the number of CPUs. None if tiers are not pinned or the samples lack busy times. Time in
-        interrupts is not counted, because network packets of the system cause interrupts as well.
+        Busy time of the CPUs to which tiers are pinned, minus the CPU time of the tiers, divided by the length of the
+        time span and by the number of CPUs. None if a tier is not pinned, or if the samples do not contain busy times.
+        Time in interrupts is not counted, because network packets of the system cause interrupts as well.
     """
     here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
     pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
@@ -331,10 +346,10 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 
 
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
-    """Return the growth over time (track) of a counter of one CPU.
+    """Return the growth over time of a counter of one CPU.
 
-    A difference of two counters may fall by a clock tick, which would count as a restart. Counters are therefore not
-    subtracted before their tracks are computed.
+    Counters are not subtracted before their growth is computed: a difference of two counters may fall by a clock tick,
+    which would count as a restart.
     """
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples
@@ -343,7 +358,7 @@ def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the metrics that services reported over the window: rates of counters, means and maxima of gauges."""
+    """Return the metrics that services reported in the window: rates of counters, and means and maxima of gauges."""
     start, end = span(measurement, chosen)
     found: dict[str, Any] = {}
     for name, samples in observed.metrics.items():
@@ -364,7 +379,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the CPU use caused by observing the run, and how punctual and complete the samples were.
+    """Return the CPU use that observing the run caused, the delays of samples, and the longest time without a sample.
 
     Parameters
     ----------
@@ -372,14 +387,14 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     start_s, end_s : float
         Start and end of the run, in run time. [s]
     sending_cpus : float, optional
-        CPUs used for sending results during the run; None if nothing was sent. [1]
+        CPUs that were used to send results during the run; None if nothing was sent. [1]
     """
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
-    # All scrapers share one thread, and each stream records the CPU time of that whole thread. The largest value is
-    # therefore used instead of the sum.
+    # All scrapers share one thread, and each stream records the CPU time of this thread. Therefore the largest value is
+    # used instead of the sum.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
     return {
@@ -394,7 +409,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
-    """Return the CPU use of each tier and the disk traffic of the machine for each second of the run."""
+    """Return the CPU use of each tier and the disk traffic of the machine in each second of the run."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples
     disks = disks_counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
@@ -418,7 +433,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
 
 
 def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
-    """Return start and end of the chosen bins, in run time. [s]"""
+    """Return start and end of the chosen bins in run time; zeros if no bin is chosen. [s]"""
     if not chosen.any():
         return 0.0, 0.0
     return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

@@ -1,5 +1,5 @@
-"""Chooses the window that is analysed, and tests whether it is steady.
+"""Chooses the analysed window, and tests it for a steady state.
 
-`window` chooses the window of a run, `by_stage` the window of a single stage, `steady` tests a window, `settling`
+`window` chooses the window of a run, and `by_stage` the window of a single stage. `steady` tests a window. `settling`
 decides during a run when the system has become steady.
 """

@@ -8,7 +8,7 @@ from towtank.analysis.windows.window import Window, tested
 
 
 def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> Window | None:
-    """Return the part of a stage that was recorded, as a window; None if nothing was recorded.
+    """Return the recorded time of a stage as a window; None if nothing was recorded.
 
     The window is tested for a steady state, without the CPU time of the tiers.
 
@@ -18,14 +18,17 @@ def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> 
     stage : int
         Number of the stage.
     settled : bool, default False
-        Whether the previous stage ended because the system was steady. If so, no transient is left out.
+        True if the previous stage ended because the system was steady. The window then includes the start of the stage;
+        otherwise a transient at the start is excluded.
     """
     window = asked_stage(measurement, stage)
     return None if window is None else tested(measurement, window, {}, settled=settled)
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:
-    """Return the part of a planned stage that was recorded, as a window; None if nothing was recorded."""
+    """Return the recorded time of a stage as a window, without a test for a steady state; None if nothing was
+    recorded.
+    """
     about = measurement.stages[stage]
     chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
     chosen &= measurement.stage == stage

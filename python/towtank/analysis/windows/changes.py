@@ -1,4 +1,4 @@
-"""Describes changes of a metric over a window: the size, a lower bound of the size at 95 % confidence, and the
+"""Describes changes of a metric over a window: their size, a lower bound of the size at 95 % confidence, and their
 severity.
 """
 
@@ -14,15 +14,15 @@ from towtank.analysis.windows.tolerances import GROSS
 from towtank.distributions import t_quantile
 
 _LARGE = 0.5
-"""A change of response time that is larger than this is tested at a weaker significance level. [1]"""
+"""Changes of response time that are larger than this are tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level of the trend test that corrects the autocorrelation for its bias in short series
-(cautious test).
+"""Significance level of the cautious trend test, in (0, 1). This test corrects the autocorrelation for its bias in
+short series.
 """
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# Significance level at which a change larger than the gross size makes the run invalid. Chance then hardly ever makes a
-# run invalid in a study of ten runs.
+# Significance level at which a gross change makes the run invalid. At this level, chance hardly ever makes a run
+# invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -33,12 +33,13 @@ class Change:
     Attributes
     ----------
     metric : str
+        Name of the metric.
     share : float
-        Change relative to the mean. [1]
+        Change, divided by the mean. [1]
     at_least : float
-        Lower bound of the size of the change: the end of its 95 % interval that is nearer to zero. [1]
+        Lower bound of the absolute change: the limit of its 95 % interval that is nearer to zero. [1]
     p_value : float
-        Probability of a change this large by chance, by the cautious test. In [0, 1]
+        Probability of a change this large by chance, from the cautious test, in [0, 1].
     """
 
     metric: str
@@ -48,29 +49,29 @@ class Change:
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that is not relevant. [1]"""
+        """Largest change of this metric that counts as irrelevant. [1]"""
         return tolerances.tolerance(self.metric)
 
     @property
     def is_gross(self) -> bool:
-        """True if the change is significant, and surely exceeds `GROSS` times the tolerance of its metric.
+        """True if the change is significant, and certainly exceeds `GROSS` times the tolerance of its metric.
 
-        The size of a change is not sufficient, because the queue of a steady system fluctuates strongly in a window not
-        much longer than its relaxation time.
+        A large change alone is not sufficient: in a window that is not much longer than the relaxation time, the queue
+        of a steady system fluctuates strongly.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
     @property
     def text(self) -> str:
-        """Name of the metric as text. For the CPU use of a tier, the text states that it is adjusted to mean
-        throughput.
+        """Name of the metric as text. For the CPU use of a tier, the text adds `at mean throughput`, because the use is
+        adjusted to it.
         """
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
 
 class Step(NamedTuple):
-    """Relevant change of the level of a metric within a window.
+    """Relevant sudden change of the level of a metric within a window.
 
     Attributes
     ----------
@@ -78,9 +79,9 @@ class Step(NamedTuple):
     at_s : float
         Time of the change, in run time. [s]
     share : float
-        Change relative to the level before. [1]
+        Change, divided by the level before. [1]
     is_gross : bool
-        Whether the change significantly exceeds `GROSS` times the tolerance.
+        True if the change significantly exceeds `GROSS` times the tolerance.
     """
 
     metric: str
@@ -90,12 +91,12 @@ class Step(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that is not relevant. [1]"""
+        """Largest change of this metric that counts as irrelevant. [1]"""
         return tolerances.tolerance(self.metric)
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean. For response time, `difference` is a difference of logarithms."""
+    """Return a difference, divided by the mean. For response time, `difference` is a difference of logarithms. [1]"""
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0
@@ -104,25 +105,25 @@ def relative(metric: str, difference: float, mean: float) -> float:
 def of_trend(
     metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
 ) -> Change | None:
-    """Return the change that a trend causes over a window, if the change is relevant and significant; None otherwise.
+    """Return the change that a trend causes over a window, if it is relevant and significant; otherwise None.
 
     Parameters
     ----------
     metric : str
     line, cautious : Trend
-        Results of the plain and of the cautious test for a trend; the latter decides the severity of the change.
+        Trends from the plain test and from the cautious test. The cautious test determines the severity of the change.
     span_s : float
         Time from the first to the last observation. [s]
     mean : float
         Mean of the series.
     strict : bool, default True
-        Whether the cautious test must agree, see `relaxation.is_short`.
+        True if the cautious test must agree with the plain test; see `relaxation.Memory.is_short`.
 
     Notes
     -----
     A change larger than the tolerance counts if the plain test has p < 0.01. In a window not much longer than the
     relaxation time of a queue (`strict`), this test mistakes a queue that returns to its mean for a trend. The cautious
-    test must then also have p < 0.05. A rise of response time by half, or a fall by a third, counts whenever the
+    test must then have p < 0.05 as well. A rise of response time by half, or a fall by a third, always counts if the
     cautious test has p < 0.025.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
@@ -138,9 +139,9 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window, which was left out, to the kept part of the window.
+    """Return the change from the excluded start of a window to the rest of the window.
 
-    `error` is the standard error of the difference in the cautious test.
+    `error` is the standard error of the difference in the cautious test, and `freedom` its degrees of freedom.
     """
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
@@ -149,5 +150,5 @@ def of_difference(metric: str, difference: float, error: float, freedom: float, 
 
 
 def quantile(freedom: float) -> float:
-    """Return the quantile of Student's t for a two-sided 95 % interval with the given degrees of freedom. [1]"""
+    """Return the quantile of Student's t for a two-sided 95 % interval. [1]"""
     return t_quantile(0.5 + _CONFIDENCE / 2, freedom)

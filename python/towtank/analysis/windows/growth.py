@@ -1,4 +1,4 @@
-"""Detects that an open load has no steady state, because more transactions arrive than end."""
+"""Detects that an open load has no steady state because more transactions arrive than end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Largest share of the arrivals that may remain unfinished. It equals the largest change of throughput that is not
-relevant. [1]
+"""Largest share of the arrivals that may remain unfinished. It equals the largest irrelevant change of throughput.
+[1]
 """
 DEVIATIONS = 3.0
 """Growth is significant if it exceeds this many standard deviations. [1]"""
@@ -21,18 +21,18 @@ DEVIATIONS = 3.0
 
 @dataclass(frozen=True)
 class Growth:
-    """Number of transactions in the system at the start and at the end of a window, and the significance of its growth.
+    """Growth of the number of transactions in the system over a window, and the significance of the growth.
 
     Attributes
     ----------
     at_start, at_end : float
-        Mean over the first and over the last second, including arrivals that wait for a user. [1]
+        Mean number in the first second and in the last second, including arrivals that wait for a user. [1]
     arrived : float
-        Arrivals within the window. [1]
+        Number of arrivals in the window. [1]
     deviations : float
-        Growth in standard deviations. [1]
+        Growth, divided by its standard deviation for a random walk. [1]
     length_s : float
-        Time in which the arrivals were counted. [s]
+        Time for which the arrivals were counted. [s]
     """
 
     at_start: float
@@ -43,18 +43,18 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals of the window that remained unfinished; negative if a backlog became smaller."""
+        """Share of the arrivals that remained unfinished; negative if a backlog became smaller. [1]"""
         return (self.at_end - self.at_start) / self.arrived
 
     @property
     def is_significant(self) -> bool:
-        """True if the growth exceeds both its tolerance and `DEVIATIONS` standard deviations."""
+        """True if the growth exceeds both `TOLERANCE` and `DEVIATIONS` standard deviations."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property
     def text(self) -> str:
-        """Growth as a sentence: number of transactions in the system at start and end of the window, and number of
-        arrivals that were left unfinished.
+        """Sentence with the numbers of transactions in the system at both ends of the window, and of unfinished
+        arrivals.
         """
         left = self.at_end - self.at_start
         return (
@@ -63,7 +63,7 @@ class Growth:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the growth of the number of transactions in the system as JSON for a run summary."""
+        """Return the growth as JSON for a run summary."""
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,
@@ -76,7 +76,7 @@ class Growth:
 
 
 def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
-    """Compare the number of transactions in the system at the end of a window with the number at its start.
+    """Compare the number of transactions in the system at the end of a window with the number at the start.
 
     Parameters
     ----------
@@ -87,14 +87,14 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Returns
     -------
     Growth or None
-        Growth over the window; None without arrivals, or if the window is shorter than four seconds.
+        Growth over the window; None if there were no arrivals, or if the window is shorter than four seconds.
 
     Notes
     -----
     A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
     exponential service times, the length of the queue is a random walk. At the limit of the system, its change over a
     time T has the standard deviation sqrt(2 lambda T); below the limit, the standard deviation is smaller. Unlike a
-    trend test, this test does not use the course of the values, so ten seconds suffice.
+    trend test, this test uses only the first and the last value, so ten seconds suffice.
 
     `tests/certified/test_certified_growth.py` checks the test on simulated queues with 20 to 300 arrivals per second
     and windows of 10 to 120 s. The queues are M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95), and M/G/1 with a squared

@@ -10,33 +10,34 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import SettlingResult, SteadySeconds, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Largest relative half-width of the 95 % interval of the mean response time with which a stage may end. [1]
+"""Largest half-width of the 95 % interval of the mean response time with which a stage may end, divided by the mean.
+[1]
 
-A verdict accepts a mean of at least thirty independent values. If these are exponentially distributed, the half-width
-is 0.37.
+The checks of a run accept a mean of at least thirty independent values. For exponentially distributed values, its
+half-width is 0.37.
 """
 
 
 @dataclass
 class Precision:
-    """Test, repeated each second, whether a steady stage may end.
+    """Test whether a steady stage may end, repeated each second.
 
     Attributes
     ----------
     to : float
-        Required half-width of the 95 % interval of throughput, relative to its value. [1]
+        Required half-width of the 95 % interval of throughput, divided by throughput. [1]
     at_least_s : float
-        Shortest length of the record after the transient. [s]
+        Shortest length of the recording after the transient. [s]
     half_width : float or None
-        Relative half-width of the interval of throughput at the last test; None without an interval. [1]
+        Half-width of the interval at the latest test, divided by throughput; None if there was no interval. [1]
     last : SettlingResult or None
-        The last test for a trend.
+        Result of the latest test for a trend; None before the first.
 
     Notes
     -----
     If a stage ends as soon as its interval is narrow, the interval is too often narrow by chance. The shortest length
-    `at_least_s` limits this effect, as does the rule that records below 20 s have no interval. With one observation per
-    second, at least 93 % of the 95 % intervals contain the true value
+    `at_least_s` limits this effect, as does the rule that recordings shorter than 20 s have no interval. With one
+    observation per second, at least 93 % of the 95 % intervals contain the true value
     (`tests/certified/test_certified_precision.py`).
     """
 
@@ -46,7 +47,9 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: SteadySeconds) -> bool:
-        """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
+        """Test a stage after a further second was recorded, and return True if the stage may end. `seconds` is the
+        recording of the stage so far.
+        """
         kept = without_transient(seconds)
         if kept is None:
             return False
@@ -61,7 +64,9 @@ class Precision:
 
 
 def _by_users(kept: SteadySeconds) -> Floats | None:
-    """Return the sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
+    """Return user seconds minus pauses as a substitute for the sums of response times; None for an open load, or if
+    Little's law does not hold. [s]
+    """
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())
@@ -69,9 +74,8 @@ def _by_users(kept: SteadySeconds) -> Floats | None:
 
 
 def _half_width(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> float | None:
-    """Return the half-width of the 95 % interval of a ratio of sums, relative to the ratio. [1]
-
-    None without an interval.
+    """Return the half-width of the 95 % interval of a ratio of sums, divided by the ratio; None if there is no
+    interval. [1]
     """
     found, _ = ratio_of_sums(numerators, denominators, alike=alike)
     return None if not found.value or found.half_width is None else found.half_width / found.value

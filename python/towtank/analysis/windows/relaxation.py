@@ -10,23 +10,24 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""A window with fewer relaxation times than this cannot show whether a queue changed or only returned to its
-mean. [1]
+"""Smallest number of relaxation times in a window that can show whether a queue changed or only returned to its mean.
+[1]
 """
 _PARTS = 3
-"""Number of equal parts into which a window is divided, to find the smallest load. [1]"""
-# Significance level of a change of response time in a window with few relaxation times. At this level, the cautious
-# test finds a change in 3 to 8 % of random walks of 12 to 60 steps (1,500 each).
+"""Number of equal intervals into which a window is divided to find the smallest load. [1]"""
+# Significance level of a change of response time in a window of few relaxation times. At this level, the cautious test
+# finds a change in 3 to 8 % of random walks of 12 to 60 steps (1,500 walks for each number of steps).
 _SIGNIFICANCE = 0.01
-# Significance level of a cut or of a step. It is a fifth of `_SIGNIFICANCE`, because the position with the largest
-# difference is tested.
+# Significance level of a change at a position that was chosen from the data: the end of a transient, or a sudden
+# change. It is a fifth of `_SIGNIFICANCE`, because the position with the largest difference is tested.
 _CHOSEN_SIGNIFICANCE = 0.002
-# A normally distributed growth exceeds this many standard deviations in one of forty windows. [1]
+# Growth beyond this number of standard deviations is significant. If the growth is normally distributed, chance exceeds
+# it in one of forty windows. [1]
 _DEVIATIONS = 2.0
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
-    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and a given mean response
+    """Return the relaxation time of an M/M/1 queue with a given mean number of transactions and a given mean response
     time. [s]
 
     Parameters
@@ -39,8 +40,8 @@ def relaxation_s(in_system: float, response_s: float) -> float:
     Notes
     -----
     M/M/1 has N = rho / (1 - rho) and R = S / (1 - rho), so that rho = N / (1 + N) and S = R / (1 + N). The relaxation
-    time is S / (1 - sqrt(rho))^2 [1]_. Systems with several servers, or with pure delays, and the same N and R have
-    shorter relaxation times, so the result is an upper bound for them.
+    time is S / (1 - sqrt(rho))^2 [1]_. A system with several servers or with pure delays has a shorter relaxation time
+    at the same N and R, so the result is an upper bound.
 
     References
     ----------
@@ -58,18 +59,19 @@ def relaxation_s(in_system: float, response_s: float) -> float:
 
 @dataclass(frozen=True)
 class Memory:
-    """Length of a window, in relaxation times of the queue of the system.
+    """Length of a window as a multiple of the relaxation time of the system's queue.
 
     Attributes
     ----------
     relaxations : float
-        Length of the window divided by the relaxation time at its mean load; infinite without a response. [1]
+        Length of the window, divided by the relaxation time at its mean load; infinite if no response was recorded. [1]
     least_relaxations : float
-        Length of the window divided by the relaxation time at the smallest load of its thirds. This relaxation time is
-        the shortest, so the number is usually larger than `relaxations`; infinite without a response. [1]
+        Length of the window, divided by the relaxation time at the smallest load among the thirds of the window. This
+        relaxation time is the shortest, so the value is usually larger than `relaxations`. Infinite if no response was
+        recorded. [1]
     growth : float or None
-        Growth of the number in the system over the window, in standard deviations of a random walk. None under a closed
-        load. See `Growth.deviations`. [1]
+        Growth of the number of transactions in the system over the window, in standard deviations of a random walk (see
+        `Growth.deviations`). None under a closed load. [1]
     """
 
     relaxations: float = math.inf
@@ -78,7 +80,7 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times at the smallest load of its thirds."""
+        """True if the window has fewer than `RELAXATIONS` relaxation times at the smallest load among its thirds."""
         return self.least_relaxations < RELAXATIONS
 
     @property
@@ -87,27 +89,28 @@ class Memory:
         return self.relaxations >= RELAXATIONS
 
     def explains(self, change: float, p_value: float, *, is_chosen: bool = False) -> bool:
-        """Return True if the queue of a system at rest may well cause a given change of response time.
+        """Return True if random fluctuations of the queue of a steady system may explain a change of response time.
 
         Parameters
         ----------
         change : float
-            Change of response time relative to its mean; negative if it falls. [1]
+            Change of response time, divided by its mean; negative if it falls. [1]
         p_value : float
             P-value of the change by the cautious test, in [0, 1].
         is_chosen : bool, default False
-            Whether the position of the change was chosen from the tested series, as for a cut or a step.
+            True if the position of the change was chosen from the tested series, as for the end of a transient or a
+            sudden change.
 
         Notes
         -----
-        A queue explains a change only if the window has few relaxation times, and the change is not significant at the
-        stricter level. A queue that is short by chance in one third of the window makes the relaxation time of this
-        third too short. Under an open load, each third must therefore have `RELAXATIONS` relaxation times for the
-        window to count as long. Under a closed load this is not required, because the relaxation time of M/M/1 is
-        already too long.
+        A queue explains a change only if the window has few relaxation times, and if the change is not significant at a
+        stricter level. If the queue is short by chance in one third of the window, the relaxation time of this third is
+        estimated too short. Under an open load, a window is therefore long only if each third has `RELAXATIONS`
+        relaxation times. Under a closed load this is not required, because the relaxation time of M/M/1 is an
+        overestimate.
 
-        A rise is not explained if the number in the system grows more than in a queue at rest, see `_growth_at_rest`.
-        In a short window, the stricter level alone would not detect an overload.
+        A rise is not explained if the number of transactions in the system grows more than in a steady system; see
+        `_growth_at_rest`. In a short window, the stricter level alone would not detect an overload.
         """
         enough = RELAXATIONS if self.growth is None else _PARTS * RELAXATIONS
         if self.is_long or self.least_relaxations >= enough:
@@ -124,7 +127,8 @@ class Memory:
 
 
 def _growth_at_rest(relaxations: float) -> float:
-    """Return an upper bound of the standard deviation of the growth of a queue at rest, relative to a random walk. [1]
+    """Return an upper bound of the standard deviation of the growth of a steady queue, divided by that of a random
+    walk. [1]
 
     Parameters
     ----------
@@ -134,9 +138,10 @@ def _growth_at_rest(relaxations: float) -> float:
     Notes
     -----
     Let N be the mean number in M/M/1 with rate X and mean response time R, so that N = X R. Its variance is N (1 + N).
-    Over a short time t the number is a random walk with variance 2 X t. An autocorrelation exp(-a t) that begins like
-    this has a = 1 / (R (1 + N)), so the growth has the variance 2 N (1 + N) (1 - exp(-a t)). Near saturation a is four
-    times the inverse of the relaxation time. Divided by 2 X t, the variance is then (1 - exp(-4 T)) / (4 T).
+    Over a short time t the number is a random walk with variance 2 X t. An autocorrelation exp(-a t) with the same
+    short-time variance has a = 1 / (R (1 + N)), so the growth has the variance 2 N (1 + N) (1 - exp(-a t)). Near
+    saturation a is four times the inverse of the relaxation time. Divided by 2 X t, the variance is then (1 - exp(-4
+    T)) / (4 T).
 
     The autocorrelation of M/M/1 is a mixture of exponentials [1]_. By Jensen's inequality it is at least exp(-a t), so
     the result is an upper bound.
@@ -150,7 +155,7 @@ def _growth_at_rest(relaxations: float) -> float:
 
 
 def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memory:
-    """Return the length of a window in relaxation times of the queue of the system.
+    """Return the length of a window as a multiple of the relaxation time of the system's queue.
 
     Parameters
     ----------
@@ -164,8 +169,8 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
     Notes
     -----
-    `is_short` uses the smallest N and the smallest mean response time of the thirds of the window. In an overload, both
-    grow over the window. Their means would make the window seem short, and the growth might not be detected. For
+    `is_short` uses the smallest N and the smallest mean response time among the thirds of the window. In an overload,
+    both grow over the window. With their means, the window would seem short, and the growth might not be detected. For
     `is_long`, the mean over the whole window is the cautious choice.
     """
     sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
@@ -179,9 +184,8 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
 
 def _load(sums_s: Floats, counts: Floats, lengths_s: Floats) -> tuple[float, float] | None:
-    """Return the mean number of transactions in the system [1] and the mean response time [s] of a part of a window.
-
-    None if nothing ended in this part.
+    """Return the mean number of transactions in the system [1] and the mean response time [s] over the given bins.
+    Return None if no transaction ended in them.
     """
     total_s, count, length_s = float(sums_s.sum()), float(counts.sum()), float(lengths_s.sum())
     return (total_s / length_s, total_s / count) if count > 0 and length_s > 0 and total_s > 0 else None

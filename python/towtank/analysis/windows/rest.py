@@ -1,8 +1,8 @@
-"""Tests whether a series is steady: compares the largest change that noise may hide with the allowed change.
+"""Tests whether a series is steady: compares the largest change that noise may hide with the largest allowed change.
 
-A test that finds no trend proves little if the window is short or noisy. Therefore a series counts as steady ("at
+A test that finds no trend proves little if the window is short or noisy. A series therefore counts as steady ("at
 rest") only if the measured change plus its error is small. The functions are used for settle stages, for windows, and
-for the second half of a window if a transient was cut off.
+for the second half of a window whose start was excluded as a transient.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
-"""Names of the series for which a steady state must be shown. The CPU time of tiers is left out, because it follows
-the throughput.
+"""Names of the series that must be shown to be steady. The CPU time of tiers is not included, because it follows
+throughput.
 """
 LEAST_WINDOW_S = 10.0
-"""Length of the shortest window that can show a steady state; the engine records once per second. [s]"""
+"""Shortest window that can show a steady state, at one recorded value per second. [s]"""
 OBSERVATIONS_AT_LEAST = 8
 """Smallest number of observations that can show a steady state. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Significance level of the trend test within the test for a steady state. It is larger than the 0.01 of other trend
-tests, so that fewer trends are missed.
+"""Significance level of the trend test within the test for a steady state, in (0, 1). It is larger than the level 0.01
+of other trend tests, so that fewer trends are missed.
 """
-_CONFIDENCE = 0.90
-# A line is fitted only to at least this many observations. Fewer leave too few residuals for the error of the line.
+_CONFIDENCE = 0.90  # One-sided confidence with which larger changes are excluded, in (0, 1).
+# A line is fitted only to at least this number of observations. With fewer, the error of the line cannot be estimated.
+# [1]
 _ESTIMATED_AT_LEAST = 5
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Result of the test whether one series of measured values is steady.
+    """Result of the test of one series of measured values for a steady state.
 
     Attributes
     ----------
     change : float
-        Change over the window along a straight line fitted to the series. [1]
+        Change over the window along a fitted straight line. [1]
     at_most : float or None
-        Largest change that the window does not exclude, with a one-sided confidence of 90 %. None if the window has too
-        few observations to exclude any change. [1]
+        Upper bound of the change, with a one-sided confidence of 90 %. None if there are too few observations. [1]
     allowed : float
-        Largest allowed change; larger changes must be excluded. [1]
+        Largest allowed change. [1]
     needed_s : float or None
-        Length of a window that would exclude changes larger than `allowed`, provided that `change` is random. None
-        without values. [s]
+        Length of a window that would exclude changes larger than `allowed`, if `change` is random. None if there are no
+        values. [s]
     """
 
     change: float
@@ -61,13 +61,11 @@ class Rest:
 
     @property
     def is_shown(self) -> bool:
-        """True if the window excludes changes of the series larger than `allowed`, so that the series counts
-        as steady.
-        """
+        """True if changes larger than `allowed` are excluded, so that the series counts as steady."""
         return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
-        """Return the test of one series as JSON for a run summary: largest possible change and allowed change."""
+        """Return the result as JSON for a run summary."""
         return {"at_most": self.at_most, "allowed": self.allowed, "needed_s": self.needed_s, "is_shown": self.is_shown}
 
 
@@ -80,7 +78,7 @@ class Instability:
     why : str
         Reason as text; empty if the series is steady.
     change : float
-        Change over the window along a straight line fitted to the series. [1]
+        Change over the window along a fitted straight line. [1]
     """
 
     why: str
@@ -98,16 +96,17 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     edges_s : ndarray of shape (n_observations + 1,)
         Edges of the observations. [s]
     cautious : bool, default True
-        Whether to use the error of the cautious trend test, which corrects the autocorrelation for the bias of a short
-        series, and Student's t with the degrees of freedom of that error.
+        True to use the error of the cautious trend test, and Student's t with its degrees of freedom. This test
+        corrects the autocorrelation for its bias in short series.
 
     Notes
     -----
     A settle stage uses the plain error and the normal distribution, but requires four consecutive tests. With the
-    cautious error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
+    cautious error, the settle stage of a steady system with the noise that `settling.look` describes would last 60 s
+    instead of 39 s.
 
-    `needed_s` assumes that a random change and its error shrink with the square root of the length of the window. A
-    real change would remain.
+    `needed_s` assumes that a random change and its error are inversely proportional to the square root of the length of
+    the window. A real change would remain.
     """
     count, limit = len(values), _plain(name, allowed(name))
     scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
@@ -127,21 +126,23 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the result of the test for a steady state for a series that has too few transactions to be tested."""
+    """Return the result for a series with too few transactions to be tested. `observation_s` is the length of one
+    observation. [s]
+    """
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
 def instability_of(
     name: str, values: Floats, edges_s: Floats, *, proven: bool = True, cautious: bool = True
 ) -> Instability:
-    """Return the reason why a series is not steady; the reason is empty for a steady series.
+    """Return the reason why a series is not steady; empty if it is steady.
 
     Parameters
     ----------
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether a steady series must also exclude changes larger than the allowed change.
+        True if a series counts as steady only if changes larger than the allowed change are excluded.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
@@ -161,8 +162,8 @@ def instability_of(
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Return True if a series is steady: it has no trend and no transient, and changes larger than the allowed one are
-    excluded.
+    """Return True if a series is steady: it has no trend and no transient, and changes larger than the allowed change
+    are excluded.
     """
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
         return False
@@ -174,7 +175,7 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """Convert the change of a series to a relative change. For response time, which is a series of logarithms, apply
-    the exponential function; return other changes unchanged.
+    """Convert the change of a series to a relative change. Changes of response time are differences of logarithms, to
+    which the exponential function is applied. Other changes are returned unchanged. [1]
     """
     return math.expm1(min(50.0, change)) if name == "response_time" else change

@@ -1,10 +1,11 @@
 """Decides when a system under constant load has become steady, which ends a settle stage.
 
-Each second, the later half of the record is tested, or the last `least_window_s` seconds if they are longer. As the
-record grows, the tested part no longer contains an early transient, and becomes long enough even for a noisy system.
-In the tested part, throughput, mean response time, and the sum of requests in flight and waiting arrivals must have no
-significant trend. In throughput and response time, MSER must also find no transient, and a change larger than the
-allowed one must be excluded. Since a single test may pass by chance, `LOOKS` consecutive tests must pass.
+A test is made each second. It uses the later half of the recording, or the last `least_window_s` seconds if they are
+longer. As the recording grows, the tested seconds no longer include an early transient, and they become long enough
+even for a noisy system. In these seconds, throughput, mean response time, and the sum of requests in flight and waiting
+arrivals must have no significant trend. In throughput and response time, MSER must also find no transient, and changes
+larger than the allowed change must be excluded. A single test may pass by chance, so `LOOKS` consecutive tests must
+pass.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
 """Number of consecutive tests for a steady state that must pass before a settle stage ends. [1]"""
-_CYCLES = 3.0
-_RESPONSES = 5.0
-_TRANSACTIONS_PER_OBSERVATION = 5
+_CYCLES = 3.0  # Length of the shortest tested window in user cycles of a closed load. [1]
+_RESPONSES = 5.0  # Length of the shortest tested window in mean response times. [1]
+_TRANSACTIONS_PER_OBSERVATION = 5  # Smallest mean number of transactions in an observation. [1]
 
 
 @dataclass(frozen=True)
 class SteadySeconds:
-    """Record of a stage with constant load, with one value per second.
+    """Recording of a stage with constant load, with one value per second.
 
     Attributes
     ----------
@@ -45,12 +46,12 @@ class SteadySeconds:
     response_sum_s : ndarray of shape (n_seconds,)
         Sum of the response times of these transactions. [s]
     in_flight, waiting : ndarray of shape (n_seconds,)
-        Requests in flight, and arrivals that wait for a user, at the end of each second. [1]
+        Number of requests in flight, and number of arrivals that wait for a user, at the end of each second. [1]
     users : float or None
-        Users of a closed load; None for an open load. [1]
+        Number of users of a closed load; None for an open load. [1]
     unpaused_s : ndarray of shape (n_seconds,) or None
-        User seconds less the pauses that ended, in each second. By Little's law they can replace the sums of response
-        times. [s]
+        User seconds minus the pauses that ended, in each second; None if unknown. By Little's law, they can replace the
+        sums of response times. [s]
     """
 
     ends_s: Floats
@@ -63,7 +64,7 @@ class SteadySeconds:
     unpaused_s: Floats | None = None
 
     def last(self, count: int) -> SteadySeconds:
-        """Return the record of the last `count` seconds."""
+        """Return the last `count` seconds of the recording."""
         start = len(self.ends_s) - count
         return SteadySeconds(
             self.ends_s[start:],
@@ -79,17 +80,18 @@ class SteadySeconds:
 
 @dataclass(frozen=True)
 class SettlingResult:
-    """Result of one test whether a record is steady.
+    """Result of one test of a recording for a steady state.
 
     Attributes
     ----------
     steady : bool
+        True if the recording is steady.
     window_s : float
-        Length of the tested record. [s]
+        Length of the tested recording. [s]
     why : str
         Series that are not steady, as text; empty if all are steady.
-    changes : dict
-        Relative change over the tested record by metric; absolute change for the backlog.
+    changes : dict of str to float
+        Relative change over the tested recording by metric [1]; absolute change of the backlog [1].
     """
 
     steady: bool
@@ -98,12 +100,13 @@ class SettlingResult:
     changes: dict[str, float] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the test as JSON for events and summaries: window, reason and changes of each series."""
+        """Return the result as JSON for events and summaries."""
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 
 
 def least_window_s(seconds: SteadySeconds) -> float:
-    """Return the length of the shortest window that can show a steady state under the recorded load. [s]
+    """Return the length of the shortest window that can show a steady state at the recorded load; infinite if no
+    transaction ended. [s]
 
     Notes
     -----
@@ -119,14 +122,14 @@ def least_window_s(seconds: SteadySeconds) -> float:
 
 
 def look(seconds: SteadySeconds) -> SettlingResult:
-    """Test whether the record of a settle stage shows a steady state.
+    """Test whether the recording of a settle stage shows a steady state.
 
     Notes
     -----
     `tests/certified/test_certified_settling.py` simulates 200 series for each line of the table. Throughput starts 40 %
-    below its level, response time at twice its level. Both approach their levels exponentially with the time constant
-    tau. The noise is first-order autoregressive (coefficient 0.5), with 5 % in throughput and 10 % in response time. An
-    end counts as early if more than 10 % of throughput is still missing.
+    below its final level, and response time at twice its final level. Both approach these levels exponentially with the
+    time constant tau. The noise is first-order autoregressive (coefficient 0.5), with 5 % in throughput and 10 % in
+    response time. A stage ends early if throughput is still more than 10 % below its final level.
 
     ======  ============  ======================  =======
     tau     median end    5 % to 95 % of ends     early
@@ -137,17 +140,17 @@ def look(seconds: SteadySeconds) -> SettlingResult:
     40 s    135 s         23 to 200 s             17.5 %
     ======  ============  ======================  =======
 
-    Without noise the stage ends at 13 s. With noise the record must be long enough to exclude changes larger than the
-    allowed change. Noise may hide a very slow approach; if such an approach is expected, set `at_least`.
+    Without noise, the stage ends at 13 s. With noise, the recording must be long enough to exclude changes larger than
+    the allowed change. Noise may hide a very slow approach; if you expect one, set `at_least`.
 
-    A load whose backlog grows at a tenth of its rate never passed within 600 s.
+    If the backlog of an open load grows at a tenth of the arrival rate, no test passed within 600 s.
     """
     count = len(seconds.ends_s)
     total = float(seconds.lengths_s.sum())
     least = least_window_s(seconds)
     if total < least or count < OBSERVATIONS_AT_LEAST:
         return SettlingResult(
-            False, total, "too short to be judged" if math.isfinite(least) else "no transaction has ended yet"
+            False, total, "too short to be tested" if math.isfinite(least) else "no transaction has ended yet"
         )
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
@@ -155,16 +158,16 @@ def look(seconds: SteadySeconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: SteadySeconds) -> SettlingResult:
-    """Test the whole record of a stage for a trend. Unlike in `look`, the record may pass although its noise could hide
-    a change.
+    """Test the whole recording of a stage for a trend. Unlike in `look`, the recording may pass even if its noise could
+    hide a change.
     """
     return _look_at(seconds, proven=False)
 
 
 def without_transient(seconds: SteadySeconds) -> SteadySeconds | None:
-    """Remove the transient at the start of a record; None if the transient may be longer than half of the record.
+    """Remove the transient at the start of a recording; None if the transient may be longer than half of the recording.
 
-    The analysis of a run finds the transient with the same function, and also uses the CPU time of tiers.
+    The analysis of a run finds the transient with the same function, but also uses the CPU time of tiers.
     """
     sizes = _grouping(seconds)
     if sizes is None:
@@ -184,10 +187,12 @@ def _look_at(chosen: SteadySeconds, *, proven: bool) -> SettlingResult:
 
 
 def _unrest(chosen: SteadySeconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
-    """Yield a text for each series that is not steady, and store the changes of all series in `changes`."""
+    """Yield a text for each series, which is empty if the series is steady. Store the changes of all series in
+    `changes`.
+    """
     sizes = _grouping(chosen)
     if sizes is None:
-        yield "too few transactions to be judged"
+        yield "too few transactions for a test"
         return
     series, edges = _series(chosen, sizes)
     for name, values in series.items():
@@ -198,8 +203,8 @@ def _unrest(chosen: SteadySeconds, changes: dict[str, float], *, proven: bool) -
 
 
 def _series(seconds: SteadySeconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Return throughput and logarithm of mean response time for each observation, with the edges of the observations
-    [s].
+    """Return two values: the series, which are throughput and the logarithm of mean response time in each observation;
+    and the edges of the observations [s].
     """
     lengths, ended, sums = (
         _summed(part, *sizes) for part in (seconds.lengths_s, seconds.ended, seconds.response_sum_s)
@@ -211,9 +216,8 @@ def _series(seconds: SteadySeconds, sizes: tuple[int, int]) -> tuple[dict[str, F
 
 
 def _grouping(chosen: SteadySeconds) -> tuple[int, int] | None:
-    """Return the length of an observation in seconds, and the number of observations in a record.
-
-    None if the record is too short.
+    """Return the length of an observation in seconds, and the number of observations in a recording. Return None if the
+    recording is too short.
     """
     count = len(chosen.ends_s)
     rate = float(chosen.ended.mean())
@@ -222,12 +226,12 @@ def _grouping(chosen: SteadySeconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds matter most, so seconds that do not fill an observation are left out at the start.
+    # The newest seconds matter most. If the seconds do not fill all observations, the oldest seconds are not used.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
 def _of_backlog(chosen: SteadySeconds, changes: dict[str, float]) -> str:
-    """Describe the trend of the sum of requests in flight and waiting arrivals; empty without a trend."""
+    """Render the trend of the sum of requests in flight and waiting arrivals; empty if there is no trend."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
     line = steady.trend(times, backlog)
@@ -241,16 +245,16 @@ def _of_backlog(chosen: SteadySeconds, changes: dict[str, float]) -> str:
 
 @dataclass
 class Settling:
-    """Counter of the consecutive tests that found a steady state.
+    """Counts the consecutive tests that found a steady state.
 
     Attributes
     ----------
     at_least_s : float
         Shortest length of the stage. [s]
     rested : int
-        Number of consecutive tests that passed. [1]
+        Number of consecutive tests that passed, up to the latest test. [1]
     last : SettlingResult or None
-        Result of the last test.
+        Result of the latest test; None before the first.
     """
 
     at_least_s: float = 0.0
@@ -258,7 +262,9 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: SteadySeconds) -> bool:
-        """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
+        """Test a stage after a further second was recorded, and return True if the stage may end. `seconds` is the
+        recording of the stage so far.
+        """
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

@@ -1,4 +1,4 @@
-"""Finds stretches. A stretch consists of consecutive steady stages with the same load."""
+"""Finds the stretches of a run. A stretch consists of consecutive steady stages with the same load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# Keys of a stage that specify its load. They are equal for all stages of a stretch.
+# Keys of a stage that specify its load. Their values are equal in all stages of a stretch.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -25,11 +25,11 @@ class Stretch:
     start_s, end_s : float
         Planned start and end, in run time. [s]
     users : int or None
-        Users of all groups; None for an open load, or if not recorded. [1]
+        Number of users of all groups together; None for an open load, or if not recorded. [1]
     rate : float or None
-        Arrival rate of all groups; None for a closed load, or if not recorded. [1/s]
+        Arrival rate of all groups together; None for a closed load, or if not recorded. [1/s]
     of : int
-        Number of stretches in the run, at least 1.
+        Number of stretches in the run, at least 1. [1]
     """
 
     stages: tuple[str, ...]
@@ -41,16 +41,16 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """True if the run has more than one stretch (consecutive steady stages with the same load)."""
+        """True if the run has more than one stretch."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
-        """Return the stretch as JSON for the window of a run summary: stages, users and rate."""
+        """Return the stretch as JSON for the window of a run summary."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
 
 def stretches(stages: Sequence[Stage]) -> list[Stretch]:
-    """Return all stretches (consecutive steady stages with the same load) of a run, in order of time."""
+    """Return all stretches (consecutive steady stages with the same load) of a run, sorted by time."""
     found: list[list[Stage]] = []
     for stage in stages:
         if stage.get("phase") != STEADY_PHASE:
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """Return a single stage as a stretch of one stage, because a search analyses single stages."""
+    """Return a single stage as a stretch. It is used for searches, which analyse single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
@@ -86,8 +86,8 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Return the load of a stage. Loads of user groups are added up and rounded, because the rates of the groups result
-    from shares and are not exact.
+    """Return the load of a stage; None if it is unknown. The loads of user groups are added up. The sum is rounded,
+    because arrival rates of groups are computed from shares and have rounding errors.
     """
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):

@@ -1,4 +1,4 @@
-"""Chooses the window that is analysed, which is the planned steady stage without a transient at its start."""
+"""Chooses the analysed window, which is the planned steady stage without a transient at its start."""
 
 from __future__ import annotations
 
@@ -23,49 +23,51 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Smallest mean number of transactions in an observation. At low loads, an observation therefore lasts several seconds.
+# Smallest mean number of transactions in an observation. At low loads, an observation is therefore several seconds
+# long. [1]
 _TRANSACTIONS_PER_OBSERVATION = 5
-# Smallest number of observations with which a window is tested. Fewer show neither a trend nor a transient. [1]
+# Smallest number of observations in a window that is tested. Fewer observations show neither a trend nor a transient.
+# [1]
 _TESTED_AT_LEAST = 4
-_KEEP_AT_LEAST = 0.5
-_WHOLE = 0.5
+_KEEP_AT_LEAST = 0.5  # Share of the window that remains at least after its start was excluded, in (0, 1).
+_WHOLE = 0.5  # Bins shorter than this share of the median length are not used, in (0, 1).
 # Significance level of a step (lasting change of level). Levels are fitted to the series and follow correlated noise,
-# so a step requires far more significance than a t-test. Without a step, 0.7 % of series of 20 observations with a
-# lag-1 correlation of 0.6 count as a step. Of longer or less correlated series, at most 0.3 % do (1,000 series for each
-# of 18 kinds of noise).
+# so a step needs a much lower level than a t-test. Chance causes a step in 0.7 % of series of 20 observations with a
+# lag-1 correlation of 0.6, and in at most 0.3 % of longer or less correlated series (1,000 series for each of 18 kinds
+# of noise).
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# Smallest mean CPU use for which a tier is tested. A smaller CPU use shows the ticks of the kernel's clock and not the
-# load. [CPUs]
+# Tiers with a smaller mean CPU use are not tested, because their measured CPU time consists of a few clock ticks of the
+# kernel. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
 
 @dataclass
 class Window:
-    """Window as planned, the part of it that is analysed, and the reasons why they differ.
+    """Planned window, analysed window within it, and the reasons why they differ.
 
     Attributes
     ----------
     start_s, end_s : float
-        Edges of the analysed part, in run time. [s]
+        Start and end of the analysed window, in run time. [s]
     asked_start_s, asked_end_s : float
-        Edges of the recorded part of the planned steady stages. [s]
+        Start and end of the recording of the planned steady stages. [s]
     planned_end_s : float
         Planned end of the steady stages. [s]
     steady : bool
     cuts_s : dict
-        Cuts proposed by MSER, by metric, from the planned start. [s]
+        Cuts that MSER proposes, by metric, as time since the planned start. [s]
     trends : dict
-        Trends by metric within the analysed part.
+        Trends within the analysed window, by metric.
     changes : list of Change
         Changes of the metrics that are not steady.
     left_out : list of Change
-        Changes from the start, which was left out as transient, to the analysed part.
+        Changes from the start that was excluded as a transient to the analysed window.
     steps : list of Step
-        Changes of level of the metrics that are otherwise steady.
+        Sudden changes of level of metrics that are otherwise steady.
     rest : dict
-        Results of the test for a steady state by metric: the largest change that the analysed part does not exclude.
+        Results of the test for a steady state by metric, with the largest change that is not excluded.
     growth : Growth or None
         Growth of the number of transactions under an open load; None under a closed load.
     stretch : Stretch or None
@@ -90,13 +92,13 @@ class Window:
 
     @property
     def length_s(self) -> float:
-        """Length of the analysed part of the window. [s]"""
+        """Length of the analysed window. [s]"""
         return self.end_s - self.start_s
 
     @property
     def outcome(self) -> str:
-        """Result of the tests for a steady state: `fails` if a change was found, `holds` if a change larger than
-        allowed is excluded, otherwise `undecided`.
+        """Result of the tests for a steady state: `fails` if a change was found, `holds` if changes larger than allowed
+        are excluded, otherwise `undecided`.
 
         A test that finds no change proves little if the noise is large. For example, with 20 % noise of response time
         and a lag-1 correlation of 0.7, a drift of 60 % in 60 s is found in only 4 of 10 windows.
@@ -132,7 +134,7 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the recorded part of the planned steady stages as a window; None if nothing was recorded.
+    """Return the recorded time of the planned steady stages as a window; None if nothing was recorded.
 
     If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
@@ -148,16 +150,14 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window as not steady, because the load was planned to change within it, and add a note that states this
-    reason.
-    """
+    """Mark a window as not steady and not tested, because the planned load changes within it."""
     window.steady = False
-    window.note = "the load changes over the window as planned, so it was not tested for a steady state"
+    window.note = "the planned load changes within the window, so the window was not tested for a steady state"
     return window
 
 
 def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
-    """Return a copy of a window that ends at an earlier instant; None if nothing was recorded before that instant."""
+    """Return a copy of a window that ends at an earlier time; None if nothing was recorded before that time."""
     chosen = measurement.inside(window.asked_start_s, end_s)
     if not chosen.any():
         return None
@@ -168,7 +168,7 @@ def shortened(measurement: Measurement, window: Window, end_s: float) -> Window 
 def tested(
     measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats], *, settled: bool = False
 ) -> Window:
-    """Test a window for a steady state, and set the part of it that is analysed.
+    """Test a window for a steady state, and set the analysed window within it.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ def tested(
     tiers_cpu_s : dict of ndarray of shape (n_bins,)
         CPU time of each tier in each bin. [s]
     settled : bool, default False
-        Whether a settle stage with the same load came before the window, and ended because the system was steady. If
-        so, a start that differs is no transient and is not left out.
+        True if the window follows a settle stage with the same load that ended because the system was steady. The start
+        of the window is then not excluded as a transient.
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
@@ -203,7 +203,7 @@ def tested(
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
-    """Test whether a window is steady, from the given series, and set the part that is analysed.
+    """Test a window for a steady state with the given series, and set the analysed window within it.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window is
-    # therefore treated as short relative to the relaxation time.
+    # The relaxation time is unknown, because the number of requests in progress is unknown. The window is therefore
+    # treated as short in comparison with the relaxation time.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
@@ -233,7 +233,7 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
 def _judged(
     window: Window, kept: dict[str, Floats], edges: Floats, memory: Memory | None = None, *, strict: bool
 ) -> Window:
-    """Test the analysed part of a window for trends and steps, and set the verdict of the window.
+    """Test the analysed window for trends and steps, and set the verdict.
 
     `memory` is None if the number of transactions in the system is unknown.
     """
@@ -245,7 +245,7 @@ def _judged(
 
 
 def _counts(change: Change, memory: Memory | None, *, is_chosen: bool = False) -> bool:
-    """Return True unless the queue of a system at rest explains a change, see `Memory.explains`."""
+    """Return True unless the queue of a steady system explains a change; see `Memory.explains`."""
     if change.metric != "response_time" or memory is None:
         return True
     return not memory.explains(change.share, change.p_value, is_chosen=is_chosen)
@@ -253,10 +253,9 @@ def _counts(change: Change, memory: Memory | None, *, is_chosen: bool = False) -
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
     """Move the start of the window to the end of the transient, or to the end of the initial backlog if that is later.
-
-    Return the number of observations left out.
+    Return the number of excluded observations.
     """
-    # Up to half of the window may be left out. The tolerance is for rounding errors of the times.
+    # At most half of the window may be excluded. The tolerance allows for rounding errors of the times.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -268,12 +267,11 @@ def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: 
 
 
 def _worked_off_s(measurement: Measurement, window: Window) -> float:
-    """Return the time at which the backlog that existed at the start of the window has drained. [s]
-
-    If the backlog never drains, return the start of the window.
+    """Return the time at which the backlog from before the window has drained; the start of the window if it never
+    drains. [s]
     """
     start_s = window.start_s
-    # The part after the backlog may start with a backlog, too, if it requires fewer requests in flight. The search is
+    # The rest of the window may also begin with a backlog, if its load requires fewer requests in flight. The search is
     # therefore repeated.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
@@ -301,7 +299,7 @@ def _test_trends(
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory: Memory | None) -> None:
-    """Add the largest change of level of each series to the window, unless the series has another change.
+    """Add the largest sudden change of level (step) of each series to the window, unless the series has another change.
 
     A change of level in the middle of the window may be neither a trend nor a transient.
     """
@@ -325,9 +323,8 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float, *, memory: Memory | None) -> Step | None:
-    """Return the change between two levels of a series; None if not significant, or if a queue at rest explains it.
-
-    The severity of the change is decided by the cautious test.
+    """Return the change between two levels of a series; None if it is not significant, or if the queue of a steady
+    system explains it. The cautious test determines the severity.
     """
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
@@ -339,12 +336,11 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float, *, me
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the tested series, the edges of their observations [s], and the length of an observation [s].
-
-    All observations have the same length.
+    """Return the tested series, the edges of their observations [s], and the length of an observation [s], which is the
+    same for all observations.
     """
     lengths = measurement.lengths
-    # A stage that ends within a second leaves a short bin. Such a bin is too short for an observation and is left out.
+    # A stage that ends within a second leaves a short bin, which is not used.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -352,12 +348,11 @@ def _series(
     rate = float(ended.mean()) if len(ended) else 0.0
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
     count = len(numbers) // size
-    # Seconds that do not fill an observation are left out at the end of the window, not at its start, where a transient
-    # may be.
+    # If the seconds do not fill all observations, the last seconds of the window are not used. The first seconds are
+    # needed, because they may contain a transient.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # The length of an observation follows from the rate of transactions. It is therefore known even if the window is
-    # shorter than one observation.
+    # The length of an observation follows from the rate of transactions, so it is known even if the window is shorter.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -377,10 +372,10 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
+    """Return the tested series. The CPU use of each tier is adjusted to the mean throughput.
 
-    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use, because an
-    adjusted series has too little noise: the start of a slow drift would be cut off as a transient.
+    The adjusted CPU use is used only after the transient has been excluded. To find the transient, the original CPU use
+    is needed: an adjusted series has so little noise that the start of a slow drift would be excluded as a transient.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values
@@ -389,7 +384,7 @@ def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
-    """Return CPU use without the variation that throughput explains, using throughput as a control variate.
+    """Return CPU use without the variation that throughput explains. Throughput is the control variate.
 
     Parameters
     ----------
@@ -399,14 +394,14 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (n_observations,)
-        CPU use adjusted to the mean throughput of all observations, with the same mean as `cpus_used`. [1]
+        CPU use, adjusted to the mean throughput of all observations. Its mean is the mean of `cpus_used`. [1]
 
     Notes
     -----
-    A tier uses more CPU time in seconds with more transactions. Throughput is tested separately; the adjusted CPU use
-    shows whether the work per transaction changes. The coefficient of throughput is estimated by least squares, and
+    A tier uses more CPU time in seconds with more transactions. Throughput is tested separately, so the adjusted CPU
+    use shows whether the work per transaction changes. The coefficient of throughput is estimated by least squares, and
     limited to values from 0 to the mean CPU time per transaction [1]_. The CPU use of a saturated tier does not depend
-    on throughput, and thus is not adjusted.
+    on throughput, so it is not adjusted.
 
     References
     ----------
@@ -422,7 +417,9 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
 
 
 def _levels_after(window: Window) -> str:
-    """Describe how the analysed part differs from the start that was left out; empty if only a backlog was left out."""
+    """Render how the analysed window differs from the start that was excluded as a transient; empty if only a backlog
+    was excluded.
+    """
     levels = [
         f"{change.text} is {percent_text(abs(round(change.share, 2)))} {'higher' if change.share > 0 else 'lower'}"
         for change in window.left_out
@@ -444,7 +441,8 @@ def _note(window: Window) -> str:
         for change in window.changes
     ]
     parts += [
-        f"{step.metric.replace('_', ' ')} steps by {signed_percent(round(step.share, 2))} at {step.at_s:.0f} s"
+        f"{step.metric.replace('_', ' ')} changes abruptly by {signed_percent(round(step.share, 2))} "
+        f"at {step.at_s:.0f} s"
         for step in window.steps
     ]
     return "; ".join(parts)
