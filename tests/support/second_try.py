@@ -24,7 +24,7 @@ _ALONE_WITHIN_S = 900
 
 def run_alone(test: str, folder: Path) -> bool:
     """Run one test in a separate process; return True if the test passes."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test]
     try:
         return subprocess.run(command, cwd=folder, check=False, timeout=_ALONE_WITHIN_S).returncode == 0
     except subprocess.TimeoutExpired:
