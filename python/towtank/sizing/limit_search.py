@@ -33,8 +33,8 @@ _STEPS = (1.1, 1.3)
 finds a nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users in the search for a load limit; for large loads, `_TIMES_AT_MOST` times the load. [1] The
-time of a solution grows with the number of users.
+"""Highest number of users in the search for a load limit; for large loads, `_TIMES_AT_MOST` times the load. [1] A
+solution takes longer with more users.
 """
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
@@ -133,7 +133,7 @@ class Limits:
     scales : dict
         Ratios of simulated to computed values, by scenario and objective. [ratio]
     load : Load, optional
-        Load to which factors are relative; by default the load to carry.
+        Load to which factors are relative; by default the load that the hardware must serve.
     near : float, default 1
         Factor at which the search starts.
     changes : dict
@@ -141,9 +141,10 @@ class Limits:
 
     Notes
     -----
-    If objectives hold at a load, they hold at every lower load. So a draw is solved only between the highest factor at
-    which its objectives hold and the lowest factor at which they fail. Either end of the interval takes about three
-    solutions for each draw."""
+    If objectives hold at a load, they hold at every lower load. A draw is therefore solved only between the highest
+    factor at which its objectives hold and the lowest factor at which they fail. Each end of the interval takes about
+    three solutions for each draw.
+    """
 
     question: Question
     candidate: Candidate
@@ -216,15 +217,16 @@ class Limits:
 
     @property
     def _start(self) -> float:
-        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates; 1
-        if that is infinite. [1]"""
+        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates, or
+        1 if that limit is infinite. [1]
+        """
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Largest load factor that is tried with the best estimates. [1]
-
-        It is the factor at which the search starts if no objective bounds the load."""
+        """Largest load factor that is tried with the best estimates. If no objective bounds the load, this is the
+        factor at which the search starts. [1]
+        """
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -239,7 +241,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Narrow the ranges of the load limits with the solutions of the random draws, which are known already."""
+        """Narrow the ranges of the load limits with solutions of the random draws that are already known."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -265,22 +267,23 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """Return the 95 % interval of the load limit, widened to contain the best estimate; None if there is no
-        interval."""
+        """Return the 95 % interval of the load limit, widened to contain the best estimate; None if no interval is
+        known.
+        """
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
         return found and found.around(self.best)
 
     def spare(self, loads: Floats) -> Interval | None:
-        """Return the 95 % interval of the load limit relative to the load of each draw. [1]
-
-        None if the draws take too long to solve.
+        """Return the 95 % interval of the load limit relative to the load of each draw; None if the draws take too long
+        to solve. [1]
 
         Notes
         -----
-        The search always solves each draw at its own load. So the lower end is above 1 if and only if the objectives
-        hold at this load in 97.5 % of the draws."""
+        The search always solves each draw at its own load. The lower end is therefore above 1 exactly if the objectives
+        hold at this load in 97.5 % of the draws.
+        """
         if self.varies and not self.able and not self._narrowed:
             return None
         count = len(loads)
@@ -365,7 +368,8 @@ class Limits:
 
     def narrow(self, open_ones: _Bools) -> bool:
         """Halve the range of the load limit of each selected draw whose range is wider than `LIMIT_PRECISION`. Return
-        True if there was such a draw."""
+        True if a range was halved.
+        """
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -426,15 +430,15 @@ def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the geometric mean of the two bounds; the lower bound if either bound is unknown."""
+    """Return the geometric mean of two bounds; the lower bound if either bound is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next load factor to try: the geometric mean of both bounds. If only one bound is known, return a
-    factor beyond it.
+    """Return the next load factor to try: the geometric mean of the two bounds. If only one bound is known, return a
+    factor beyond this bound.
     """
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)

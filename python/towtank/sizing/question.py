@@ -1,4 +1,4 @@
-"""Sizing question: the requirements, and the inputs that are the same for all candidates."""
+"""Describes a sizing question: the requirements, and the inputs that are the same for all candidates."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Question:
     basis : Basis
     file : SizingFile
     load : Load
-        Load to carry.
+        Load that the hardware must serve.
     checks : tuple of Check
     utilization : dict of str to float
         Highest allowed utilization by station. [ratio]
@@ -101,12 +101,12 @@ class Question:
         Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
         whose growth rate is not stated. [1]
     growth_shares : tuple of float
-        For each draw, the probability that the load stays below the drawn load; empty without uncertain growth.
+        For each draw, the probability that the load stays below the drawn load; empty if the growth is not uncertain.
     growth_draws : tuple of float
-        For each draw, the drawn load relative to the load to carry. [ratio]
+        For each draw, the drawn load relative to `load`. [ratio]
     corrections : dict of int to Factor
-        Factor 1 for each objective on a measured percentile, by the index of the objective. Its interval is the
-        relative error of the ratio of measured to computed percentile.
+        For each objective that limits a measured percentile, by the index of the objective: the factor 1 with an
+        interval. The interval is the relative error of the ratio of measured to computed percentile.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
@@ -127,10 +127,8 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed value of an objective's percentile, and the interval of this ratio.
-        [ratio]
-
-        None if the metric is no percentile, or was not measured.
+        """Return the ratio of measured to computed value of an objective's percentile, and the interval of this ratio;
+        None if the metric is not a percentile, or was not measured. [ratio]
         """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
@@ -139,8 +137,8 @@ class Question:
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
-        """Return the failure scenarios of a candidate: None for all nodes running, and each tier that must survive a
-        loss of nodes.
+        """Return the failure scenarios of a candidate: None for the scenario with all nodes running, and the name of
+        each tier that must survive a loss of nodes.
         """
         lost = self.file.nodes_lost
         tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
