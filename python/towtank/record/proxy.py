@@ -43,14 +43,14 @@ class Proxy:
 
     Attributes
     ----------
-    Authority that issues certificates for hosts. If None, TLS is forwarded unread.
-        Authority that issues certificates for hosts; None to forward TLS unread.
+    authority : Authority or None
+        Authority that issues certificates for hosts. If None, TLS is forwarded unread.
     trust : ssl.SSLContext
         TLS settings for verifying server certificates.
     address : (str, int)
         Host and port to listen on.
-    Hint that is printed for the user if a client rejects a certificate.
-        Hint for the user if a client rejects a certificate.
+    distrusted : str
+        Hint that is printed for the user if a client rejects a certificate.
     refuses : callable
         Function that returns True for a host to which requests are refused.
     password : str

@@ -88,7 +88,6 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
-    Use this function for documents that only save time later. As the document can be computed again, an error of the
     Use this function for documents that only save time later. An error of the disk raises no exception, because the
     document can be computed again.
     """

@@ -93,14 +93,14 @@ class Basis:
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
         """Return the ratio of a measured to a computed percentile, with the lowest and the highest value of this ratio.
-                [ratio]
+        [ratio]
 
-                None if no percentile of the class or transaction was measured.
         The result is None if no percentile of the class or transaction was measured.
-                Raises
-                ------
-                ModelError
-                    If other percentiles of the class were measured, but not `metric`.
+
+        Raises
+        ------
+        ModelError
+            If other percentiles of the class were measured, but not `metric`.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None

@@ -203,10 +203,10 @@ def settling_time(outcome: Outcome) -> float:
     class. [s]
 
     Notes
+    -----
     The time constant is R + 1 / (1/Z + (1 - U) / R), the relaxation time of the simulator. R is the response time, Z
     the think time (infinite for an open class) and U the utilization of the busiest station. For open classes U counts
     as 0.95 at most.
-    most.
     """
     used = max(outcome.utilization.values(), default=0.0)
     times = [0.0]
@@ -221,8 +221,8 @@ def settling_time(outcome: Outcome) -> float:
 
 
 def remaining(time_s: float, length_s: float) -> float:
-    """Return the share of a change of the load that has not yet taken effect, averaged over an interval. The change
-    happens at the begin of the interval. [ratio]
+    """Return the share of a change of the load that has not yet taken effect, averaged over the interval after the
+    change. [ratio]
 
     Notes
     -----

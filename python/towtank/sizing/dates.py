@@ -26,12 +26,10 @@ _ROUNDS = 12
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return a row for each hardware configuration, with the date on which the growing load reaches the limit of the
-    configuration.
+    """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
     Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty if the load
     does not grow.
-    growth.
     """
     if settled.growing is None:
         return []

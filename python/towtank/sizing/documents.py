@@ -92,7 +92,7 @@ def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Return the limit and the value of each objective in a failure scenario as a JSON objects, in numbers and
+    """Return the limit and the value of each objective in a failure scenario as JSON objects, in numbers and
     as text.
     """
     return [

@@ -18,8 +18,8 @@ class Kernel:
     ----------
     name : str
         Name in machine files and in the engine.
-    Group of similar kernels. All kernels of an area together count as one kernel in a rating.
-        Group of similar kernels; all kernels of an area together count once in a rating.
+    area : str
+        Group of similar kernels. All kernels of an area together count as one kernel in a rating.
     resource : str
         Resource whose speed the kernel measures: `cpu` for processors with caches, memory and the work of the operating
         system; `disk` for the storage device.

@@ -281,8 +281,8 @@ class Limits:
 
         Notes
         -----
-        The search always solves each draw at its own load. The lower end is therefore above 1 exactly if the objectives
-        hold at this load in 97.5 % of the draws.
+        The search always solves each draw at its own load. The lower end is therefore above 1 if and only if the
+        objectives hold at this load in 97.5 % of the draws.
         """
         if self.varies and not self.able and not self._narrowed:
             return None

@@ -63,5 +63,5 @@ class Steps:
         return step.value
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the calculation steps as a JSON objects."""
+        """Return the calculation steps as JSON objects."""
         return [step.document() for step in self.made]

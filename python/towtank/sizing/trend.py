@@ -40,8 +40,8 @@ class Trend:
     rate: float = 0.0
 
     def offset(self, times: Floats) -> Floats:
-        """Return the part of the logarithm of the load that does not depend on the fitted parameters: ln(1 + k t) for a
-        straight line, 0 for exponential growth. [1]
+        """Return the part of the logarithm of the load that is fixed before the other parameters are fitted: ln(1 + k
+        t) for a straight line, 0 for exponential growth. [1]
         """
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 

@@ -8,8 +8,8 @@ probability that a request finds the server idle is about 1 - u, so
 
 Here u is the utilization of the bottleneck, D_full the demand at full utilization, and r the ratio of the demand at
 zero utilization to D_full. Batching, warm caches and a clock that speeds up under load cause r > 1; contention for
-caches and locks causes r < 1. Measured CPU time gives D(u) at each load level directly. As u cannot
-exceed 1, the extrapolation is bounded.
+caches and locks causes r < 1. Measured CPU time gives D(u) at each load level directly. As u cannot exceed 1, the
+extrapolation is bounded.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ class Configuration:
     key : dict
         Levels of the factors other than the load.
     points : list of dict
-        Points of the study summary, from runs that passed the audit; in ascending order of load.
-    Points of the study summary, from runs that passed the audit, in ascending order of load.
+        Points of the study summary, from runs that passed the audit, in ascending order of load.
+    findings : list of Finding
         Audit findings of all runs.
     excluded : list of dict
         Runs that are not modelled: `run`, `load`, `why`.

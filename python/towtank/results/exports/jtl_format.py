@@ -132,7 +132,7 @@ def _latencies(
     item: SecondItem, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the time to the first byte of each sample. The times and the samples are sorted, and the shortest time is
-    assigned to the fastest sample, and so on. [ms]
+    assigned to the fastest sample, and so on. As in JMeter, the time is 0 if it is unknown or no byte arrived. [ms]
     """
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))

@@ -283,7 +283,7 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """Return the highest throughput that each station allows, in ascending order, as a JSON objects. [1/s]"""
+    """Return the highest throughput that each station allows, in ascending order, as JSON objects. [1/s]"""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 

@@ -204,6 +204,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
         Time by which the computed residence time exceeds the measured response time, or zero. [s]
 
     Notes
+    -----
     The delay is the response time minus the residence time at the stations. It is averaged over the levels of low load,
     weighted by their numbers of transactions. At low load the residence time hardly depends on the delays, so three
     iterations suffice. A transaction that was not observed at low load gets the mean delay of the observed

@@ -36,9 +36,10 @@ class Parameters:
         Time of a transaction outside all resources. [s]
     in_turn : bool
         True if requests are served first come, first served; their wait then depends on the variation of service times.
-    Only if `in_turn` is False: number of requests that share each server at the same time. Further requests wait; the
-    mean wait is equal in all classes. None if all requests share the servers, which slows all requests by the same
-    factor. [1]
+    at_once : int or None
+        Only if `in_turn` is False: number of requests that share each server at the same time. Further requests wait;
+        the mean wait is equal in all classes. None if all requests share the servers, which slows all requests by the
+        same factor. [1]
     """
 
     demands: Floats
