@@ -94,8 +94,8 @@ class _Replicate:
     Attributes
     ----------
     answer : dict or None
-        The solution. If the replicate has no steady state: the solution of the network in which saturated stations take
-        no time, or None if the throughput at the other stations is unknown.
+        The solution. For a replicate without a steady state, this is the solution of the network in which saturated
+        stations take no time; None if the throughput at the other stations is unknown.
     saturated : frozenset of str
         Stations without a steady state.
     stuck : frozenset of str

@@ -63,7 +63,8 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are relative to the required load, but growth is relative to the load of today. This ratio converts them.
+    # Limits are relative to the required load, but growth is relative to the load of today. The ratio of the two loads
+    # converts limits to the load of today.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -128,6 +129,6 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# The load limit of a draw lies between two bounds. Bisection continues while the probabilities of exceeding the lower
-# and the upper bound differ by more than this number. [1]
+# The load limit of a random draw lies between two bounds. Bisection continues while the probabilities of exceeding the
+# lower and the upper bound differ by more than this number. [1]
 _UNDECIDED = 0.5

@@ -55,8 +55,8 @@ class Draws:
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Return the probability that the candidate meets its objectives, and the intervals of its results. The
-        solutions of single draws are not kept.
+        """Return the probability that the candidate meets its objectives, and the intervals of its results. The summary
+        does not contain the solutions of single random draws.
         """
         scenarios = zip(*self.groups, strict=True)
         return Summary(
@@ -77,9 +77,9 @@ class Summary:
     Attributes
     ----------
     met : int
-        Number of draws that meet every objective. [1]
+        Number of random draws that meet every objective. [1]
     draws : int
-        Number of all draws. [1]
+        Number of all random draws. [1]
     scenarios : dict of (str or None) to Intervals
         Intervals by failure scenario: the key is the tier with lost nodes, or None for all nodes running.
     """

@@ -51,7 +51,7 @@ Factors = Mapping[int, Factor]
 
 
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
-    """Return random values of the correction factors for one draw, by the index of the objective.
+    """Return the values of the correction factors in one random draw, by the index of the objective.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], los
     corrections : Factors
         Ratios of measured to computed percentiles; their error is the same in every scenario.
     at : (int, int)
-        Index of the draw, and number of all draws.
+        Index of the random draw, and number of all random draws.
     lost : str or None
         Tier with lost nodes, which identifies the scenario; each simulation has an independent error.
     """

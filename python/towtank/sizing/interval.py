@@ -44,7 +44,7 @@ class Interval:
     Attributes
     ----------
     low, high : float
-        Lower and upper end; infinite if too many draws have no steady state.
+        Lower and upper end; infinite if too many random draws have no steady state.
     """
 
     low: float
@@ -107,13 +107,13 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below, and also above, the 95 % interval: at most 2.5 % of all draws. [1]
+    """Return the number of random draws that lie below the 95 % interval, which equals the number above it. [1]
 
     Notes
     -----
-    The ends of the interval are draws themselves, without interpolation. A limit at or above the upper end therefore
-    holds in at least 97.5 % of the draws, and a limit below the upper end holds in fewer draws. Intervals and
-    probabilities thus never contradict each other.
+    The number is at most 2.5 % of all draws. Each end of the interval is the value of a draw, without interpolation. A
+    limit at or above the upper end therefore holds in at least 97.5 % of the draws, and a limit below the upper end
+    holds in fewer draws. Intervals and probabilities thus never contradict each other.
 
     Examples
     --------
@@ -124,12 +124,13 @@ def draws_outside(count: int) -> int:
 
 
 def share_between(count: int, of: int) -> Interval:
-    """Return the Wilson interval of the share `count / of`, which accounts for the limited number of draws.
+    """Return the Wilson interval of the share `count / of` of random draws. The interval accounts for the limited
+    number of draws.
 
     Notes
     -----
     (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) with p = count / n, n = `of` and z = 1.96
-    [1]_. Draws of growth are evenly spaced, so their error is smaller.
+    [1]_. Random draws of the growth are evenly spaced quantiles, so the error of their share is smaller.
 
     References
     ----------

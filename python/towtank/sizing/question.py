@@ -96,19 +96,20 @@ class Question:
     draws : tuple of dict of str to float
         For each random draw, the factors of the demands by station.
     speed_draws : dict of str to tuple of float
-        For each machine, standard normal scores, one for each draw.
+        For each machine, standard normal scores, one for each random draw.
     growth : float
         Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
         whose growth rate is not stated. [1]
     growth_shares : tuple of float
-        For each draw, the probability that the load stays below the drawn load; empty if the growth is not uncertain.
+        For each random draw, the probability that the load is below the load of the draw; empty if the growth is not
+        uncertain.
     growth_draws : tuple of float
-        For each draw, the drawn load relative to `load`. [ratio]
+        For each random draw, the load of the draw relative to `load`. [ratio]
     corrections : dict of int to Factor
         For each objective that limits a measured percentile, by the index of the objective: the factor 1 with an
         interval. The interval is the relative error of the ratio of measured to computed percentile.
     counted : tuple of str
-        Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
+        Names of the quantities that vary between random draws: `demands`, `machines`, `percentiles`, `growth`.
     """
 
     basis: Basis

@@ -39,7 +39,7 @@ class ResourceDate:
     days : int or None
         Number of days from the start. [d]
     expected : date or None
-        First day on which the expected need exceeds the limit; None as for `day`.
+        First day on which the expected need exceeds the limit; None if that day is later than `FARTHEST_D`.
     between : (date or None, date or None) or None
         First days on which the probability is above 2.5 % and 97.5 %; None if the growth has no interval.
     """

@@ -277,9 +277,9 @@ class PoolSize:
     work_interval, wait_interval : Interval or None
         Intervals of `work` and `wait_s` over the random draws; None without draws.
     at_best : int or None
-        Smallest size that suffices for the best estimates, without the draws. [1]
+        Smallest size that suffices for the best estimates; random draws are not considered. [1]
     probability : float or None
-        Share of the draws in which the wait is within the limit; None without draws. [ratio]
+        Share of the random draws in which the wait is within the limit; None without random draws. [ratio]
     lost : str or None
         Tier with lost nodes in the scenario that needs the largest pool; None if this is the scenario with all nodes.
     simulated : bool
@@ -404,7 +404,7 @@ def _sure_pool(
 class _Needs:
     """Search for the pool size that suffices in each random draw.
 
-    A draw is not solved for a size if its results for other sizes already show that the size suffices or is too small.
+    A draw is not solved for a size if results for other sizes already show that the size suffices or is too small.
     """
 
     def __init__(
@@ -432,8 +432,8 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """Return the smallest pool size that is too small in at most `missing` draws; None if the search finds no such
-        size. [1]
+        """Return the smallest pool size that is too small in at most `missing` random draws; None if the search finds
+        no such size. [1]
         """
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):

@@ -53,13 +53,13 @@ class Found:
     outcomes : tuple of Outcome
         Solutions; the first solution is for all nodes running.
     summary : Summary or None
-        Probability and intervals, from the draws; None without draws.
+        Probability of meeting all objectives, and intervals of the results; None without random draws.
     simulated : tuple of Simulated or None
         Simulations, one for each scenario; None without simulation.
     why_not : tuple of str
         Reasons why the candidate is not the answer; empty if it meets all requirements.
     drawn : Draws or None
-        Outcomes in every draw, stored only for the answer; otherwise None.
+        Outcomes in every random draw, stored only for the answer; otherwise None.
     """
 
     candidate: Candidate

@@ -53,8 +53,8 @@ def simulated_pool(
     Notes
     -----
     In every random draw, the computed wait is multiplied by a random value of the ratio of simulated to computed wait.
-    Without draws, the upper end of the simulated wait's interval must be within the limit. A pool that is larger than
-    necessary is not reduced.
+    Without random draws, the upper end of the simulated wait's interval must be within the limit. A pool that is larger
+    than necessary is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):

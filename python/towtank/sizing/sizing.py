@@ -246,8 +246,9 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 def _spare(question: Question, limits: Limits) -> Interval | None:
     """Return the interval of the headroom; None without random draws.
 
-    The headroom of a draw is its load limit divided by its load, minus 1. The lower end of the interval is at least 0
-    if and only if the objectives for response times and utilizations hold in at least 97.5 % of the draws.
+    The headroom of a random draw is the load limit of the draw divided by the load of the draw, minus 1. The lower end
+    of the interval is at least 0 if and only if the objectives for response times and utilizations hold in at least
+    97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None

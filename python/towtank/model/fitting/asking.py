@@ -92,12 +92,12 @@ def no_such_configuration(configuration: str | None) -> StudyError:
 
 
 def only_answer(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the only answer of a list, which must contain exactly one answer.
+    """Return the answer of a list that must contain exactly one answer.
 
     Raises
     ------
     StudyError
-        If there is no answer, or more than one.
+        If the list is empty, or contains several answers.
     """
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"
