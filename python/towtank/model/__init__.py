@@ -1,5 +1,5 @@
-"""Queueing-network models of a system, read from files and solved by the engine. The package `fitting` fits models
-to measurements.
+"""Queueing-network models of a system. They are read from files and solved by the engine. The package `fitting` fits
+models to measurements.
 """
 
 from __future__ import annotations

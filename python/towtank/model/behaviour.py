@@ -25,8 +25,8 @@ class ClassBehaviour(FileModel):
     patience: Duration | None = Field(
         None,
         description=(
-            "Mean time that a job waits in the queue of a station before it gives up, exponentially distributed; a job "
-            "in service stays. Only simulation uses it."
+            "Mean time that a job waits in the queue of a station before it gives up, exponentially distributed. A job "
+            "in service does not give up. Only simulation uses it."
         ),
     )
     batch: float | None = Field(
@@ -64,7 +64,7 @@ class ClassBehaviour(FileModel):
     after: Annotated[list[Name], BeforeValidator(one_or_more)] | None = Field(
         None,
         description=(
-            "Names of the stations that a job visits after its response: the user goes on, while the work continues. "
+            "Names of the stations that a job visits after the user has received its response. The user does not wait. "
             "Only simulation uses it."
         ),
     )
@@ -117,8 +117,8 @@ class StationBehaviour(FileModel):
     samples: dict[Name, list[Duration]] | None = Field(
         None,
         description=(
-            "Measured service times by class: the shape of the distribution, scaled to the mean service time of "
-            "the station. Solving uses only its variation."
+            "Measured service times by class. Simulation uses the shape of their distribution, scaled to the mean "
+            "service time of the station; solving uses only their variation."
         ),
     )
 
@@ -130,7 +130,7 @@ class BalancerFile(FileModel):
         "random", description="Policy that chooses a station among those that are up."
     )
     stations: list[Name] = Field(
-        min_length=2, description="Names of the stations behind the load balancer; their visits are added up."
+        min_length=2, description="Names of the stations behind the balancer, which shares the sum of their visits."
     )
 
 

@@ -30,12 +30,12 @@ class Between:
 
     @property
     def mean_s(self) -> float:
-        """Mean, (A + B) / 2. [s]"""
+        """Mean, (low_s + high_s) / 2. [s]"""
         return (self.low_s + self.high_s) / 2
 
     @property
     def scv(self) -> float:
-        """Squared coefficient of variation: the variance (B - A)^2 / 12 divided by the squared mean. [1]"""
+        """Squared coefficient of variation: the variance (high_s - low_s)^2 / 12 divided by the squared mean. [1]"""
         return ((self.high_s - self.low_s) / (self.high_s + self.low_s)) ** 2 / 3
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Between:
 
 
 def mean_time(value: object) -> float | Between:
-    """Read a mean time: a duration in seconds, or two bounds.
+    """Read a mean time: a duration, or the two bounds of a uniform distribution.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def mean_time(value: object) -> float | Between:
     Raises
     ------
     ValueError
-        If the value is neither, or the first bound is not below the second.
+        If the value is neither a duration nor two bounds, or if the first bound is not below the second.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def mean_time(value: object) -> float | Between:
         return units.duration(value)
     match = _BETWEEN.fullmatch(value)
     if match is None:
-        # Within braces, YAML ends an unquoted text at its first comma.
+        # In braces, YAML ends unquoted text at its first comma, so the message asks for quotes.
         raise ValueError(
             f"must be two durations as between(10 ms, 30 ms), in quotes within braces, got {units.shown(value)} instead"
         )
@@ -75,7 +75,7 @@ def mean_time(value: object) -> float | Between:
 
 
 def begins_bounds(value: object) -> bool:
-    """Return True if a value of a file is text that begins as two bounds, such as `between(10 ms, 30 ms)`."""
+    """Return True if a value of a file is text that begins with `between`."""
     return isinstance(value, str) and _BEGINS.match(value) is not None
 
 

@@ -89,7 +89,7 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
 
 def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each number."""
+    """Return the possible numbers of jobs that an arriving job finds at a queue, and the probability of each number."""
     met = np.arange(users, dtype=float)
     if away_s <= 0:
         return met, (met == users - 1).astype(float)
@@ -232,11 +232,12 @@ def _among_several(
 ) -> float | None:
     """Return the variance of the time of a class at a station that it shares with other closed classes. [s^2]
 
-    The result is None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
+    The result is None if no closed class visits the station, if its discipline is neither `fcfs` nor `ps`, or if the
+    station has load-dependent rates or a capacity.
 
-    All other jobs count as jobs of one kind, with the mean service time of all jobs. The moments are scaled to the
-    mean time of the solved model; for `fcfs`, only those of the wait. A job that finds k jobs at m servers waits for
-    `max(0, k - m + 1)` service completions.
+    All other jobs are treated as jobs of a single kind, with the mean service time of all jobs. The moments are scaled
+    to the mean time of the solved model; for `fcfs`, only the moments of the wait are scaled. A job that finds k jobs
+    at m servers waits for `max(0, k - m + 1)` service completions.
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     visits, time = _visits_of(service), float(service["service_time_s"])
@@ -291,8 +292,8 @@ def _repairman(
 ) -> float | None:
     """Return the variance of the time at an `fcfs` or `ps` station, for a model with a single closed class. [s^2]
 
-    The result is None for any other model or station. The time in the rest of the network counts as time
-    away from the station. The variance is scaled to the mean time of the solved model.
+    The result is None for any other model or station. The time that a job spends in the rest of the network counts
+    as time away from the station. The variance is scaled to the mean time of the solved model.
     """
     load = model["classes"][0]
     if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):

@@ -31,7 +31,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def _without_bounds(value: object) -> object:
-    """Refuse two bounds for the think time of a transaction, with the reason."""
+    """Return the think time of a transaction; raise ValueError if it is given as two bounds."""
     if begins_bounds(value):
         raise ValueError(
             "must be a mean, since all think times of a class have one distribution: give the bounds as `think` of the "
@@ -110,7 +110,7 @@ class StationFile(StationBehaviour):
         None,
         description=(
             "Largest number of jobs in service at a station of discipline `ps`; further jobs wait. Only "
-            "changes how the time of a class is divided among its transactions."
+            "affects how the time of a class is divided among its transactions."
         ),
     )
     capacity: ModelCount | None = Field(
@@ -133,12 +133,12 @@ class StationFile(StationBehaviour):
     priority: list[Name] | None = Field(
         None,
         description=(
-            "Names of the classes in order of priority at this station, first served first; default: "
+            "Names of the classes at this station, from the highest priority to the lowest; default: "
             "order of `priority` of the classes."
         ),
     )
     preemptive: bool = Field(
-        False, description="Whether a job of higher priority interrupts service, at stations of discipline `priority`."
+        False, description="True if a job of higher priority interrupts service at stations of discipline `priority`."
     )
 
 
@@ -170,8 +170,8 @@ class ForkFile(FileModel):
 
 
 class FittedFile(FileModel):
-    """Measurements behind a fitted model. Solving uses their confidence intervals; sizing also uses the measured range
-    of loads.
+    """Measurements that a model was fitted to. Solving uses their confidence intervals; sizing also uses the measured
+    range of loads.
     """
 
     source: str = Field("", description="Results that the model was fitted to.")
@@ -244,7 +244,7 @@ class ModelFile(FileModel):
         {},
         description="Pools of units (threads, connections, locks) that jobs hold while they visit stations, by name.",
     )
-    forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that run at the same time, by name.")
+    forks: dict[Name, ForkFile] = Field({}, description="Forks by name, with branches that run at the same time.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(
         {},
         description=(

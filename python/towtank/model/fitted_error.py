@@ -52,7 +52,10 @@ def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
 def with_intervals(
     answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
-    """Add `confidence_interval` to each part of the solved models, and the number of replicates to each solved model.
+    """Add `confidence_interval` to the parts of the solved models, and the number of replicates to each solved model.
+
+    The parts are classes with their transactions, stations, pools, and bounds. Of a bound, only the knee has an
+    interval.
 
     Parameters
     ----------
@@ -72,8 +75,7 @@ def with_intervals(
     infinite. In a network of open classes only, the queues of the other stations are computed at the offered load,
     which is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are
     unknown and count as infinite. An infinite end is stored as None. Without replicates, or with more than
-    `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with
-    their transactions, stations, pools, and bounds. Of a bound, only the knee has an interval.
+    `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0.
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -92,8 +94,8 @@ class _Replicate:
     Attributes
     ----------
     answer : dict or None
-        The solution. If the replicate has no steady state: the solution of the network in which saturated stations take
-        no time, or None if the throughput at the other stations is unknown.
+        The solution. For a replicate without a steady state, this is the solution of the network in which saturated
+        stations take no time; None if the throughput at the other stations is unknown.
     saturated : frozenset of str
         Stations without a steady state.
     stuck : frozenset of str
@@ -125,7 +127,7 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate.
+    """Return the stations that the jobs of open classes saturate.
 
     The result is empty if the model also has closed classes or pools, because the throughput at the other stations is
     then unknown.

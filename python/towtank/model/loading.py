@@ -1,6 +1,6 @@
 """Reads model files and converts them to the engine's format.
 
-The classes in `file` check keys and types, and the engine checks the meaning. Faults refer to lines of the file.
+The classes in the module `file` check keys and types; the engine checks the meaning. Faults refer to lines of the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ModelProblem:
     Attributes
     ----------
     tree : Node
-        YAML tree of the file after changes from the command line; gives the lines of the engine's faults.
+        YAML tree of the file, with the changes from the command line. It is needed to find the lines of the engine's
+        faults.
     document : dict
         The model in the engine's form, with times in seconds.
     """
@@ -99,13 +100,13 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, including the engine's. The model is not solved."""
+    """Return all faults of a model file, including faults that the engine finds. The model is not solved."""
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults of the engine that are not consequences of faults already found."""
+    """Return the faults that the engine finds and that are not consequences of the faults already found."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
@@ -195,7 +196,9 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check the replicates of demands: each belongs to a station, and all stations have equally many."""
+    """Check that all replicates of demands belong to stations of the model, and that all stations have the same number
+    of replicates.
+    """
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -250,7 +253,7 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
 
 
 def _bounds_faults(tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
-    """Check that a time between two bounds has no other distribution."""
+    """Check that a station gives no other distribution for a time that is given as two bounds."""
     faults = []
     for job_class, time in _given_times(model, station).items():
         for key in ("distribution", "scv", "samples"):
@@ -262,7 +265,7 @@ def _bounds_faults(tree: Node, model: ModelFile, name: str, station: StationFile
 
 
 def _given_times(model: ModelFile, station: StationFile) -> dict[str, float | Between]:
-    """Return the service time, or the demand, of each class that visits a station, as the file gives it. [s]"""
+    """Return the service time, or the demand, of each class that visits a station, in the form of the file. [s]"""
     value = station.demand if station.demand is not None else station.service_time
     return {} if value is None else _each(model, value)
 
@@ -292,7 +295,6 @@ def _each(model: ModelFile, value: Any) -> dict[str, Any]:
 
 
 def _document(model: ModelFile) -> dict[str, Any]:
-    """Return the model in the form of the engine."""
     return {
         "classes": [
             {
@@ -319,7 +321,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the transactions of a class under the key `transactions`; empty if the class has none."""
+    """Return the transactions of a class under the key `transactions`; an empty dict if the class has none."""
     if not load.transactions:
         return {}
     return {

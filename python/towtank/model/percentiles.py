@@ -1,8 +1,8 @@
-"""Percentiles of response times, computed from a solved network.
+"""Computes percentiles of response times from a solved network.
 
-The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed. Its mean is that
-of the solution. Its variance is the sum of the variances at the stations, as if these were independent. A search uses
-this approximation and then simulates its result.
+The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed. Its mean comes
+from the solution. Its variance is the sum of the variances at the stations, as if the times at the stations were
+independent. The search of `towtank size` uses this approximation, and then simulates the hardware that it found.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the class with the given name in a model; empty if there is none."""
+    """Return the class with the given name in a model; an empty dict if the model has no such class."""
     return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
 
 
@@ -190,10 +190,11 @@ def lone_queue(
     *,
     bounded: bool = False,
 ) -> tuple[float, float, int, int | None] | None:
-    """Return arrival rate, service time, servers and capacity if the model is one class at one M/M/m station. Return
-    None for all other models.
+    """Return arrival rate, service time, servers and capacity if the model is one class at one M/M/m station; None for
+    all other models.
 
-    The arrival rate is that of one node. A station with limited capacity is accepted only with `bounded`.
+    If the station has several nodes, the arrival rate of one node is returned. A station with limited capacity is
+    accepted only if `bounded`.
     """
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):

@@ -1,5 +1,5 @@
-"""Station with a CPU quota: works at full speed until the CPU time of a period is used up, then pauses until the period
-ends.
+"""Models a station with a CPU quota. The station works at full speed until the CPU time of a period is used up, and
+then pauses until the period ends.
 
 The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. Two
 simpler models fail. On a slow server a transaction with CPU time D would take S = D / c, but under the quota short work
@@ -49,10 +49,11 @@ There are 250 checks (ticks) a second, as in the kernels of most distributions.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Distributions are truncated where probabilities are negligible: a geometric distribution at the factor
-# exp(-`_FACTORS`), a Poisson distribution at `_DEVIATIONS` standard deviations from its mean. [1]
+# Distributions are truncated where probabilities are negligible: a geometric distribution where it has fallen by the
+# factor exp(-`_FACTORS`), a Poisson distribution at `_DEVIATIONS` standard deviations from its mean. [1]
 _FACTORS, _DEVIATIONS = 16.0, 8.0
-# Number of values that represent a distribution. If it has more values, neighbouring ones are grouped. [1]
+# Number of values that represent a distribution. If a distribution has more values, neighbouring values are grouped.
+# [1]
 _GROUPS = 48
 
 
@@ -73,7 +74,7 @@ class Quota:
 
     @classmethod
     def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
-        """Return a quota as Linux enforces it: a started task runs for at least one tick, which is deducted from later
+        """Return a quota as Linux enforces it. A started task runs for at least one tick, which is deducted from later
         periods.
 
         For example, 0.1 CPU in periods of 20 ms acts like 0.1 CPU in periods of 40 ms: a program runs for 4 ms of every
@@ -107,7 +108,8 @@ class Quota:
         demand_s : float or ndarray
             As in `residence`.
         utilization : float or ndarray of the same shape
-            In [0, 1]. At 1 both times are infinite, so values above 0.985 count as 0.985.
+            In [0, 1]. At 1 both S / (1 - u) and the time at the station are infinite, so values above 0.985 count as
+            0.985.
         """
         demand = np.asarray(demand_s, dtype=float)
         used = np.clip(utilization, 0.0, _UTILIZATIONS[-1])
@@ -118,7 +120,7 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # For periods shorter than those of the grid, the saved time is proportional to the period.
+        # For periods shorter than the shortest period of the grid, the saved time is proportional to the period.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
@@ -134,8 +136,8 @@ def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a CPU quota, in units of S. Unlike the results of `Quota`, it may exceed the
-    time at a constantly slower server.
+    """Return the time at a station with a CPU quota, in units of S. Unlike the results of `Quota`, this time may exceed
+    the time at a constantly slower server.
 
     Parameters
     ----------
@@ -210,7 +212,7 @@ def _poisson(mean: float) -> tuple[Floats, Floats]:
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Replace groups of neighbouring values of a distribution by their means; the smallest values, which are the
+    """Replace groups of neighbouring values of a distribution by their means. The smallest values, which are the
     likeliest, stay separate.
     """
     if len(values) <= _GROUPS:

@@ -15,8 +15,8 @@ from towtank.model.transactions import chained, spread
 _DIGITS = 6
 """Number of significant digits of times, visits and rates in a simulated model. [1]
 
-The ninth digit of a fitted number depends on the type of CPU. If it were passed on, the simulation would generate
-different random events on different CPUs.
+The ninth digit of a fitted number depends on the type of CPU. If this digit reached the engine, the simulation would
+generate different random events on different CPUs.
 """
 _CERTAIN = ("routing",)
 """Keys of a model whose numbers are not rounded. These numbers come from a file, and rounding would change
@@ -39,7 +39,7 @@ class SimulationSettings:
     events : int
         Highest number of events over all replications.
     time_s : float, optional
-        Longest wall-clock time of the simulation, checked between rounds. A simulation that reaches it is not
+        Longest wall-clock time of the simulation, checked between rounds. A simulation that reaches this time is not
         reproducible. [s]
     seed : int
         Seed of the random generator.
@@ -82,8 +82,8 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
     Returns
     -------
     dict
-        `{"answers": [...], "comparisons": [...]}`, with a comparison of each further model to the first, or `{"faults":
-        [{"model", "path", "message"}]}` with `model` counted from 0.
+        `{"answers": [...], "comparisons": [...]}`, with a comparison of each further model to the first model, or
+        `{"faults": [{"model", "path", "message"}]}`, where `model` is the position in `models`, counted from 0.
     """
     chains = [_settled(chained(model)) for model in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]

@@ -37,10 +37,7 @@ def servers_of(station: Mapping[str, Any]) -> int | None:
 
 
 def rates_with_servers(rates: list[float], servers: int) -> list[float]:
-    """Convert the rates of a fitted station to another number of servers.
-
-    The demand at each utilization stays the same.
-    """
+    """Convert the rates of a fitted station to another number of servers, with the same demand at each utilization."""
     ratio = 1 / rates[0]
     return [
         min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))

@@ -1,9 +1,10 @@
-"""Transactions of a class: a user runs one transaction at a time, and after each pause chooses the next at random by
-its share.
+"""Solves models whose classes have transactions. A user runs one transaction at a time. After each pause, the user
+chooses the next transaction at random, with its share as the probability.
 
-Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
-jobs change their class is solved as a chain with the mean demand of the mix [1]_. The results of each transaction
-follow from those of the chain. `chained` makes the chain for the engine; `spread` splits the answer by transaction.
+Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose jobs
+change their class is solved as one chain with the mean demand of the mix [1]_. The results of each transaction are then
+computed from the results of the chain. `chained` makes the chain for the engine; `spread` splits the answer by
+transaction.
 
 References
 ----------
@@ -45,9 +46,9 @@ def chained(document: Json) -> Json:
 
     Notes
     -----
-    With shares p_t, visits v_t and think times Z_t of the transactions t, the visits of the mix at each station are V =
-    sum p_t v_t, and think time is sum p_t Z_t. The service time is the mean over the visits, and its variation is that
-    of the mixture.
+    With shares p_t, visits v_t and think times Z_t of the transactions t, the chain makes V = sum p_t v_t visits to
+    each station and has the think time sum p_t Z_t. Its service time is the mean over the visits, with the variation of
+    the mixture.
     """
     shares = {
         job_class["name"]: transactions_of(job_class) for job_class in document["classes"] if transactions_of(job_class)
@@ -125,15 +126,15 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Notes
     -----
-    R is the residence time of the chain at a station with demand D, and R_t that of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence time of each transaction
-    is proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
-    R_t = v_t (s_t + W).
+    R and D are the residence time and the demand of the chain at a station. R_t and D_t are those of transaction t,
+    which has v_t visits and service time s_t. If jobs share the station, or no job waits, the residence time of each
+    transaction is proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean
+    wait W: R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and
     utilization U, the mean number of waiting jobs is about (Q - m U) U^(T - m), since the probabilities of M/M/m fall
-    by the factor U with each job. The waiting part of R is divided among the transactions by visits, the rest by
-    demands.
+    by the factor U with each job. The waiting part of R is divided among the transactions in proportion to visits, the
+    rest in proportion to demands.
 
     Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """

@@ -48,7 +48,7 @@ class ModelPoint:
 def solve_points(document: Document, points: list[ModelPoint], method: str) -> list[ModelPoint]:
     """Solve all variants of a model in one call of the engine.
 
-    A variant without a steady state keeps its faults in `Point.faults`. Faults of the model file raise StudyError.
+    A variant without a steady state keeps its faults in `ModelPoint.faults`. Faults of the model file raise StudyError.
     """
     problems: list[ModelProblem] = []
     faults: set[Fault] = set()
@@ -71,7 +71,7 @@ def solve_points(document: Document, points: list[ModelPoint], method: str) -> l
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """If the model does not allow the solution method, convert the engine's fault into a fault of the option
+    """Return the engine's fault; if the model does not allow the solution method, as a fault of the option
     `--method`.
     """
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:

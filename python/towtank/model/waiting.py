@@ -1,6 +1,6 @@
-"""Percentiles of the time that a transaction waits in a queue before it is served.
+"""Computes percentiles of the time that a transaction waits in a queue before it is served.
 
-The result is exact for an open class at one M/M/m station, even if the number of jobs there is limited. Otherwise a
+The result is exact for an open class at one M/M/m station, even if its capacity is limited. Otherwise a
 transaction counts as waiting if it waits at any station, and its wait is assumed to follow a gamma distribution. The
 mean of this distribution comes from the solved model, its variance from the variances at the stations.
 """

@@ -1,9 +1,9 @@
-"""Recording: converts the requests of a browser or another client into a workload.
+"""Records the requests of a browser or another client, and converts them into a workload.
 
-`proxy` relays HTTP and records every exchange; TLS clients get certificates from `authority`, a separate certificate
-authority. `browsing` drives a headless Chromium (`chromium`, `devtools`) through such a proxy. Both store the exchanges
-in an HTTP Archive (`archive`). `finishing` converts the archive into a workload with the `har` importer, and reports
-the parts of the recording that the workload lacks.
+`proxy` relays HTTP and records every exchange. `authority` is a separate certificate authority that issues the
+certificates for TLS clients. `browsing` drives a headless Chromium (`chromium`, `devtools`) through such a proxy. The
+exchanges are stored in an HTTP Archive (`archive`). `finishing` converts the archive into a workload with the `har`
+importer, and reports the parts of the recording that the workload lacks.
 """
 
 from __future__ import annotations

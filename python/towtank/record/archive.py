@@ -1,8 +1,8 @@
-"""HTTP Archive of a recording in progress; the file is complete after every exchange.
+"""Writes the HTTP Archive of a recording. The file is a complete document after every exchange.
 
-Entry n is on line n, so a note about line n concerns request n. A new entry and a new end of the document overwrite the
-old end in a single call. If the disk is full, the old end is restored. If the process is killed during this call, only
-the last entry is lost.
+Entry n is on line n, so a note about line n concerns request n. Each new entry overwrites the end of the document, and
+is followed by a new end; entry and end are written by a single call. If the disk is full, the old end is restored. If
+the process is killed during this call, only the last entry is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from towtank.version import __version__
 _MODE = 0o600
 # Largest size of the file. The importer reads up to a gigabyte. [byte]
 BYTES_AT_MOST = 900_000_000
-# Largest size of the list of pages at the end of the document, which is restored after a failed write. [byte]
+# Largest size of the end of the document (mainly the list of pages), which is restored after a failed write. [byte]
 _LOOKED_AT = 1 << 26
 
 
@@ -97,7 +97,7 @@ class Archive:
         self.hosts[exchange.host] = self.hosts.get(exchange.host, 0) + 1
 
     def _put(self, more: bytes) -> None:
-        """Write `more` and a new end of the document over the old end.
+        """Write `more` and a new end of the document in place of the old end.
 
         Raises
         ------
@@ -118,16 +118,14 @@ class Archive:
         self._end += len(more)
 
     def close(self) -> None:
-        """Close the file of the archive. The file needs no further end, since it is complete after each exchange."""
         if self._is_open:
             self._is_open = False
             os.close(self._file)
 
 
 def _write(file: int, content: bytes, place: int) -> int:
-    """Write the whole content at a position of the file.
-
-    `pwrite` may write less than requested, so it is called until all bytes are written or it fails.
+    """Write the whole content at a position of the file. `pwrite` may write fewer bytes than requested, so it is called
+    until all bytes are written or it fails.
     """
     written = 0
     while written < len(content):

@@ -1,7 +1,7 @@
-"""Certificate authority of a recording, which issues certificates for hosts on demand.
+"""Certificate authority of a recording. It issues certificates for hosts on demand.
 
-Anyone with the key of the authority can impersonate any server to a browser that trusts the authority. The key
-therefore stays in memory. If the user keeps the authority, a private file stores the key for a month.
+With the key of the authority, anyone can impersonate any server to a browser that trusts the authority. The key
+therefore stays in memory, unless the user keeps the authority: then a private file stores the key for a month.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Shortest remaining validity of a kept certificate authority that is used again. It must not expire during a
+# Shortest remaining validity with which a kept certificate authority is used again, so that it does not expire during a
 # recording.
 _LEFT_AT_LEAST = timedelta(days=1)
 # The validity of a certificate starts this long before its creation, because the clocks of other machines may be slow.
@@ -65,7 +65,7 @@ class Authority:
         return base64.b64encode(digest.finalize()).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """Return the TLS server settings for a host; the settings are created on first use."""
+        """Return the TLS server settings for a host. The settings are created at the first call for the host."""
         if host not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])
@@ -78,8 +78,8 @@ class Authority:
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The host is in the alternative name. The common name is constant, because its length is limited and the
-            # host names are chosen by clients.
+            # The host is stated in the alternative name. The common name is constant, because its length is limited and
+            # clients choose the host names.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -107,8 +107,8 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context, through a file in memory, since the context reads
-    only files.
+    """Load a certificate and its key into a TLS context, which can read them only from a file. The file is in
+    memory.
     """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
@@ -155,8 +155,8 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the certificate authority kept in a folder, or a new authority. While the context is open, the folder
-    contains the certificate.
+    """Yield the certificate authority kept in a folder, or a new authority. The folder contains the certificate as long
+    as the context is open.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """Return the certificate authority stored in two files; None if a file is missing, or if its remaining validity is
-    too short or too long.
+    """Return the certificate authority stored in two files; None if a file is missing, or if the remaining validity of
+    the certificate is too short or too long.
     """
     if not (certificate.exists() and key.exists()):
         return None
@@ -220,7 +220,7 @@ def _read(certificate: Path, key: Path) -> Authority:
 
 
 def _write(path: Path, pem: bytes, mode: int) -> None:
-    """Write a new file that has the given access mode before it contains data."""
+    """Write a file. It has the given access mode before it contains data."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = path.with_suffix(".new")
     with suppress(FileNotFoundError):

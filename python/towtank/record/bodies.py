@@ -1,4 +1,4 @@
-"""Bodies of relayed HTTP messages: keeps the first part, counts the bytes, decodes text."""
+"""Captures the bodies of relayed HTTP messages: keeps their first part, counts their bytes, and decodes text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Length up to which each body is kept. Values that clients send back later occur in pages and small documents. [byte]
+# Largest part of a body that is kept. Values that clients send back later occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
 # Largest size of a decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
@@ -32,7 +32,6 @@ class Capture:
     size: int = 0
 
     def add(self, data: bytes | bytearray) -> None:
-        """Add the next piece of the message body."""
         self.kept += data[: max(0, KEPT_AT_MOST - len(self.kept))]
         self.size += len(data)
 
@@ -49,7 +48,7 @@ def is_text(media: str) -> bool:
 
 
 def text_of(raw: bytes, media: str) -> str:
-    """Decode text by the charset of the media type; by UTF-8 if the charset is unknown or missing."""
+    """Decode text by the charset of the media type, or by UTF-8 if the charset is unknown or missing."""
     charset = media.lower().partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
     try:
         return raw.decode(charset, "replace")
@@ -58,14 +57,14 @@ def text_of(raw: bytes, media: str) -> str:
 
 
 def decompressed(capture: Capture, coding: str) -> bytes | None:
-    """Decompress a message body; None if the compression is unknown or the data are damaged.
+    """Decompress a message body; return None if the compression is unknown or the data are damaged.
 
     Parameters
     ----------
     capture : Capture
         Body; if it was not kept completely, its first part is decompressed.
     coding : str
-        Value of the header Content-Encoding; empty if there is no such header.
+        Value of the header Content-Encoding; empty if the message has no such header.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()

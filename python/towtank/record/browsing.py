@@ -1,4 +1,4 @@
-"""Browser session behind a recording proxy: opens pages, clicks, fills in fields and waits, like a person."""
+"""Drives a browser session behind a recording proxy: opens pages, clicks, fills in fields and waits, like a person."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import BrowserAction
 
-# A page counts as complete if it has sent no requests for this time. Scripts that load more parts of the page usually
-# send their requests sooner. [s]
+# A page counts as complete if no request of the page has been in progress for this time. Scripts that load more parts
+# of the page usually send their requests sooner. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -94,7 +94,7 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm a dialog of the page. This call does not wait for the browser's reply, since the page is blocked
+        """Confirm a dialog of the page. This method does not wait for the browser's reply, since the page is blocked
         until the dialog closes.
         """
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
@@ -150,7 +150,7 @@ class Browsing:
         raise action.fault(f"must be an element to {what}, got {selector!r}, which {found} {within}")
 
     async def _evaluate(self, expression: str) -> str:
-        """Return the result of a JavaScript expression as text; empty while the page is being unloaded."""
+        """Return the result of a JavaScript expression as text; an empty text while the page is being unloaded."""
         try:
             answer = await self.devtools.call(
                 "Runtime.evaluate", self._session, expression=expression, returnByValue=True, userGesture=True
@@ -164,7 +164,7 @@ class Browsing:
         return str(answer.get("result", {}).get("value", ""))
 
     async def _settle(self, begun_s: float) -> None:
-        """Wait until the page is loaded and sends no more requests, but not longer than the time limit for a page."""
+        """Wait until the page is loaded and sends no more requests, but not longer than `timeout_s`."""
         deadline = begun_s + self.timeout_s
         while (now := time.monotonic()) < deadline:
             quiet_since = max(self.recorder.last_end_s, begun_s)

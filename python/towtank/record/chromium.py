@@ -1,7 +1,7 @@
 """Runs a headless Chromium in a separate folder, controlled through a pair of pipes.
 
-No other process can control a browser over pipes. Chromium exits when this process closes its end of the
-pipes, even if this process is killed; the shell that started Chromium then removes the folder.
+No other process can control a browser over pipes. Chromium exits when this process closes its end of the pipes, or is
+killed. The shell that started Chromium then removes the folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEAVES_WITHIN_S = 5.0
 # Largest length of the path of the temporary folder. Chromium appends about 50 characters for a socket, and a socket
 # path has at most 107. [character]
 _TEMPORARY_AT_MOST = 30
-# Number of bytes at the end of the browser's standard error that are read. [byte]
+# Number of bytes that are read from the end of the browser's standard error. [byte]
 _WORDS = 4096
 _FLAGS = (
     "--headless=new",
@@ -50,8 +50,8 @@ _FLAGS = (
     "--window-size=1280,1024",
     "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
 )
-# Settings that disable features which send queries to Google: checks for leaked passwords and dangerous sites, and
-# sign-in to the user's account.
+# Settings that disable features which send queries to Google: suggestions, checks for leaked passwords and dangerous
+# sites, and sign-in to a Google account.
 _PREFERENCES = {
     "credentials_enable_service": False,
     "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
@@ -59,7 +59,7 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium contacts in the background. Requests to them are not part of a user's session.
+# Hosts that Chromium contacts on its own. Requests to them are not part of a user's session.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
@@ -85,7 +85,7 @@ def find_chromium() -> str:
 
 
 def asks_by_itself(host: str) -> bool:
-    """Return True if Chromium contacts a host in the background.
+    """Return True if Chromium contacts a host on its own, without a request of the user.
 
     Examples
     --------
@@ -120,12 +120,12 @@ class Chromium:
         Parameters
         ----------
         proxy : str
-            Address of the proxy, such as `127.0.0.1:8899`, through which all requests go, including requests to
+            Address of the proxy, such as `127.0.0.1:8899`. All requests go through the proxy, including requests to
             loopback.
         pin : str
-            SHA-256 in base64 of a key; the browser trusts certificates with this key.
+            SHA-256 hash in base64 of a public key. The browser trusts all certificates with this key.
         sandbox : bool, default True
-            True to isolate pages from this user; impossible as root and in many containers.
+            True to isolate pages from this user. This is impossible as root and in many containers.
 
         Raises
         ------
@@ -168,13 +168,13 @@ class Chromium:
         self.stop()
 
     def last_words(self) -> str:
-        """Return the last line that the browser wrote to standard error; empty if it wrote nothing."""
+        """Return the last line that the browser wrote to standard error; an empty text if it wrote nothing."""
         size = os.fstat(self.errors).st_size
         lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
     def stop(self) -> None:
-        """Close the pipes to the browser, and wait until all its processes have exited."""
+        """Close the pipes to the browser, and wait until all processes of the browser have exited."""
         for descriptor in (self.writes, self.reads, self.errors):
             with suppress(OSError):
                 os.close(descriptor)
@@ -195,7 +195,7 @@ class Chromium:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe whose file descriptors are above those that the browser uses."""
+    """Return a pipe whose file descriptors are above the numbers that the browser uses."""
     ends = os.pipe()
     try:
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]

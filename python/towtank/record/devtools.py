@@ -1,6 +1,6 @@
-"""Chrome DevTools protocol over pipes: calls with their replies, and events as they arrive.
+"""Speaks the Chrome DevTools protocol over pipes: calls methods, and dispatches replies and events.
 
-https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each terminated by a zero byte.
+Messages are JSON, each terminated by a zero byte (https://chromedevtools.github.io/devtools-protocol/).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class DevtoolsError(Exception):
 
 
 class Devtools:
-    """Calls methods of a browser and dispatches the events of the browser.
+    """Calls methods of a browser, and dispatches the browser's events to handlers.
 
     Attributes
     ----------
     on : dict of str to callable
-        Handler of each event by event name, called with the parameters and the session of the event.
+        Handler of each event, by event name. A handler is called with the parameters and the session of the event.
     """
 
     def __init__(self, browser: Chromium) -> None:

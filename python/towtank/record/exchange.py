@@ -1,4 +1,4 @@
-"""Request with its response, and the entry for both in an HTTP Archive (HAR 1.2)."""
+"""Represents an HTTP request with its response, and renders both as an entry of an HTTP Archive (HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Exchange:
     began_s, answered_s, ended_s : float
         Times of the request, of the response head and of the response end, on the monotonic clock. [s]
     status : int
-        Status code of the response; 0 if there is no response.
+        Status code of the response; 0 without a response.
     error : str
         Reason why the response is incomplete; empty for a complete response.
     kind : str
         Kind of resource, as named in browsers (`document`, `script`, ...); empty if unknown.
     page : str
-        Name of the page that the exchange belongs to; empty if the importer separates pages by pauses.
+        Name of the page to which the exchange belongs; empty if the importer is to separate pages by pauses.
     """
 
     method: str
@@ -55,11 +55,11 @@ class Exchange:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def header(self, name: str) -> str:
-        """Return the value of a request header; empty if the request lacks the header."""
+        """Return the value of a request header; an empty text if the request lacks the header."""
         return lowered(self.request_headers).get(name, "")
 
     def answer_header(self, name: str) -> str:
-        """Return the value of a response header; empty if the response lacks the header."""
+        """Return the value of a response header; an empty text if the response lacks the header."""
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
@@ -99,8 +99,8 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the request body as archive data: the fields of a multipart form, the text, or else only the
-        length.
+        """Return the request body for the archive: the fields of a multipart form, or the text. If the body is neither,
+        or was not kept completely, only its length is stated.
         """
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}

@@ -24,8 +24,8 @@ from towtank.workload import (
 )
 
 SCHEMA = "towtank/record/1"
-# Word that replaces the path of the HAR archive in notes if the user does not keep the archive. A line number in such a
-# note is the number of a request.
+# Word that replaces the path of the HAR archive in notes if the user does not keep the archive. Line numbers in such
+# notes are the numbers of requests.
 UNKEPT = "recording"
 
 
@@ -93,7 +93,7 @@ class Recording:
         return f" ({', '.join(shown)})" if shown else ""
 
     def document(self, imported: ImportResult, out: Path | None) -> dict[str, Any]:
-        """Return the result of the recording as JSON: numbers of requests and hosts, and the workload."""
+        """Return the result of the recording as a JSON object: numbers of requests and hosts, and the workload."""
         recorder = self.recorder
         head = {
             "schema": SCHEMA,
@@ -140,16 +140,14 @@ _HINTS = {
 
 
 def in_workload(draft: ImportDraft) -> dict[str, int]:
-    """Return the number of requests and the number of pages in the workload that was made from a recording."""
+    """Return the number of requests and the number of pages in the workload that a recording was converted into."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
 def _without_columns(draft: ImportDraft) -> None:
-    """Remove column numbers from notes about an archive.
-
-    Line numbers in the notes are kept, because they are request numbers. Column numbers are useful only together with
-    the archive, which is not kept.
+    """Remove column numbers from notes about an archive that is not kept. Line numbers stay, because they are request
+    numbers.
     """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
@@ -161,7 +159,7 @@ def _without_columns(draft: ImportDraft) -> None:
 def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
     """Yield an archive in the file that the user names, or else in a temporary file, which is removed at the end.
 
-    After a failure, an archive that contains complete exchanges is kept, and its path is reported.
+    If an exception is raised, an archive that contains complete exchanges is kept, and its path is reported.
     """
     scratch = None
     if path is None:

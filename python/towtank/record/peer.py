@@ -1,4 +1,4 @@
-"""HTTP/1.1 with a single peer (client or server) over a byte stream, and forwarding between two streams."""
+"""Speaks HTTP/1.1 with a single peer (client or server) over a byte stream, and forwards bytes between two streams."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import h11
 from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
-# Largest head of an HTTP message. Cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
+# Largest head of an HTTP message. Cookies and tokens make a head long; most servers accept at most 64 KiB. [byte]
 _HEAD_AT_MOST = 256 * 1024
 _PIECE = 65536
-# Errors of a byte stream that mean that the peer has disconnected.
+# Errors of a byte stream which mean that the peer has disconnected.
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
 
 
@@ -23,7 +23,7 @@ class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
 
 
 class Peer:
-    """Proxy's end of a connection to a peer, over which HTTP/1.1 is spoken.
+    """Connection of the proxy to a peer, over which HTTP/1.1 is spoken.
 
     Parameters
     ----------
@@ -93,13 +93,11 @@ class Peer:
 
     @property
     def idle(self) -> bool:
-        """True if an exchange of request and response is complete, and the connection can be used for another
-        exchange.
-        """
+        """True if a request and its response are complete, and the connection can be used for another exchange."""
         return self.http.our_state is h11.DONE and self.http.their_state is h11.DONE
 
     async def close(self) -> None:
-        """Close the byte stream, whatever the state of the connection."""
+        """Close the byte stream in any state of the connection."""
         with suppress(*GONE), anyio.CancelScope(shield=True):
             await anyio.aclose_forcefully(self.stream)
 
@@ -112,22 +110,18 @@ class Prefixed(ByteStream):
         self._first = first
 
     async def receive(self, max_bytes: int = _PIECE) -> bytes:
-        """Return the bytes that were read already, then bytes from the stream."""
         if self._first:
             piece, self._first = self._first[:max_bytes], self._first[max_bytes:]
             return piece
         return await self._stream.receive(max_bytes)
 
     async def send(self, item: bytes) -> None:
-        """Send bytes to the stream that this object wraps."""
         await self._stream.send(item)
 
     async def send_eof(self) -> None:
-        """Close the sending direction of the stream that this object wraps."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
-        """Close the stream that this object wraps."""
         await self._stream.aclose()
 
 

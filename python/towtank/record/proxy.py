@@ -1,8 +1,8 @@
-"""Recording forward proxy: HTTP requests in absolute form, and HTTPS through CONNECT.
+"""Recording forward proxy: relays HTTP requests in absolute form, and HTTPS through CONNECT.
 
-The proxy connects only to servers that its client names, and listens on loopback by default. In a tunnel the
-proxy answers TLS with a certificate of its own authority. Without an authority, or for a host that is not
-recorded, the tunnel is forwarded unread.
+The proxy connects only to servers that its client names, and listens on loopback by default. In a tunnel, the proxy
+answers the TLS handshake of the client with a certificate of its own authority. Without an authority, or for a host
+that is not recorded, the proxy forwards the tunnel unread.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from towtank.record.relay import Origin, Relay, refuse
 
 # First byte of a TLS handshake (RFC 8446, section 5.1). It distinguishes TLS from plain HTTP in a tunnel.
 _HANDSHAKE = b"\x16"
-# Time limit for the first bytes in a tunnel, which clients send immediately. [s]
+# Time limit for the first bytes in a tunnel. Clients send these bytes immediately. [s]
 _FIRST_BYTES_S = 30.0
 _HANDSHAKE_S = 30.0
 AUTHORITY_PATH = "/ca.pem"
 PROXY_USER = "towtank"
-"""User name that belongs to the proxy password."""
+"""User name that clients send together with the proxy password."""
 
 
 @dataclass
@@ -44,17 +44,17 @@ class Proxy:
     Attributes
     ----------
     authority : Authority or None
-        Authority that issues certificates for hosts; None to forward TLS unread.
+        Authority that issues certificates for hosts. If None, TLS is forwarded unread.
     trust : ssl.SSLContext
         TLS settings for verifying server certificates.
     address : (str, int)
         Host and port to listen on.
     distrusted : str
-        Hint for the user if a client rejects a certificate.
+        Hint that is printed for the user if a client rejects a certificate.
     refuses : callable
         Function that returns True for a host to which requests are refused.
     password : str
-        Password of the user `towtank`; if empty, clients need no password.
+        Password of the user `towtank`. If it is empty, clients need no password.
     """
 
     recorder: Recorder
@@ -80,9 +80,8 @@ class Proxy:
             await client.close()
 
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
-        """Relay the exchanges (requests with their responses) of a client, one after the other.
-
-        In a tunnel, no password is required, because the client gave it when it opened the tunnel.
+        """Relay the exchanges (requests with their responses) of a client one after the other. If `outside` is False,
+        the client is in a tunnel and has given the password already.
         """
         try:
             while isinstance(request := await client.next(), h11.Request):
@@ -109,7 +108,7 @@ class Proxy:
             await relay.close()
 
     def _lets_in(self, request: h11.Request) -> bool:
-        """Return True if a client sends the right password, or needs no password."""
+        """Return True if a client sends the correct password, or if no password is required."""
         if not self.password:
             return True
         login = base64.b64encode(f"{PROXY_USER}:{self.password}".encode())
@@ -117,11 +116,11 @@ class Proxy:
         return hmac.compare_digest(b"Basic " + login, given)
 
     def _is_own(self, origin: Origin) -> bool:
-        """Return True if an origin is this proxy; relaying a request to it would loop forever."""
+        """Return True if an origin is this proxy. Relaying a request to it would loop forever."""
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer a request that is meant for the proxy itself, with the authority's certificate or a description of the
+        """Answer a request to the proxy itself, with the certificate of the authority or with a description of the
         proxy.
         """
         asked = path or request.target.decode("latin-1")
@@ -140,8 +139,8 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel to a server. Record the exchanges in the tunnel if possible, otherwise forward the tunnel
-        unread.
+        """Open a tunnel to a server. The exchanges in the tunnel are recorded if possible; otherwise the tunnel is
+        forwarded unread.
         """
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
@@ -168,7 +167,9 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Handle TLS with the client in place of the server, and relay and record the exchanges in a tunnel."""
+        """Accept the TLS handshake of the client in place of the server, then relay and record the exchanges in the
+        tunnel.
+        """
         try:
             context = authority.context(origin.host)
         except ValueError:  # No certificate can be made if the name of the host is invalid.
@@ -195,9 +196,7 @@ class Proxy:
 
 
 async def _first_bytes(client: Peer) -> bytes:
-    """Return the first bytes that the client sends in a tunnel; empty if the client disconnects or sends
-    nothing.
-    """
+    """Return the first bytes that the client sends in a tunnel; no bytes if the client disconnects or sends nothing."""
     if client.rest:
         return client.rest
     with anyio.move_on_after(_FIRST_BYTES_S):
@@ -208,13 +207,13 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# Only ASCII digits are accepted: Python's `int` also accepts the digits of other scripts. A port has at most five
-# digits.
+# Only ASCII digits are accepted, although Python's `int` accepts the digits of other scripts too. A port has at most
+# five digits.
 _PORT = re.compile("[0-9]{1,5}")
 
 
 def tunnel_end(target: str) -> Origin | None:
-    """Return the server that a CONNECT request names; None if the request names no valid server.
+    """Return the server that a CONNECT request names; None if the name is not valid.
 
     Examples
     --------
@@ -257,8 +256,8 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
-    """Listen for clients while the context is open, and yield host and port of the listening socket. At the end, all
-    connections are closed.
+    """Listen for clients while the context is open, and yield host and port of the listening socket. When the context
+    is closed, all connections are closed.
 
     Raises
     ------

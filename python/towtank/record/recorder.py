@@ -1,4 +1,4 @@
-"""State that all connections of a recording share: stored exchanges, pages, requests in flight."""
+"""Holds the state that all connections of a recording share: stored exchanges, pages, requests in progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest; empty if the value itself is the kind.
+# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest. An empty string means that the value
+# itself is the kind.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -41,10 +42,10 @@ class Recorder:
     kinds : dict of (str, str) to str
         Kind of resource by method and URL, as reported by the browser.
     passed, untrusted, unrecorded, refused : Counter of str
-        Counts by host: connections forwarded unread; connections that ended because the client does not trust the
+        By host: connections that were forwarded unread; connections that ended because the client does not trust the
         authority; exchanges of hosts that are not recorded; requests that were refused.
     errors : dict of str to str
-        By URL, the reason why the last request for it had no complete response.
+        By URL, the reason why the last request for the URL had no complete response.
     """
 
     archive: Archive
@@ -71,7 +72,7 @@ class Recorder:
         return not self.only or host.lower() in self.only
 
     def begin(self, method: str, url: str, headers: Headers) -> Exchange:
-        """Record that a request has arrived, and return the exchange."""
+        """Return a new exchange for a request that has just arrived."""
         now = time.monotonic()
         exchange = Exchange(method, url, headers, started_at=self._epoch + now, began_s=now)
         if not self.own_pages and _navigates(exchange) and self.records(urlsplit(url).hostname or ""):
@@ -79,7 +80,7 @@ class Recorder:
                 self.begin_page(url)
             self._redirected_to = ""
         exchange.page = self.page
-        # Event streams are endless, so the recording does not wait until they end.
+        # Event streams are endless, so they do not count as requests in progress.
         if "text/event-stream" not in exchange.header("accept"):
             self.in_flight.add(id(exchange))
         return exchange
@@ -89,16 +90,16 @@ class Recorder:
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Mark an exchange, such as a WebSocket, as endless, so that the recording does not wait until it ends."""
+        """Mark an exchange, such as a WebSocket, as endless, so that the browser session does not wait for its end."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:
-        """Begin a page; all later exchanges belong to this page."""
+        """Begin a page. All later exchanges belong to this page."""
         started = datetime.fromtimestamp(self._epoch + time.monotonic(), UTC).isoformat(timespec="milliseconds")
         self.page = self.archive.page(title, started)
 
     def end(self, exchange: Exchange) -> None:
-        """Store an exchange that has ended, if exchanges with its host are recorded."""
+        """Store a completed exchange, if exchanges with its host are recorded."""
         exchange.ended_s = time.monotonic()
         self.in_flight.discard(id(exchange))
         self.last_end_s = exchange.ended_s
@@ -114,14 +115,14 @@ class Recorder:
         self.archive.add(exchange)
 
     def passes(self, host: str, why: str) -> None:
-        """Count a connection that is forwarded unread, and print a note for the first connection to each host."""
+        """Count a connection that is forwarded unread. For the first connection to a host, print a note."""
         if host not in self.passed:
             self.note(f"{host}: passed through, not recorded: {why}")
         self.passed[host] += 1
 
     def distrusted(self, host: str, hint: str) -> None:
-        """Count a client that rejected a certificate of the authority, and print a note for the first rejection for
-        each host.
+        """Count a connection that ended because the client does not trust the authority. For the first such connection
+        to a host, print a note.
         """
         if host not in self.untrusted:
             self.note(f"{host}: the client ended the connection in the TLS handshake: {hint}")
@@ -129,9 +130,8 @@ class Recorder:
 
 
 def _navigates(exchange: Exchange) -> bool:
-    """Return True if a browser opens another page with the given request.
-
-    Over plain HTTP, browsers omit the header `Sec-Fetch-Dest`, and `Upgrade-Insecure-Requests` is checked instead.
+    """Return True if a request opens another page in a browser. Over plain HTTP, browsers omit the header
+    `Sec-Fetch-Dest`; then `Upgrade-Insecure-Requests` is checked.
     """
     goes_to = exchange.header("sec-fetch-dest")
     return goes_to == "document" or (not goes_to and exchange.header("upgrade-insecure-requests") == "1")

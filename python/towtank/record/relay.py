@@ -48,12 +48,12 @@ class Origin:
 
 
 class ServerGone(Exception):  # noqa: N818 - an event, not an error of the program
-    """Raised if the server is unreachable, or has closed the connection."""
+    """Raised if the server cannot be reached, or has closed the connection."""
 
 
 @dataclass
 class Relay:
-    """Relay of the exchanges on one client connection.
+    """Relays the exchanges (requests with their responses) of one client connection.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Relay:
         return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
 
     async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
-        """Relay a request and its response, and record both, even if the relaying fails."""
+        """Relay a request and its response, and record both, even if an error occurs."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
@@ -132,7 +132,7 @@ class Relay:
         await self.client.send(h11.EndOfMessage())
 
     async def _ask(self, exchange: Exchange, origin: Origin, request: h11.Request) -> tuple[Peer, Event]:
-        """Send a request to the server and return the connection and the response head."""
+        """Send a request to the server, and return the connection to the server and the head of the response."""
         kept = self._servers.pop(origin, None)
         again = request.method in _REPEATABLE and not _has_body(request)
         if again:
@@ -169,8 +169,8 @@ class Relay:
                 raise ServerGone("the server closed the connection before its response")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
-        """Forward the request body to the server. If the server stops reading the body, it may still send a
-        response.
+        """Forward the request body to the server. Stop if the server no longer reads the body, because it may still
+        send a response.
         """
         while not isinstance(event := await self.client.next(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
@@ -199,8 +199,8 @@ class Relay:
             raise ServerGone(f"the server could not be reached: {_why(error)}") from None
 
     async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
-        """Switch the client and the server connection to another protocol, such as WebSocket, which is forwarded
-        unread.
+        """Switch both connections, to the client and to the server, to another protocol such as WebSocket. All further
+        bytes are forwarded unread.
         """
         exchange.kind = "websocket"
         self.recorder.open_ended(exchange)
@@ -208,7 +208,7 @@ class Relay:
         await join(Prefixed(self.client.stream, self.client.rest), Prefixed(server.stream, server.rest))
 
     async def close(self) -> None:
-        """Close the server connections that were kept open."""
+        """Close the connections to servers that were kept open."""
         for server in self._servers.values():
             await server.close()
 
@@ -216,7 +216,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Send an error response to the client, unless a part of a response was already sent."""
+    """Send an error response to the client, unless a part of a response has already been sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -276,7 +276,7 @@ def _end_to_end(headers: Headers) -> Headers:
 def _asked(headers: Headers, origin: Origin) -> Headers:
     """Return the request headers to send to the server.
 
-    The accepted compressions are limited to those that the recorder supports. The headers of a WebSocket request are
+    The accepted compressions are limited to those that the recorder supports. Headers that request a WebSocket are
     kept.
     """
     asked = [
@@ -289,7 +289,7 @@ def _asked(headers: Headers, origin: Origin) -> Headers:
 
 
 def _codings(accepted: str) -> str:
-    """Return those of the client's accepted compressions that the recorder supports."""
+    """Return the compressions that the client accepts and the recorder supports."""
     parts = [part.strip() for part in accepted.split(",")]
     known = [part for part in parts if part.partition(";")[0].strip().lower() in {*CODINGS, "identity"}]
     return ", ".join(known) or "identity"

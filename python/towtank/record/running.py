@@ -1,4 +1,4 @@
-"""Runs a recording from start to stop."""
+"""Runs a recording until the user stops it, its time has passed, or the browser session ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.record.script import BrowserAction
 
 # Interval between checks whether the user wants to stop. [s]
 _POLL_S = 0.1
-# Longest time to wait, after the last page, for responses that have not ended. [s]
+# Longest time to wait, after the last action, for responses that have not ended. [s]
 _FINISH_S = 2.0
 Stopped = Callable[[], bool]
 
@@ -76,12 +76,12 @@ def record_browser(proxy: Proxy, session: BrowserSession, stopped: Stopped) -> N
     Raises
     ------
     StudyError, TargetError
-        Raised by `Browsing.perform`; the archive contains the exchanges before the error.
+        Raised by `Browsing.perform`; the archive then contains the exchanges before the error.
     """
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # Background requests of the browser are refused, unless the user opens a page of a host that receives such
+    # Requests that the browser sends on its own are refused, unless the user opens a page of a host that receives such
     # requests.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
@@ -113,7 +113,7 @@ async def _unless_stopped(browsing: Browsing, actions: list[BrowserAction], stop
 
 
 def _run(function: Callable[[], object]) -> None:
-    """Run a coroutine to the end; if several tasks fail, raise the first error only."""
+    """Run a coroutine until it ends. If several tasks fail, only the first error is raised."""
     try:
         anyio.run(function)  # type: ignore[arg-type]
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""Scripts of browser sessions: pages to open, elements to click and fields to fill in."""
+"""Defines scripts of browser sessions: pages to open, elements to click and fields to fill in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Selector = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class ScriptStep(FileModel):
-    """Step of a browser session, with exactly one key."""
+    """Step of a browser session. Exactly one key must be set."""
 
     open: Annotated[str, AfterValidator(_url)] | None = Field(
         None, description="URL (http or https) that the browser opens."
@@ -100,7 +100,7 @@ class BrowserAction:
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script of a browser session; return the script (None if it is not usable) and all faults."""
+    """Check a script of a browser session; return the script (None if it cannot be used) and all faults."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")

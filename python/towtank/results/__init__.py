@@ -1,4 +1,4 @@
-"""Stores results in folders on disk: a study run writes the folders, and the analysis reads them.
+"""Stores results in folders on disk: a run of a study writes the folders, and the analysis reads them.
 
 `folder` creates and opens the folders of a study and its runs, `lines` reads and writes the checksummed lines of
 every recorded stream, and `segments` reads the records of the engine.

@@ -1,4 +1,4 @@
-"""Creates, opens and describes the folders of a study and its runs. Recorded data are only ever appended."""
+"""Creates and opens the folders of a study and its runs. Recorded data are only appended, never changed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS_FILE = "events.ndjson"
 SECRETS_FILE = "secrets.json"
-"""Name of the file with the secret settings of the command, which the manifest hides.
-
-`towtank run --resume` needs these settings. Only the owner can read the file.
+"""Name of the file with the settings of the command that contain secrets, which the manifest hides. `towtank run
+--resume` needs these settings. Only the owner can read the file.
 """
 
 STUDY_SCHEMA = "towtank/study-results/1"
@@ -36,9 +35,8 @@ SECRETS_SCHEMA = "towtank/secrets/1"
 
 
 def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
-    """Write a JSON document atomically: after a crash, either the old file or the complete new file exists.
-
-    A symbolic link at the path is replaced, not followed.
+    """Write a JSON document atomically: after a crash, either the old file or the complete new file exists. If the path
+    is a symbolic link, the link is replaced, not followed.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ def _write_private(path: Path, text: str) -> None:
 def _without_surrogates(text: str) -> str:
     """Replace the surrogates in a text, which stand for bytes that are invalid in the locale.
 
-    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine finds only folders whose names are
+    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine can open only folders whose names are
     valid UTF-8.
     """
     with suppress(UnicodeEncodeError):
@@ -75,7 +73,7 @@ def _without_surrogates(text: str) -> str:
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
-    Use this function in commands whose purpose is to write the document. Any other error, such as a full disk, raises
+    Use this function in commands whose purpose is to write the document. Other errors, such as a full disk, raise
     `OSError`.
     """
     try:
@@ -90,8 +88,8 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
-    Use this function for documents that only save time later. As the document can be computed again, an error of the
-    disk raises no exception.
+    Use this function for documents that only save time later. An error of the disk raises no exception, because the
+    document can be computed again.
     """
     try:
         return keep_json(path, document)
@@ -100,7 +98,7 @@ def offer_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 class _Folder:
-    """Folder with a JSON manifest and an event stream, both without secrets."""
+    """Folder with a JSON manifest and an event stream. Both contain no secrets."""
 
     manifest_name: str
     schema: str
@@ -125,7 +123,7 @@ class _Folder:
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one event to the event stream, with the times of three clocks [ns], and write the event to disk."""
+        """Append one event with the times of three clocks [ns] to the event stream, and flush the stream to disk."""
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
@@ -159,7 +157,7 @@ class RunFolder(_Folder):
 
     `run.json` has `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not complete the
     run; its records are kept) or `stopped` (by the user). If the status is `running` but the process no longer exists,
-    the run was cut off and counts as `interrupted`.
+    the run ended unexpectedly and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
@@ -206,12 +204,12 @@ class RunFolder(_Folder):
 
     @property
     def read_back(self) -> Path:
-        """Folder with the keys, plans and engine records of reading back stored items after the run."""
+        """Folder with the keys, plans and engine records of the requests that read stored items back after the run."""
         return self.path / "read-back"
 
     @property
     def observe(self) -> Path:
-        """Folder of the records of probes and scrapers. Each probe or scraper has one stream."""
+        """Folder of the records of probes and scrapers, with one stream for each probe or scraper."""
         return self.path / "observe"
 
     @property
@@ -259,7 +257,7 @@ class ResultsFolder(_Folder):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Settings by which the command that started the study changed the study file, including secrets.
+        """Settings that the command which started the study changed in the study file, including secrets.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Reads the segment files of the engine while they are written. Each complete line is read once."""
+"""Reads the segment files of the engine while they are being written. Each complete line is read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.results.segments import RecordedInterval, Recording
 
 @dataclass
 class Follower:
-    """Reader of the records of a run in progress. It keeps the records that it has read.
+    """Reader of the records of a run in progress. It keeps the intervals that it has read.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Follower:
     intervals : list of Interval
         Intervals that were read and not dropped.
     recorded : dict of int to float
-        Time up to which each thread has recorded, by thread. [s]
+        By thread, the time up to which the thread has recorded. [s]
     """
 
     folder: Path
@@ -60,7 +60,7 @@ class Follower:
 
     @property
     def recorded_until(self) -> float:
-        """Time up to which all load threads have recorded; 0 until every load thread has recorded something. [s]"""
+        """Time up to which all load threads have recorded; 0 until every load thread has recorded an interval. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
@@ -69,5 +69,5 @@ class Follower:
         self.intervals = [interval for interval in self.intervals if interval.end_s > before_s]
 
     def recording(self) -> Recording:
-        """Return the recorded intervals that were not dropped, as a recording."""
+        """Return a recording with all recorded intervals that were not dropped."""
         return Recording(self.header, list(self.intervals), workers_found=set(self.recorded))

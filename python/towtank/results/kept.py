@@ -1,5 +1,5 @@
-"""Stores the derived documents of a results folder, so that they are computed again only if their sources or the
-programs that made them change.
+"""Stores the derived documents of a results folder. A document is computed again only if its sources, or the programs
+that made it, have changed.
 
 The key `made_from` of a stored document contains the digests of its sources and of these programs.
 """
@@ -36,8 +36,8 @@ _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
     """Return the stored document if it is up to date; otherwise compute and store a new document.
 
-    If a part of the document failed, the document is stored, but computed again the next time. In a read-only folder
-    nothing is stored.
+    If a part of a document cannot be computed, the document is stored, but computed again the next time. In a read-only
+    folder no document is stored.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
     make : callable
         Function that computes the document.
     sources : callable
-        Returns the digests of the document's sources. If it returns None (unknown), a stored document is not used.
+        Function that returns the digests of the document's sources, or None if they are unknown. If they are unknown, a
+        stored document is not used.
     """
     kept = read_finite(path)
     known = sources()
@@ -61,7 +62,7 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
 
 
 def _digest_of(document: Document) -> str:
-    """Return the digest of a document. A different digest shows that the stored file was changed or damaged."""
+    """Return the digest of a document. A digest that differs shows that the stored file was changed or damaged."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -89,7 +90,7 @@ def sha256(path: Path) -> str:
 
 
 def read_finite(path: Path) -> Document:
-    """Read a JSON object in which NaN and infinity are replaced by None; empty if the file cannot be read."""
+    """Read a JSON object, with None in place of NaN and infinity; return an empty dict if the file cannot be read."""
     try:
         text = read_regular(path)
         document = object_of(path, text)

@@ -1,7 +1,7 @@
 """Reads and writes checksummed lines, the format of every recorded stream.
 
 A line consists of eight hexadecimal digits, one blank, one JSON document without line breaks, and one line feed. The
-digits are the CRC-32, as in zlib, of the document. If the writing process ends within a line, only this line is lost.
+digits are the CRC-32 of the document, as in zlib. If the process ends while it writes a line, only this line is lost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DIGITS = 8
 
 @dataclass
 class Damage:
-    """Counts the unreadable parts of a recorded stream."""
+    """Counts the unreadable parts of a recorded stream: damaged lines, and an incomplete last line (`torn_tail`)."""
 
     torn_tail: bool = False
     bad_lines: int = 0
@@ -33,7 +33,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """Decode one line without its line feed; return None if its checksum is wrong or it is not a checksummed line."""
+    """Decode one line without its line feed; return None if the line has no checksum or a wrong checksum."""
     body = line[_DIGITS + 1 :]
     try:
         if int(line[:_DIGITS], 16) != zlib.crc32(body):

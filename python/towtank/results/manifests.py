@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Names that pydantic adds to the path of an error: those of union branches.
+# Names of union branches, which pydantic adds to the path of an error.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -158,7 +158,7 @@ def read_object(path: Path) -> Json:
 
 
 def object_of(path: Path, text: str) -> dict[str, Any]:
-    """Return the JSON object in the text of a file. The raised exceptions are those of `read_object`."""
+    """Return the JSON object in the text of a file. Raises the same exceptions as `read_object`."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -173,7 +173,7 @@ def object_of(path: Path, text: str) -> dict[str, Any]:
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check that a document has the keys and types of a form, and return it unchanged.
+    """Check that a document has the keys and types of the model `form`, and return the document unchanged.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable_part(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose values are malformed, so that the other values can be shown."""
+    """Return a document without the keys whose values are malformed, so that the other values can be displayed."""
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -205,7 +205,7 @@ def _message(problem: Any) -> str:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Return the path of an error as text, without the names of union branches that pydantic adds."""
+    """Return the path of an error as text, without the names of union branches in the path."""
     path = ""
     for part in location:
         if isinstance(part, int):

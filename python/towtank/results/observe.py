@@ -1,6 +1,5 @@
-"""Reads the records of probes and scrapers: samples of the probe, and the streams of the services.
-
-Complete lines are used, and damaged lines are counted.
+"""Reads the records of probes and scrapers: the samples of each probe, and the metrics of each service. Damaged lines
+are skipped and counted.
 """
 
 from __future__ import annotations
@@ -14,28 +13,27 @@ from towtank.results.stream_forms import has_form
 
 PROBE_FILE = "probe.ndjson"
 REMOTE_PROBE_ENDING = ".probe.ndjson"
-"""Ending of the file name of a stream from a probe on another machine. The name of the machine precedes this ending.
-
-A service name contains no dot, so the file of a service cannot have this ending.
+"""Ending of the name of a file with the stream of a probe on another machine. The name of the machine precedes the
+ending. The file of a service cannot have this ending, because a service name contains no dot.
 """
 GENERATOR_GROUP = "generator"
 """Name of the load generator's process group in the samples of the probe; this group is not a tier."""
 WATCHED_KIND = "process"
-"""Kind of a tier whose processes are observed by Towtank, but were not started by it."""
+"""Kind of a tier whose processes Towtank observes but did not start."""
 THIS_MACHINE = "this_machine"
 """Name of this machine in lists of machines."""
 NOT_ATTRIBUTED = "not attributed"
-"""Label for the resource use of a machine that belongs to none of its tiers."""
+"""Label for the resource use on a machine that belongs to no tier of the machine."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
-"""Name of the metric that counts the requests that a load balancer sent to each of its servers; the label is
-`member`.
+"""Name of the metric that counts the requests that a load balancer sent to each of its servers. The label `member`
+names the server.
 """
 
 
 class ConnectionSeries:
-    """Names of the stream and of the series about connections between servers of this machine.
+    """Names of the stream about connections between servers of this machine, and of the series in the stream.
 
-    Series of a server to which a target has connections have the label `to`, series of a target have the label `of`.
+    Series of a target have the label `of`. Series of a server to which a target has connections have the label `to`.
     """
 
     STREAM = "connections.here"  # A service name contains no dot, so no service has this stream.
@@ -80,7 +78,7 @@ class ServiceStream:
     failures : list of dict
         Failed scrapes, with `t_ns` and `message`.
     conclusion : dict
-        Result of the query that was made once after the load; empty if none was made.
+        Result of the query that is made once after the load; empty if no such query was made.
     """
 
     service: str
@@ -92,14 +90,13 @@ class ServiceStream:
 
 
 def read_probe(folder: Path) -> ProbeStream:
-    """Read `RUN/observe/probe.ndjson`; the stream is empty if the file does not exist."""
+    """Read `RUN/observe/probe.ndjson`. If the file does not exist, the stream is empty."""
     return _read_probe(folder / PROBE_FILE)
 
 
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
-    """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host.
-
-    The times in each stream are from the clock of the machine on which the probe ran.
+    """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host. The times in a stream are
+    from the clock of the machine on which the probe ran.
     """
     paths = sorted(folder.glob(f"*{REMOTE_PROBE_ENDING}"))
     return {path.name.removesuffix(REMOTE_PROBE_ENDING): _read_probe(path) for path in paths}

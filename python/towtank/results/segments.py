@@ -1,6 +1,6 @@
-"""Reads the engine's records: checksummed files (segments), of which each load thread writes one after the other.
+"""Reads the engine's records. Each load thread writes a sequence of checksummed files (segments).
 
-A file damaged by a kill or a bad disk can still be read: complete lines are used, and all other lines are counted in
+If a file was damaged by a kill or a bad disk, its complete lines are still read, and all other lines are counted in
 `Damage`. Histograms stay encoded; the analysis decodes them.
 """
 
@@ -68,7 +68,17 @@ class RecordedSeries:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions; only pauses that began within one interval."""
+    """Pauses of one user group between transactions that began within one interval.
+
+    Attributes
+    ----------
+    group : int
+        Index of the user group.
+    pause : str
+        Encoded histogram of the pauses.
+    sum_s : float
+        Exact sum of the pauses. [s]
+    """
 
     group: int
     pause: str
@@ -77,14 +87,14 @@ class Pauses:
 
 @dataclass(slots=True)
 class RecordedInterval:
-    """Records of one load thread between two run times. [s]
+    """Records of one load thread between two times of the run. [s]
 
     Attributes
     ----------
     thinks : list of Pauses or None
         Pauses by user group; None if the engine did not record them.
     arrivals : list of int
-        Arrivals of an open load by user group; empty without arrivals.
+        Arrivals of an open load, by user group; empty without an open load.
     gaps : str or None
         Encoded histogram of the times between planned arrivals.
     gaps_sum_s : float
@@ -97,13 +107,14 @@ class RecordedInterval:
     waiting : int
         Arrivals of an open load that waited for a user at the end of the interval.
     places_ok, places_failed : list of int
-        Transactions by address of the target, for users that stay with one address; empty without users of this kind.
+        Transactions by address of the target, for users that always use the same address; empty without such users.
     gap_s : float or None
         Longest time between two iterations of the thread's loop; None if the engine did not record it. [s]
     stalled_s : float
-        Part of the interval that iterations of 100 ms or more took. [s]
+        Part of the interval that was taken by iterations of 100 ms or more. [s]
     surplus, unasked : int
-        Number of times that a server sent bytes after a complete response, and bytes without a request. [1]
+        Number of times that a server sent bytes after a complete response (`surplus`), and without a request
+        (`unasked`). [1]
     """
 
     worker: int
@@ -145,7 +156,7 @@ class Recording:
     header : dict or None
         Header line with the latest stages; None if no header can be read.
     intervals : list of Interval
-        Intervals of all threads, by start and thread.
+        Intervals of all threads, sorted by start and thread.
     ends : dict
         Last line of each thread that ended normally, by thread.
     workers_found : set of int
@@ -213,7 +224,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
 
 
 def read_interval(document: dict[str, Any], worker: int) -> RecordedInterval | None:
-    """Read one line of kind `interval`; None if it is damaged."""
+    """Read one line of kind `interval`; return None if the line is damaged."""
     try:
         return interval(document, worker)
     except _BROKEN:
@@ -221,9 +232,8 @@ def read_interval(document: dict[str, Any], worker: int) -> RecordedInterval | N
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with more changes to the stages; `known` if both have equally many.
-
-    All load threads apply the same changes, so this header is newer.
+    """Return the newer header, which is the header with more changes to the stages; `known` if both have the same
+    number. All load threads apply the same changes.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
@@ -303,7 +313,7 @@ def _status_codes(found: dict[str, int] | None) -> dict[int, int] | None:
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
-    """Read `engine.json` of a run; None if the file is missing or has an invalid form."""
+    """Read `engine.json` of a run; return None if the file is missing or malformed."""
     path = folder / "engine.json"
     try:
         return checked(path, read_object(path), EngineForm)
@@ -312,8 +322,8 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages of a run, with their actual times if known, otherwise with the planned times. The list is empty
-    if there is no header.
+    """Return the stages of a run, with their actual times if known, and otherwise with the planned times; an empty list
+    if no header was read.
     """
     return list(recording.header.get("stages", [])) if recording.header else []
 

@@ -1,8 +1,10 @@
-"""Lists the items that the system confirmed as stored (the ledger), and compares them with the items read back.
+"""Lists the items that the system confirmed as stored (the ledger), and compares them with the items that are read
+back.
 
-A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before it sends
-a request. If the response is missing, the item may have the old or the requested state, and both are correct. If two
-changes of one item overlap, their order in the server is unknown, and both results are correct as well.
+A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine writes a note about its intent
+before it sends a request that changes an item. If the response is missing, the item may have the old or the requested
+state, and both are correct. If two changes of one item overlap, their order in the server is unknown, and both results
+are correct.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from towtank.results import lines
 STORED_NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Type of the content of a stored item: size [bytes] and SHA-256 digest."""
-# Kinds of failure after which the item is certainly unchanged: there was no connection, the request was not sent, or
-# the server refused it.
+# Kinds of failure after which the item is certainly unchanged: no connection was made, the request was not sent, or the
+# server refused the request.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key that identify a stored item.
@@ -31,9 +33,8 @@ ITEM_FOUND, ITEM_LOST, ITEM_DIFFERENT, ITEM_UNREADABLE, ITEM_UNREAD, ITEM_GONE =
     "gone",
 )
 ITEM_FATES = (ITEM_FOUND, ITEM_LOST, ITEM_DIFFERENT, ITEM_UNREADABLE, ITEM_UNREAD)
-"""Possible results of reading back an item that should exist.
-
-The result `gone` is not among them. It is correct, because the removal of the item was requested.
+"""Possible results of reading back an item that should exist. The result `gone` is not among them: it is correct,
+because the removal of the item was requested.
 """
 
 
@@ -46,12 +47,12 @@ class StoredItem:
     acknowledged_ns : int
         Time of the acknowledgement, counted from the start of the run. [ns]
     contents : set
-        All correct contents: of the last acknowledged change, of acknowledged changes that overlap with it, and of
-        changes without a response.
+        All correct contents: the content of the last acknowledged change, of acknowledged changes that overlap with it,
+        and of changes without a response.
     may_be_gone : bool
         True if a removal was requested, but had no response or overlapped with another change.
     any_content : bool
-        True if content with an unknown digest was being written when the run ended.
+        True if content with an unknown digest was being written when the run ended. Any content is then correct.
     """
 
     acknowledged_ns: int
@@ -67,9 +68,8 @@ class StoredItem:
 
 @dataclass(frozen=True)
 class _Change:
-    """Acknowledged change of an item: times of request and acknowledgement [ns], and the new content.
-
-    The content of a removal is None.
+    """Acknowledged change of an item: times of request and acknowledgement [ns], and the new content. The content is
+    None for a removal.
     """
 
     begun_ns: int
@@ -122,8 +122,8 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: StoredLedger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Update the ledger by one note of the engine. A note about the end of a request names the thread and start time of
-    its intent.
+    """Update the ledger by one note of the engine. A note about the end of a request refers to the note about its
+    intent by thread and start time.
     """
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
@@ -151,7 +151,7 @@ def _take(ledger: StoredLedger, open_: dict[_Key, Any], last: dict[_Key, list[_C
 
 
 def _thing(changes: list[_Change]) -> StoredItem | None:
-    """Return the item after changes of which any may be the last; None if all of them are removals."""
+    """Return the item if any of the given changes may be its last change; None if all of them are removals."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -162,7 +162,7 @@ def _thing(changes: list[_Change]) -> StoredItem | None:
 
 
 def _leave_open(thing: StoredItem, intents: Iterable[dict[str, Any]]) -> None:
-    """Add to a stored item the states that may result from changes without a response."""
+    """Add the states that may result from changes without a response to a stored item."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True

@@ -1,7 +1,7 @@
 """Defines the keys and types that lines of recorded streams must have. Any other line counts as damaged.
 
-A checksum proves that a line is unchanged, but not that its values make sense: a count may be 1e300, or a time may not
-be a number. Unknown and missing keys are accepted.
+A checksum proves that a line is unchanged, but not that its values are plausible: a count may be 1e300, or a time may
+not be a number. Unknown and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class SampleForm(_Line):
 
 
 class MetricsForm(_Line):
-    """Metrics that a service reported at one time."""
+    """Keys and types of the metrics that a service reported at one time."""
 
     t_ns: Instant
     wall_ns: Instant | None = None

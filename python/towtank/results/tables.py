@@ -128,9 +128,8 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Return the database in memory that all calls share.
-
-    It is opened only once per process, because opening it takes longer than writing the tables of a run.
+    """Return the database in memory that all calls share. It is opened only once per process, because opening it takes
+    longer than writing the tables of a run.
     """
     import duckdb  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ def answer_steps(settled: SizingProblem, answer: Found) -> None:
             _station(question, answer, (tier, option, station), steps)
         cost = question.cost.of_option(option)
         values = {"nodes": option.nodes, f"{tier.unit}s": option.cpus, "speed": option.speed}
-        source = "the cheapest candidate that meets everything"
+        source = "the cheapest candidate that meets all requirements"
         steps.add(Step(f"cost of {tier.name}", "found by search", values, cost, question.cost.unit, source))
     _objectives(question, answer, steps)
 
@@ -36,7 +36,7 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
         known = None if intervals is None else intervals.throughput.get(name)
         users = question.load.users.get(name)
         if users is None:
-            steps.add(Step(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all that arrive", known))
+            steps.add(Step(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all arrivals", known))
             continue
         values = {"N": math.ceil(users - 1e-9), "Z": question.load.think_s[name], "R": normal.response_s[name]}
         source = "response time law; R solved, users rounded up"

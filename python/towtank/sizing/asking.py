@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path is neither a model file nor a results folder to size; None if it can be sized."""
+    """Return the reason why a path cannot be sized; None if the path exists."""
     if source.exists():
         return None
     return f"must be a model file or a results folder, got {str(source)!r}, which does not exist"
@@ -35,7 +35,7 @@ def size_source(
     file : Path or None
         Sizing file.
     options : mapping of str to value
-        Values that override those of the sizing file, as for `read_sizing`.
+        Values that override values of the sizing file, as for `read_sizing`.
     choice : ModelChoice
         Settings of the model fit, if the source is a results folder.
     settings : SizingSettings

@@ -1,4 +1,6 @@
-"""Basis of a sizing: the model, the measured range of loads, and the doubts about the fit of the model."""
+"""Reads or fits the model from which a sizing extrapolates, with the measured range of loads and the doubts about the
+fit.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,8 @@ Json = dict[str, Any]
 MODEL_CHOICES = ("auto", "network", "curve")
 """Models that can be fitted to measured results; `auto` chooses between network and curve."""
 DRAWS = 200
-"""Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
-
-For a fitted model, the number of bootstrap replicates in the model file is used instead.
+"""Number of random draws of the uncertain quantities in a sizing, such as growth. For a fitted model, the number of
+bootstrap replicates in the model file is used instead. [1]
 """
 
 
@@ -94,19 +95,19 @@ class Basis:
         """Return the ratio of a measured to a computed percentile, with the lowest and the highest value of this ratio.
         [ratio]
 
-        None if no percentile of the class or transaction was measured.
+        The result is None if no percentile of the class or transaction was measured.
 
         Raises
         ------
         ModelError
-            If other percentiles of the class were measured, but not this one.
+            If other percentiles of the class were measured, but not `metric`.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
         known = {"p95": self.fitted.percentiles[name], **self.fitted.tails.get(name, {})}
         if metric not in known:
             raise ModelError(
-                f"{metric} of {name} was not measured, and {', '.join(known)} do not show how long its tail is",
+                f"{metric} of {name} was not measured, and cannot be derived from {', '.join(known)} alone",
                 hint=f"use an objective for one of {', '.join(known)}, or fit the model to runs with more transactions",
             )
         ratio, low, high = known[metric]
@@ -128,9 +129,8 @@ class Basis:
         return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Return random factors of the service demands: for each random draw, a mapping from station to factor.
-
-        The list is empty if the error of the demands is unknown.
+        """Return random factors of the service demands: for each random draw, a mapping from station to factor. The
+        list is empty if the error of the demands is unknown.
         """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
@@ -190,7 +190,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Add to the basis of a sizing the statements of the fitted model about the load limit."""
+    """Add the statements of the fitted model about the load limit to the basis of a sizing."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -204,9 +204,8 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Raise StudyError if the solver rejects the model even at a very low load.
-
-    Sizing solves the model many times, so it does not accept models that need simulation.
+    """Raise StudyError if the solver rejects the model even at a very low load. Sizing solves the model many times, so
+    it does not accept models that need simulation.
     """
     light = [
         {**job_class, "users": 1}
@@ -283,9 +282,8 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
 
 
 def _assumptions(answer: CurveAnswer) -> tuple[Json, ...]:
-    """Return the assumptions of the closed curve.
-
-    If another curve fits better, return only the assumption that there is one bottleneck.
+    """Return the assumptions of the closed curve. If another curve fits better, return only the assumption that the
+    system is a closed network with one bottleneck.
     """
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):

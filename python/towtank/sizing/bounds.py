@@ -17,7 +17,7 @@ _TOLERANCE = 1e-6
 
 
 def outside(answer: Json) -> str:
-    """Describe the first value of a solution that exceeds its theoretical bound; empty if no value does."""
+    """Describe the first value of a solution that exceeds its theoretical bound; an empty string if no value does."""
     for name, station in answer["stations"].items():
         if station["utilization"] > 1 + _TOLERANCE:
             return f"utilization of {name} {100 * station['utilization']:.4g} %"
@@ -48,9 +48,8 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value of an objective's metric that is possible within the theoretical bounds. [s], [1/s]
-
-    None if the metric has no bound.
+    """Return the best value of an objective's metric that is possible within the theoretical bounds; None if the metric
+    has no bound. [s], [1/s]
     """
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:

@@ -16,13 +16,13 @@ from towtank.sizing.search import Found, Search, search
 from towtank.sizing.tiers import in_words
 
 PROFILE = "profile"
-"""Key of the JSON document of `towtank size` that has the sizes by interval."""
+"""Key for the sizes by interval in the JSON document of `towtank size`."""
 REMAINS_AT_MOST = 0.05
-"""Largest part of a change of the load that may remain from the interval before, on average over the interval, without
-a doubt. [ratio]
+"""When the load falls between two intervals, part of the fall takes effect only during the later interval. A doubt is
+added if this part, averaged over the interval, is larger than this share of the fall. [ratio]
 """
 _BUSY_AT_MOST = 0.95
-"""Utilization that counts at most for the time in which an open class settles, as in the simulator. [ratio]"""
+"""Largest utilization from which the settling time of an open class is computed, as in the simulator. [ratio]"""
 
 
 class SizedTierOfInterval(BaseModel):
@@ -61,13 +61,13 @@ class SizedInterval(BaseModel):
     cost : float or None
         Cost of the hardware, in `cost_unit` of the sizing.
     tiers : dict of str to SizedTierOfInterval
-        Empty without load and without an answer.
+        Hardware by tier; empty if the interval has no load or no candidate meets the objectives.
     objectives : tuple of str
         Value of each objective in words.
     probability : float or None
         Probability that all objectives hold; None if unknown. [ratio]
     why_not : tuple of str
-        Reasons why the strongest hardware tried does not suffice; empty if there is an answer.
+        Reasons why even the strongest hardware tried does not suffice; empty if hardware was found.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -93,9 +93,9 @@ class SizedDay(BaseModel):
     load_unit : str
         `users` or `1/s`.
     cost_hours : float or None
-        Sum of the costs, each times the length of its interval in hours; None if an interval has no answer.
+        Sum of the costs, each multiplied by the length of its interval in hours; None if an interval has no answer.
     cost_hours_fixed : float or None
-        Cost of the hardware of the busiest interval, times the length of all intervals in hours.
+        Cost of the hardware of the busiest interval, multiplied by the length of all intervals in hours.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -115,8 +115,8 @@ def day_of(document: Mapping[str, object]) -> SizedDay | None:
 def sized_day(
     question: Question, profile: Sequence[DayInterval], busiest: Search, *, exhaustive: bool, simulation: bool
 ) -> tuple[SizedDay, list[str]]:
-    """Find the cheapest hardware for the load of each interval of a day, and the doubts about the division into
-    intervals.
+    """Find the cheapest hardware for the load of each interval of a day. Also return doubts about the division of the
+    day into intervals.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ def sized_day(
 
     Notes
     -----
-    Each interval is sized as if its load lasted for ever: the stationary independent period by period approach [1]_.
-    Too much of the work of a busier interval may remain in the next one. The number in the system approaches its mean
-    with the time constant of `settling_time`. A doubt names each interval in which more than `REMAINS_AT_MOST` of a
-    falling load remains.
+    Each interval is sized as if its load lasted for ever (stationary independent period by period approach [1]_). If
+    the interval before was busier, too much of its work may still be in the system. The number of transactions in the
+    system approaches its mean with the time constant of `settling_time`. A doubt is added if more than
+    `REMAINS_AT_MOST` of a falling load remains in an interval.
 
     References
     ----------
@@ -161,7 +161,9 @@ def sized_day(
 
 
 def _answer(state: Search) -> Found | list[str]:
-    """Return the hardware that a search found; the reasons against the most expensive candidate if none suffices."""
+    """Return the hardware that a search found. If no candidate suffices, return the reasons against the most expensive
+    candidate.
+    """
     if state.answer is not None:
         return replace(state.answer, drawn=None)
     return list(state.rejected[-1].why_not) if state.rejected else ["no option of a tier is strong enough"]
@@ -197,13 +199,14 @@ def _row(question: Question, interval: DayInterval, total: float, found: Found |
 
 
 def settling_time(outcome: Outcome) -> float:
-    """Return the time constant with which the number in the system approaches its mean, of the slowest class. [s]
+    """Return the time constant with which the number of transactions in the system approaches its mean, for the slowest
+    class. [s]
 
     Notes
     -----
-    R + 1 / (1/Z + (1 - U) / R) with the response time R, the think time Z (infinite for an open class) and the
-    utilization U of the busiest station, the relaxation time of the simulator. For open classes U counts as 0.95 at
-    most.
+    The time constant is R + 1 / (1/Z + (1 - U) / R), the relaxation time of the simulator. R is the response time, Z
+    the think time (infinite for an open class) and U the utilization of the busiest station. For open classes U counts
+    as 0.95 at most.
     """
     used = max(outcome.utilization.values(), default=0.0)
     times = [0.0]
@@ -218,13 +221,14 @@ def settling_time(outcome: Outcome) -> float:
 
 
 def remaining(time_s: float, length_s: float) -> float:
-    """Return the part of a change of the load that remains from the interval before, on average over an interval.
-    [ratio]
+    """Return the share of a change of the load that has not yet taken effect, averaged over the interval after the
+    change. [ratio]
 
     Notes
     -----
-    The mean of exp(-t / T) over 0 <= t <= L, which is T / L (1 - exp(-L / T)), for the time constant T and the length L
-    of the interval. It is exact for the number in an M/M/infinity queue, whose time constant is the service time.
+    The result is the mean of exp(-t / T) over 0 <= t <= L, which is T / L (1 - exp(-L / T)), for the time constant T
+    and the length L of the interval. It is exact for the number of jobs in an M/M/infinity queue, whose time constant
+    is the service time.
     """
     if time_s <= 0:
         return 0.0
@@ -244,8 +248,8 @@ def _doubts(profile: Sequence[DayInterval], answers: Sequence[Found | None]) -> 
     interval, time = max(late, key=lambda each: remaining(each[1], each[0].length_s))
     more = f", and in {len(late) - 1} more intervals" if len(late) > 1 else ""
     return [
-        f"the work of the busier interval before {interval.label} remains in it{more}: the number in the system "
-        f"settles within some {duration_text(time)}, on average over the interval "
-        f"{100 * remaining(time, interval.length_s):.0f} % of the change of the load are left; size such intervals for "
+        f"the work of the busier interval before {interval.label} remains in it{more}: the number of transactions "
+        f"in the system settles within some {duration_text(time)}, and on average over the interval "
+        f"{100 * remaining(time, interval.length_s):.0f} % of the change of the load remain; size such intervals for "
         "the load of the interval before"
     ]

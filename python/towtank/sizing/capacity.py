@@ -1,4 +1,4 @@
-"""Capacity of a candidate: the highest load at which all objectives hold, and the bottleneck there."""
+"""Finds the highest load at which a candidate meets all objectives, and the bottleneck at this load."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Bottleneck:
     limits : Limits
         Search for the load limit, relative to the required load.
     lost : str or None
-        Tier with lost nodes in the failure scenario that has the lowest load limit; None if this is the scenario with
-        all nodes running.
+        Tier with lost nodes in the failure scenario with the lowest load limit; None if the limit is lowest with all
+        nodes running.
     """
 
     station: str
@@ -55,7 +55,7 @@ class Bottleneck:
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
     """Return the highest load at which all objectives of a candidate hold, with its interval.
 
-    `boost` multiplies the servers of stations. Without it, the solutions from which the probability of the candidate
+    `boost` multiplies the servers of stations. Without `boost`, the solutions from which the candidate's probability
     was computed are reused.
     """
     scales: Mapping[str | None, Factors] = answer.scales
@@ -68,8 +68,8 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
     """Return up to `count` successive bottlenecks of a candidate.
 
-    After each bottleneck, the number of its servers is doubled to find the next bottleneck. The list ends early if no
-    objective limits the load.
+    The servers of each bottleneck are doubled to find the next bottleneck. The list ends early if no objective limits
+    the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

@@ -1,5 +1,5 @@
-"""Predicts the dates on which a growing load reaches the limit of the present and of the recommended hardware, and
-fills its disks and its memory.
+"""Predicts the dates on which a growing load reaches the limit of the present and of the recommended hardware, or fills
+the disks or the memory of this hardware.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ROUNDS = 12
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
     """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
-    Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty without
-    growth.
+    Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty if the load
+    does not grow.
     """
     if settled.growing is None:
         return []
@@ -63,7 +63,8 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are relative to the required load, but growth is relative to the load of today. This ratio converts them.
+    # Limits are relative to the required load, but growth is relative to the load of today. The ratio of the two loads
+    # converts limits to the load of today.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -94,15 +95,16 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """Return the row for hardware that violates no objective at any load. Its limit and its date are null."""
+    """Return the row for hardware that violates no objective at any load. The limit and the dates in this row
+    are None.
+    """
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
 def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
-    """Return the dates on which the growing load reaches the load limits.
-
-    The limits of the random draws are narrowed until they no longer change the date.
+    """Return the dates on which the growing load reaches the load limits. The limits of the random draws are narrowed
+    until they no longer change these dates.
     """
     growing, start = settled.growing, settled.start
     assert growing is not None
@@ -127,6 +129,6 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# Bisection of a draw's load limit continues while the probabilities of exceeding its two bounds differ by more than
-# this. [1]
+# The load limit of a random draw lies between two bounds. Bisection continues while the probabilities of exceeding the
+# lower and the upper bound differ by more than this number. [1]
 _UNDECIDED = 0.5

@@ -55,8 +55,8 @@ def _clock(time_s: float) -> str:
 def read_profile(folder: Path, asked: ProfileFile) -> tuple[DayInterval, ...]:
     """Read the shape of a load over a day from a CSV file.
 
-    Each row begins an interval, which ends at the next row. The last interval ends at the first one of the next day, or
-    after the length of the interval before it, whichever is earlier.
+    Each row begins an interval, which ends at the next row. The last interval ends when the first interval of the next
+    day begins, or when it is as long as the interval before it, whichever is earlier.
 
     Parameters
     ----------
@@ -118,7 +118,6 @@ class _Row:
     cells: dict[str, str]
 
     def fault(self, column: str, message: str) -> Fault:
-        """Return a fault in a cell of the row, with its line and the column of the table."""
         return Fault(str(self.path), self.number, list(self.cells).index(column) + 1, column, message)
 
 

@@ -18,12 +18,12 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON: None if it is infinite, such as a response time without a steady state."""
+    """Return a number for JSON; None if the number is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return the interval of each named quantity as JSON object; None for every name if there are no random draws."""
+    """Return the interval of each named quantity as a JSON object. Without random draws, every interval is None."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
@@ -36,8 +36,8 @@ class Estimate:
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return as JSON object the recommended hardware of each tier, and the model's solution for it in every failure
-    scenario.
+    """Return the recommended hardware of each tier, and the solution of the model for this hardware in every failure
+    scenario, as a JSON object.
     """
     total, unit = question.load.total
     intervals = answer.intervals()
@@ -68,7 +68,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
 
 
 def other_document(question: Question, found: Found) -> Json:
-    """Return a candidate as JSON object: its configuration, its cost, its objectives and its probability."""
+    """Return a candidate as a JSON object: its configuration, its cost, its objectives and its probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -85,7 +85,7 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station as JSON object: its name, and its utilization with an interval."""
+    """Return the busiest station as a JSON object: its name, and its utilization with an interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
@@ -131,9 +131,8 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return throughput, response time and number of transactions of a class in a scenario as JSON object.
-
-    Each value has its interval.
+    """Return throughput, response time and number of transactions of a class in a scenario, each with its interval, as
+    a JSON object.
     """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
@@ -152,10 +151,10 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return the most expensive of the rejected candidates that are cheaper than the answer, as JSON object.
+    """Return the most expensive of the rejected candidates that are cheaper than the answer, as a JSON object; None if
+    no cheaper candidate was rejected.
 
-    Of several with the same cost, the candidate closest to its limits is returned. None if no cheaper candidate was
-    rejected.
+    Of several candidates with the same cost, the candidate closest to its limits is returned.
     """
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
     cheaper = [rejected for rejected in found.rejected if question.cost.of(rejected.candidate) < most]

@@ -1,7 +1,7 @@
 """Evaluates a candidate in every random draw of the uncertain quantities.
 
-The uncertain quantities are service demands, machine speeds, percentiles and growth. The draws give intervals of the
-results, and the probability that the candidate meets all objectives.
+The uncertain quantities are service demands, machine speeds, percentiles and growth. The draws give the intervals of
+all results, and the probability that the candidate meets all objectives.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Draws:
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Return the probability that the candidate meets its objectives, and the intervals, without the solutions of
-        single draws.
+        """Return the probability that the candidate meets its objectives, and the intervals of its results. The summary
+        does not contain the solutions of single random draws.
         """
         scenarios = zip(*self.groups, strict=True)
         return Summary(
@@ -77,9 +77,9 @@ class Summary:
     Attributes
     ----------
     met : int
-        Number of draws that meet every objective. [1]
+        Number of random draws that meet every objective. [1]
     draws : int
-        Number of all draws. [1]
+        Number of all random draws. [1]
     scenarios : dict of (str or None) to Intervals
         Intervals by failure scenario: the key is the tier with lost nodes, or None for all nodes running.
     """
@@ -102,7 +102,7 @@ class Summary:
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
     """Solve a candidate for every random draw of uncertain inputs; None if no input is uncertain.
 
-    `scales` contains, for percentiles and means, the ratios of the simulated to the computed value.
+    `scales` contains the ratios of simulated to computed percentiles and means.
     """
     if not question.draws:
         return None
@@ -142,7 +142,7 @@ def _used(outcome: Outcome, name: str) -> float:
 
 
 def _rate(outcome: Outcome, name: str) -> float:
-    """Return the throughput of a class. Without a steady state it is minus infinity, so that the interval has no lower
-    end. [1/s]
+    """Return the throughput of a class; minus infinity without a steady state, so that the interval has no lower end.
+    [1/s]
     """
     return -math.inf if outcome.why_not else outcome.throughput[name]

@@ -21,13 +21,13 @@ BATCH = 2000
 """Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""If the error bound of a computed mean response time is larger than this, means and throughputs are simulated. [ratio]
+"""Means and throughputs are simulated if the error bound of a computed mean response time is larger than this.
+Approximate solutions of product-form networks have errors of about this size. [ratio]
 
-Percentiles may be simulated whatever the error bound. Approximate solutions of product-form networks have errors of
-about this size.
+Percentiles may be simulated at any error bound.
 """
-# Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
-# them.
+# Relative tolerance for rounding errors. Because of rounding errors, an objective that is met exactly could otherwise
+# count as violated. [ratio]
 ROUNDING = 1e-9
 
 
@@ -44,7 +44,7 @@ class Job:
     draw : int or None
         Index of the random draw of the demands; None for the best estimate.
     demand : dict of (str, str or None) to float
-        In a what-if question: factors of demands, by station and class. [ratio]
+        In a what-if question, factors of the service demands, by station and class. [ratio]
     boost : dict of str to int
         Factors of the number of servers, by station. [1]
     scale : dict of int to Factor
@@ -61,7 +61,7 @@ class Job:
 
 
 class Spread(Protocol):
-    """Interface of objects that contain an interval for the value of each objective and for each utilization."""
+    """Interface of objects with an interval for the value of each objective and for each utilization."""
 
     @property
     def values(self) -> tuple[Interval, ...]: ...
@@ -85,7 +85,7 @@ class Outcome:
     throughput, response_s, present : dict of str to float
         Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str
-        Reason why there is no steady state; empty if there is one.
+        Reason why the model has no steady state; empty if it has a steady state.
     method : str
         Method used for the percentiles.
     exact : bool
@@ -113,8 +113,8 @@ class Outcome:
     invalid: bool = False
 
     def is_rough(self, check: Check) -> bool:
-        """Return True if simulation may change the value of an objective: the value is a percentile, or has a large
-        error.
+        """Return True if simulation may change the value of an objective. This is so for a percentile, and for a value
+        with a large error.
         """
         return check.is_percentile or self.within > COARSE
 
@@ -122,7 +122,7 @@ class Outcome:
         """Return the largest ratio of an objective's value to its limit. All objectives hold if this ratio is at most
         1. [ratio]
 
-        If `rough` is False, values that simulation may change are skipped.
+        If `rough` is False, objectives whose values a simulation may change are skipped.
         """
         ratios = [
             check.ratio(value)
@@ -132,8 +132,8 @@ class Outcome:
         return math.inf if self.why_not else max(ratios, default=0.0)
 
     def too_busy(self, question: Question) -> list[str]:
-        """Return the names of stations whose utilization exceeds its limit; empty in scenarios with lost nodes, where
-        the limit does not apply.
+        """Return the names of stations whose utilization exceeds its limit. The result is empty in scenarios with lost
+        nodes, where the limit does not apply.
         """
         if self.job.lost is not None:
             return []
@@ -145,7 +145,7 @@ class Outcome:
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
-        """Return a text for each objective or utilization limit that does not hold."""
+        """Return a text for each violated objective and each exceeded utilization limit."""
         if self.why_not:
             return [self.why_not]
         used = {} if intervals is None else intervals.utilization
@@ -163,7 +163,7 @@ class Outcome:
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
         """Return the 95 % interval of an objective's value. [s] or [1/s]
 
-        It is taken from `intervals` if given, otherwise from the simulation of the candidate.
+        The interval is taken from `intervals` if given, and otherwise from the simulation of the candidate.
         """
         if intervals is not None:
             return intervals.values[number]
@@ -260,8 +260,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
         reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
-        # A fault in a key inside a station, pool or class makes the model invalid at any load. A fault of the whole
-        # element means that there is no steady state.
+        # If a fault refers to a key inside a station, pool or class, the model is invalid at any load. If a fault
+        # refers to a whole element, the model has no steady state.
         invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
@@ -348,9 +348,8 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of measured to computed value of the percentile that an objective limits. [ratio]
-
-    1 if the percentile was not measured.
+    """Return the ratio of measured to computed value of the percentile that an objective limits; 1 if the percentile
+    was not measured. [ratio]
     """
     found = question.correction(check)
     if found is None:
@@ -367,7 +366,7 @@ def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
 
 
 def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
-    """Solve groups of models in one call, and return the outcomes in the same groups."""
+    """Solve groups of models in one call of the engine, and return the outcomes in the same groups."""
     flat = iter(outcomes(question, [job for group in jobs_by for job in group]))
     return [[next(flat) for _ in group] for group in jobs_by]
 
@@ -382,7 +381,7 @@ def under_load(
 ) -> list[Job]:
     """Return the models to solve for a candidate, one for each scenario.
 
-    `scales` are ratios of simulated to computed values, by failure scenario (the tier with lost nodes).
+    `scales` contains ratios of simulated to computed values, by failure scenario (the tier with lost nodes).
     """
     jobs = []
     for lost in question.scenarios(candidate):

@@ -29,7 +29,7 @@ class Factor:
     def drawn(self, score: float) -> float:
         """Return a random value of this ratio, computed from a standard normal score.
 
-        Below and above the value, the distribution is log-normal with different widths: the value is its median, and
+        The distribution is log-normal, with different widths below and above the value. The value is its median, and
         the ends of the interval are its 2.5 % and 97.5 % quantiles.
 
         Examples
@@ -39,7 +39,8 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            # The unknown lower end is assumed at the same relative distance as the upper end.
+            # The lower end is unknown. It is assumed to be at the same relative distance from the value as the upper
+            # end.
             low = self.value**2 / high
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
@@ -50,7 +51,7 @@ Factors = Mapping[int, Factor]
 
 
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
-    """Return random values of the correction factors for one draw, by the index of the objective.
+    """Return the values of the correction factors in one random draw, by the index of the objective.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], los
     corrections : Factors
         Ratios of measured to computed percentiles; their error is the same in every scenario.
     at : (int, int)
-        Index of the draw, and number of all draws.
+        Index of the random draw, and number of all random draws.
     lost : str or None
         Tier with lost nodes, which identifies the scenario; each simulation has an independent error.
     """

@@ -1,5 +1,5 @@
-"""Distribution of the load on a future day around the fitted growth line, with outliers as frequent as in the
-history.
+"""Describes the load on a future day as a random deviation from the fitted growth line. Outliers are as frequent as in
+the history.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return the probability that the load of a future day exceeds the growth line by each given distance. [ratio]
-
-        `beyond` holds the distances, as logarithms. [1]
+        """Return the probability that the load of a future day exceeds the growth line by each distance in `beyond`.
+        Distances are logarithms. [ratio]
         """
         ordinary = np.asarray(t_tail(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):
@@ -60,8 +59,8 @@ class FurtherDay:
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary
-        # The quantile of a mixture lies between the quantiles of its parts, so these are the first bounds of the
-        # search.
+        # The quantile of a mixture lies between the quantiles of its components. The smallest and the largest of these
+        # quantiles are the first bounds of the search.
         low, high = ordinary + min(0.0, self.misses.min()), ordinary + max(0.0, self.misses.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

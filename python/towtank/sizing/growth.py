@@ -1,4 +1,4 @@
-"""Growth of a load: a yearly rate that the user states, or a history that is extrapolated."""
+"""Models the growth of a load: a yearly rate that the user states, or a history that is extrapolated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.sizing.quantities import YEAR_D
 
 NORMAL_95 = normal_quantile(0.975)
 FARTHEST_D = 20 * YEAR_D
-"""Horizon beyond which no load is predicted and no date is reported. [d]"""
+"""Horizon of predictions: no load is predicted and no date is reported that is farther in the future. [d]"""
 
 
 def _logarithms(factors: Floats) -> Floats:
@@ -57,7 +57,7 @@ class GrowthModel(Protocol):
         """
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
+        """Return the lower and upper end of the 95 % confidence interval of the growth factor after `days`. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
         """Return quantiles of the load after `days`, relative to the load on the first day. [1]
@@ -83,9 +83,10 @@ class GivenGrowth:
 
     Notes
     -----
-    ln g = ln m + w z with z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above
-    it, so each side has probability 1/2. If m / low = high / m, this is the ordinary log-normal. If an end equals the
-    median, the median itself has the probability of that side.
+    ln g = ln m + w z for the yearly factor g, with z standard normal. The width w is ln(m / low) / 1.96 below the
+    median m and ln(high / m) / 1.96 above the median, so each side has probability 1/2. If m / low = high / m, this is
+    the ordinary log-normal distribution. If an end equals the median, the median itself has the probability 1/2 of that
+    side.
     """
 
     yearly: float
@@ -121,7 +122,7 @@ class GivenGrowth:
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
+        """Return the lower and upper end of the 95 % confidence interval of the growth factor after `days`. [1]"""
         return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
 
     def drawn(self, days: float, shares: Floats) -> Floats:
@@ -132,7 +133,7 @@ class GivenGrowth:
 
     @property
     def certain(self) -> bool:
-        """True if the growth has no interval, that is if both ends equal the median."""
+        """True if the growth has no interval, that is, if `low` and `high` are equal."""
         return self.low == self.high
 
 
@@ -144,12 +145,13 @@ class HistoricGrowth:
     ----------
     history : History
     start : date
-        Day of the current load; factors are relative to the line's load on this day.
+        Day of the current load; all factors are relative to the load of the growth line on this day.
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with
-    n - p degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are
+    The line ln N = a + b t + s(t), with load N, day t and season s, is fitted by least squares. The logarithm of the
+    load on a future day has a Student distribution with n - p degrees of freedom and the variance s^2 (1 + x' (X'X)^-1
+    x) [1]_. The fit excludes outliers, but they are
     expected to recur as often as in the history, and as far from the line (`FurtherDay`). The method assumes that the
     growth continues and that residuals are independent. If neighbouring residuals are correlated, the interval is too
     narrow, and a note states this.
@@ -176,7 +178,7 @@ class HistoricGrowth:
 
     @property
     def otherwise(self) -> HistoricGrowth | None:
-        """Growth in the form, linear or exponential, that was not chosen; None if only one form was fitted."""
+        """Growth in the form (linear or exponential) that was not chosen; None if only one form was fitted."""
         if not self.history.margin:
             return None
         other = "exponential" if self.history.trend.form == "linear" else "linear"
@@ -211,10 +213,10 @@ class HistoricGrowth:
         return [last - timedelta(days=back) for back in range(count)]
 
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
-        """Return days of the season that ends after `days`, and for each the number of days that it represents.
+        """Return days of the season that ends after `days`, and the number of days that each of these days represents.
 
         In a yearly season, the day with the highest expected load represents its month. In other seasons, each day
-        represents itself.
+        represents only itself.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)
@@ -232,7 +234,7 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load in a season. It is tabulated, and tables are reused.
+        """Return the distribution of the highest load in a season, as a table that is computed once and reused.
 
         With a weekly season, days on the same weekday within four weeks share a table. Otherwise each day has its own
         table.
@@ -288,7 +290,7 @@ class HistoricGrowth:
         return highest if self.history.season == "none" else 1 - self._highest(days).below(1 - highest)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
+        """Return the lower and upper end of the 95 % confidence interval of the growth factor after `days`. [1]"""
         then = [self.start + timedelta(days=days)]
         middle = float(self.history.level(then)[0]) - self._level
         low, high = self.history.further.quantiles(np.array([0.025, 0.975]), np.repeat(self.history.deviation(then), 2))
@@ -296,21 +298,21 @@ class HistoricGrowth:
 
 
 def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float]:
-    """Return three times, counted from today: zero, the end of the first season, and the horizon. [d]
+    """Return three times since today at which the load may be highest: zero, the end of the first season, and the
+    horizon. [d]
 
-    The load until the horizon is highest at one of these times.
     """
     season = growing.history.cycle_d if isinstance(growing, HistoricGrowth) else 0
     return 0.0, min(float(season), days), days
 
 
 def highest_factor(growing: GrowthModel, days: float) -> float:
-    """Return the highest expected load from today until the horizon, relative to the load of today; at least 1. [1]"""
+    """Return the highest expected load between today and the horizon, relative to the load of today; at least 1. [1]"""
     return max(growing.factor(time) for time in _times_until(growing, days))
 
 
 def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
-    """Return quantiles of the highest load from today until the horizon, relative to the load of today. [1]"""
+    """Return quantiles of the highest load between today and the horizon, relative to the load of today. [1]"""
     return np.asarray(
         np.max([growing.drawn(time, shares) for time in _times_until(growing, days)], axis=0), dtype=float
     )
@@ -323,13 +325,14 @@ class LimitDates:
     Attributes
     ----------
     day : date or None
-        First day on which the load exceeds the limit with more than the allowed probability; None beyond `FARTHEST_D`.
+        First day on which the load exceeds the limit with more than the allowed probability; None if that day is later
+        than `FARTHEST_D`.
     days : int or None
         Number of days from the start. [d]
     expected : date or None
-        First day on which this probability is one half, so that the expected load exceeds the limit.
+        First day on which the load exceeds the limit with probability 1/2.
     between : (date or None, date or None)
-        First days on which this probability is 2.5 % and 97.5 %: the interval of the date.
+        First days on which the load exceeds the limit with probability 2.5 % and 97.5 %, as an interval of `expected`.
     """
 
     day: date | None
@@ -374,7 +377,7 @@ def reached(
 def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
     """Return the probability that the load on a day exceeds each limit. [ratio]
 
-    If `shares` gives a random draw of growth for each limit, each result is 0 or 1.
+    If `shares` gives a random draw of the growth for each limit, each result is 0 or 1.
     """
     chances = growing.chances_above(day, factors)
     return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
@@ -383,8 +386,8 @@ def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | Non
 def _first(
     growing: GrowthModel, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
 ) -> int | None:
-    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if there is no
-    such day.
+    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if no day up
+    to `FARTHEST_D` is found.
     """
 
     factors = np.asarray(limits, dtype=float)
@@ -403,9 +406,8 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day on which the load is checked in the week that begins on `day`, as a range of length 1.
-
-    It is the last day of the week if the history has a weekly season, otherwise the first day.
+    """Return the day on which the load is checked in the week that begins on `day`, as a range of length 1: the last
+    day of the week if the history has a weekly season, otherwise the first day.
     """
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

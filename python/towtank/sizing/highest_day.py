@@ -1,4 +1,6 @@
-"""Distribution of the highest load in a season, whose days deviate independently from the growth line."""
+"""Computes the distribution of the highest load in a season. The loads of the days deviate independently from the
+growth line.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,8 @@ _FAR = 8.0
 
 @dataclass(frozen=True)
 class HighestDay:
-    """Table of the distribution of the highest load in a season, for an ascending series of limits.
-
-    It converts the probability that the load stays below a limit on a single day into the probability for all days, and
-    back.
+    """Table of the distribution of the highest load in a season, for an ascending series of limits. It converts between
+    the probability that the load stays below a limit on a single day and the probability that it does so on all days.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class HighestDay:
 
     Notes
     -----
-    P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], where m_i is the line on day i, F_i the distribution of the day's
-    own deviation, n_i the number of days that it represents, and e the error of the line, which is normal and the same
-    for all days.
+    P(all below z) = E[prod_i F_i(z - m_i - e)^n_i]. Here m_i is the logarithm of the load on the line on day i, F_i the
+    distribution of the deviation of that day, and n_i the number of days that it represents. The error e of the line is
+    normal and the same for all days.
     """
 
     alone: Floats
@@ -77,15 +77,13 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probability that the loads of all days stay below a limit.
-
-        `alone` is this probability for the single day that most easily exceeds the limit.
+        """Return the probability that the loads of all days stay below a limit. `alone` is the probability that the
+        load stays below the limit on the day that most easily exceeds it.
         """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the probability that the load stays below a limit on the day that most easily exceeds it.
-
-        `together` is the probability that the loads of all days stay below the limit.
+        """Return the probability that the load stays below a limit on the day that most easily exceeds it. `together`
+        is the probability that the loads of all days stay below the limit.
         """
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

@@ -32,15 +32,16 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Units for the number of loads in a history, each with the smallest median spacing of the loads for which it is
-used. Days are used below all of these. [d]
+"""Units in which the number of loads in a history is stated. Each unit is used from the given median spacing of the
+loads; for smaller spacings the unit is days. [d]
 """
 ROWS_AT_MOST = 100_000
-# Number of parameters that a step counts as: one for its size, and two for its position, which the fit searches. [1]
+# Number of parameters as which a step counts: one for its size, and two for its position, which the fit also searches.
+# [1]
 _OF_A_STEP = 3
 # Smallest number of residuals for which the correlation of neighbouring residuals is tested.
 _SERIES = 30
-# Largest number of excluded days that a note lists by date. The note counts further days.
+# A note lists at most this number of excluded days by date. It gives only the number of the other excluded days.
 _NAMED = 3
 _OF_TESTS = (
     "the loads are throughputs of load tests: they show how the tests grew, not how much the system is used; for a "
@@ -48,7 +49,7 @@ _OF_TESTS = (
 )
 # Share of excluded days above which a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
-# Largest exponent: the exponential function of a larger number would overflow.
+# Largest exponent. The exponential function of a larger number would overflow.
 _LARGEST = 700.0
 
 
@@ -65,18 +66,19 @@ class History:
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new lasting levels of the load; the step to such a level does not count as growth.
+        First days after lasting steps of the load. A step does not count as growth.
     bent : bool
         True if the growth rate changes over time, so that a single rate does not describe the growth.
     asked : str
         Requested form, `linear` or `exponential`; `auto` for the form that fits better.
     of_tests : bool
-        True if the loads are throughputs of load tests, which follow what was tested and not how much a system is used.
+        True if the loads are throughputs of load tests. Such loads depend on the tests and not on the use of the
+        system.
     trend : Trend
         Form of the growth that is used.
     margin : float
-        Difference of the information criteria of the two forms: positive if linear growth fits better, negative if
-        exponential growth does; 0 if only one form was fitted. [1]
+        Information criterion of exponential growth minus that of linear growth: positive if linear growth fits better,
+        negative if exponential growth fits better; 0 if only one form was fitted. [1]
     """
 
     days: tuple[date, ...]
@@ -127,7 +129,7 @@ class History:
         kept = ~foreign(self._columns(self.days, trend, ()), logs)
         steps: tuple[date, ...] = ()
         bent = False
-        # The line depends on the outliers and the steps, and these depend on the line. Two iterations suffice.
+        # The line depends on the outliers and steps that are excluded from it, and vice versa. Two iterations suffice.
         for _ in range(2):
             better = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
             if better is None:
@@ -330,9 +332,8 @@ class History:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Growth fitted in one form, linear or exponential.
-
-    `rows` is the design matrix without outliers; `left` contains the residuals of all days.
+    """Growth fitted in one form, linear or exponential. `rows` is the design matrix without outliers; `left` contains
+    the residuals of all days.
     """
 
     trend: Trend
@@ -373,7 +374,7 @@ def read_history(path: Path, date_column: str, load_column: str, season: str, tr
 
 
 def _of_days(path: Path, found: dict[date, float], faults: list[Fault], season: str, trend: str) -> History:
-    """Return the history with the given loads; raise a StudyError with all faults if it is too short for its season."""
+    """Return a history of the given loads; raise a StudyError with all faults if the loads do not cover the season."""
     needed = _PARTS[season] + 3
     if not faults and not needed <= len(found) <= ROWS_AT_MOST:
         what = f"from {needed} to {ROWS_AT_MOST} days for a season {season!r}"
@@ -397,7 +398,7 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 def _read_line(
     at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
-    """Read the date and the load of a line in the history into `found`, or append the faults of the line to
+    """Read the date and the load of a line of the CSV file into `found`, or append the faults of the line to
     `faults`.
     """
     texts = [cells.get(name, "").strip() for name in names]

@@ -17,12 +17,12 @@ Mask = npt.NDArray[np.bool_]
 _LASTING = 7
 """Smallest number of observations between two steps. [1]"""
 _PLACES = 500
-"""Largest number of days at which a step is tried, evenly spaced. It bounds the memory for a long history. [1]"""
+"""Largest number of days, evenly spaced, at which a step is tried. It limits the memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
-"""Highest p-value at which a step is significant, after correction for the number of days tried."""
+"""A step is significant if its p-value, corrected for the number of days tried, is at most this. [1]"""
 _LEAST_STEP = math.log(1.05)
-"""Smallest step, and smallest deviation of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
+"""Smallest step, and smallest deviation of an outlier, that is relevant for sizing: 5 %, as a logarithm. [1]"""
 _WINDOW = 28
 """Number of observations before a step, and after it, from which the jump at the step is estimated. [1]"""
 _JUMP_LEVEL = 0.001
@@ -30,8 +30,8 @@ _JUMP_LEVEL = 0.001
 _BENDS_AT_MOST = 4
 """Highest number of powers of time that may be added to the trend in place of steps. [1]"""
 _ENOUGH = 10
-"""Fewest degrees of freedom at which outliers are excluded. With fewer, the scatter of the days is too
-uncertain. [1]
+"""Smallest number of degrees of freedom with which outliers are excluded. With fewer degrees of freedom, the scatter of
+the days is too uncertain. [1]
 """
 _FAR = 4.0
 """A day is an outlier if it is farther from the line than this number of robust standard deviations. With normal
@@ -65,7 +65,7 @@ class Steps:
     places : list of int
         Indices of the first observations of new levels.
     bends : int
-        Number of further powers of time that describe the growth better than steps; 0 for exponential growth. [1]
+        Number of further powers of time that describe the growth better than steps do; 0 for exponential growth. [1]
     """
 
     places: list[int]
@@ -73,7 +73,7 @@ class Steps:
 
 
 def steps_beside(design: Floats, logs: Floats) -> Steps:
-    """Find the first observation of each lasting new level, in addition to trend and season.
+    """Find the first observation after each lasting step, where the load differs from trend and season.
 
     Parameters
     ----------
@@ -84,15 +84,16 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
     Notes
     -----
-    The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_; its p-value is
-    multiplied by the number of places tried. If it is significant, the next step is searched. The F ratio is scaled by
-    (1 - r) / (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth
-    is not mistaken for a series of steps.
+    The step that lowers the sum of squares most is tested by an F test with 1 and n - p degrees of freedom [1]_. Its
+    p-value is multiplied by the number of positions tried. After a significant step, the next step is searched. The F
+    ratio is scaled by (1 - r) / (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the
+    design, so growth is not mistaken for a series of steps.
 
-    Growth that is not exponential leaves a bend in the residuals, which a step explains in part. So a step must also
-    appear as a jump of at least half its size between two separate lines through the observations just before and just
-    after it (a regression discontinuity). If the best place has no such jump, a further power of time is added to the
-    trend instead, and the search continues.
+    Growth that is not exponential leaves a bend in the residuals, and a step would explain part of this bend. A step
+    must therefore also appear as a jump between two separate lines, one through the observations just before the step
+    and one through those just after it (a regression discontinuity). The jump must be at least half as large as the
+    step. If the best position has no such jump, a further power of time is added to the trend instead, and the search
+    continues.
 
     References
     ----------
@@ -123,10 +124,10 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _is_bent(design: Floats, logs: Floats) -> bool:
-    """Return True if a quadratic term in time is significant, and large enough to matter for sizing.
+    """Return True if a quadratic term in time is significant, and large enough to be relevant for sizing.
 
-    The autocorrelation is computed from the residuals of a polynomial fit: in the residuals of a straight line, a bend
-    would itself appear as autocorrelation.
+    The autocorrelation is computed from the residuals of a polynomial fit, because a bend would appear as
+    autocorrelation in the residuals of a straight line.
     """
     time = np.linspace(-1.0, 1.0, len(logs))
     basis = np.linalg.qr(design)[0]
@@ -146,8 +147,8 @@ def _is_bent(design: Floats, logs: Floats) -> bool:
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
     """Return True if the load jumps at a step.
 
-    Two lines are fitted, through the observations just before the step and just after it. At a jump, they differ
-    significantly, and by at least half the step.
+    One line is fitted to the observations just before the step, and one line to those just after it. At a jump, the two
+    lines differ significantly, and by at least half the size of the step.
     """
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
@@ -183,7 +184,8 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # If season or trend explain a step completely, the projection of its column is zero, so it cannot be estimated.
+    # If season or trend explain a step completely, the projection of its column is zero, so the size of the step cannot
+    # be estimated.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None
@@ -200,19 +202,20 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
 
 
 def evidence(one: Floats, other: Floats, more: int = 0) -> float:
-    """Return the difference between the Bayesian information criteria of two fits, first minus second. [1]
+    """Return the difference between the Bayesian information criteria of two fits: `one` minus `other`. [1]
 
     Parameters
     ----------
     one, other : ndarray of shape (n_days,)
         Residuals of both fits on the same days.
     more : int, default 0
-        Number of parameters of the first fit beyond those of the second. [1]
+        Number of parameters of fit `one` minus that of fit `other`. [1]
 
     Notes
     -----
-    n ln(RSS1 / RSS2) + d ln n with the residual sums of squares RSS1 and RSS2, and d = `more`. The number of days n is
-    reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of the better fit.
+    The difference is n ln(RSS1 / RSS2) + d ln n with the residual sums of squares RSS1 and RSS2, and d = `more`.
+    Because of the lag-1 autocorrelation r in the residuals of the better fit, n is the number of days multiplied by (1
+    - r) / (1 + r).
     """
     squares = [max(float(each @ each), 1e-24 * len(each)) for each in (one, other)]
     alike = min(max(lag_one(one if squares[0] < squares[1] else other), 0.0), 0.99)

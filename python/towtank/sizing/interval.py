@@ -1,4 +1,4 @@
-"""95 % intervals of the values of a sizing, as numbers and as text."""
+"""Computes 95 % intervals of the values of a sizing, and renders them as text."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""Relative width below which the value counts as equal in all random draws. [ratio]"""
+"""Largest relative width of an interval with which the value counts as equal in all random draws. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-# Rounding error that is tolerated when a share of the random draws is converted to a number of draws.
+# Tolerance for rounding errors when a share of the random draws is converted to a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
-# A share above this may be rendered as "above 99.9 %".
+# A share above this number may be rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
-# Most digits of a percentage just below 100. If more digits were needed to distinguish it from 100, it is rendered as
-# "above 99.9 %".
+# Largest number of digits of a percentage just below 100. A percentage that would need more digits to differ from 100
+# is rendered as "above 99.9 %".
 _MOST_DIGITS = 6
 # Whole numbers up to this limit are exact as doubles, and are rendered in full.
 _WHOLE = 1e15
@@ -44,7 +44,7 @@ class Interval:
     Attributes
     ----------
     low, high : float
-        Ends; infinite if too many draws have no steady state.
+        Lower and upper end; infinite if too many random draws have no steady state.
     """
 
     low: float
@@ -59,7 +59,7 @@ class Interval:
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """Return this interval as JSON object, with None for an infinite end."""
+        """Return this interval as a JSON object, with None for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -87,7 +87,7 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval as JSON object; None if the interval is unknown."""
+    """Return an interval as a JSON object; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 
@@ -107,13 +107,13 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below, and also above, the 95 % interval: at most 2.5 % of all draws. [1]
+    """Return the number of random draws that lie below the 95 % interval, which equals the number above it. [1]
 
     Notes
     -----
-    The ends of the interval are draws themselves, not interpolated. So a limit at or above the upper end is met by at
-    least 97.5 % of the draws, and a lower limit by fewer. Intervals and probabilities therefore never contradict each
-    other.
+    The number is at most 2.5 % of all draws. Each end of the interval is the value of a draw, without interpolation. A
+    limit at or above the upper end therefore holds in at least 97.5 % of the draws, and a limit below the upper end
+    holds in fewer draws. Intervals and probabilities thus never contradict each other.
 
     Examples
     --------
@@ -124,12 +124,13 @@ def draws_outside(count: int) -> int:
 
 
 def share_between(count: int, of: int) -> Interval:
-    """Return the Wilson interval of the share `count / of`, which accounts for the limited number of draws.
+    """Return the Wilson interval of the share `count / of` of random draws. The interval accounts for the limited
+    number of draws.
 
     Notes
     -----
     (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) with p = count / n, n = `of` and z = 1.96
-    [1]_. Draws of growth are evenly spaced, so their error is smaller.
+    [1]_. Random draws of the growth are evenly spaced quantiles, so the error of their share is smaller.
 
     References
     ----------
@@ -174,7 +175,7 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
 
 
 def _exact(value: float, interval: Interval | None) -> bool:
-    """Return True if a value is shown with all digits: it is a whole number, or equal in all random draws."""
+    """Return True if a value is rendered with all digits, because it is a whole number or equal in all random draws."""
     return interval is not None or float(value).is_integer()
 
 

@@ -1,4 +1,6 @@
-"""Benchmark kernels of `towtank rate`, with their unit, their group (`area`) and the resource that they measure."""
+"""Lists the benchmark kernels of `towtank rate`, with their unit, their group (`area`) and the resource that they
+measure.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ class Kernel:
     name : str
         Name in machine files and in the engine.
     area : str
-        Group of similar kernels; all kernels of an area together count once in a rating.
+        Group of similar kernels. All kernels of an area together count as one kernel in a rating.
     resource : str
         Resource whose speed the kernel measures: `cpu` for processors with caches, memory and the work of the operating
         system; `disk` for the storage device.
     unit : str
         Unit of work; the rate of the kernel is in this unit per second.
     summary : str
-        One line on the kernel's work.
+        The work of the kernel in one line.
     """
 
     name: str
@@ -39,9 +41,9 @@ KERNELS = {
     for kernel in (
         Kernel("order_entry_memory", "order_entry", "cpu", "transactions", "order-entry mix on a database in memory"),
         Kernel(
-            "web_serving", "web_serving", "cpu", "requests", "responses of 1 KiB per CPU time, times the number of CPUs"
+            "web_serving", "web_serving", "cpu", "requests", "responses of 1 KiB per second of CPU time, times CPUs"
         ),
-        Kernel("tls_handshake", "tls_handshake", "cpu", "handshakes", "TLS 1.3 full handshakes, both sides"),
+        Kernel("tls_handshake", "tls_handshake", "cpu", "handshakes", "TLS 1.3 full handshakes, client and server"),
         Kernel("aes_256_gcm_1k", "ciphers", "cpu", "bytes", "AES-256-GCM encryption in blocks of 1 KiB"),
         Kernel("aes_256_gcm_16k", "ciphers", "cpu", "bytes", "AES-256-GCM encryption in blocks of 16 KiB"),
         Kernel("chacha20_poly1305_1k", "ciphers", "cpu", "bytes", "ChaCha20-Poly1305 encryption in blocks of 1 KiB"),
@@ -51,8 +53,8 @@ KERNELS = {
         Kernel("file_cycle", "files", "cpu", "files", "create, write, read, rename, delete 16 KiB in the page cache"),
         Kernel("loopback_1b", "network", "cpu", "exchanges", "request and response of 1 byte over loopback TCP"),
         Kernel("loopback_8k", "network", "cpu", "exchanges", "request of 1 byte, response of 8 KiB over loopback TCP"),
-        Kernel("memory_triad", "memory", "cpu", "bytes", "a = b + s c beyond the caches"),
-        Kernel("memory_chase", "memory", "cpu", "loads", "dependent memory reads beyond the caches"),
+        Kernel("memory_triad", "memory", "cpu", "bytes", "a = b + s c on arrays larger than the caches"),
+        Kernel("memory_chase", "memory", "cpu", "loads", "dependent reads of memory larger than the caches"),
         Kernel(
             "order_entry_disk", "order_entry_disk", "disk", "transactions", "order-entry mix with a log that is synced"
         ),
@@ -69,8 +71,8 @@ SCALES: dict[Resource, str] = {"cpu": "towtank", "disk": "towtank-disk"}
 
 
 def chosen(name: str) -> list[Kernel]:
-    """Return the kernels that a name selects: a kernel, an area (group of kernels), a resource or a Towtank scale.
-    Empty if the name is unknown.
+    """Return the kernels that a name selects; an empty list if the name is unknown. The name is that of a kernel, an
+    area (group of kernels), a resource or a Towtank scale.
     """
     return [
         kernel

@@ -33,9 +33,8 @@ _STEPS = (1.1, 1.3)
 finds a nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users in the search for a load limit; for large loads, `_TIMES_AT_MOST` times the load. [1] The
-time of a solution grows with the number of users.
-"""
+"""Highest number of users in the search for a load limit; for large loads, `_TIMES_AT_MOST` times the load. [1] A
+solution takes longer with more users."""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
 """Highest load in the search for the load limit of a random draw, relative to the limit with the best estimates.
@@ -62,9 +61,10 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
-    """Return the share of the random draws that violate only a throughput objective. [ratio] None without draws or
-    without a throughput objective. These draws do not affect the load limit, which depends only on response times
-    and utilizations."""
+    """Return the share of the random draws that violate only a throughput objective; None without random draws or
+    without a throughput objective. [ratio] These draws do not affect the load limit, which depends only on response
+    times and utilizations.
+    """
     if drawn is None or not any(check.upward for check in question.checks):
         return None
     holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
@@ -104,8 +104,8 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the range of a draw's load limit with a solution at a load factor. A factor outside the range is
-        ignored."""
+        """Narrow the range of the load limit of a random draw, with a solution at a load factor. A factor outside the
+        range is ignored."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -133,7 +133,7 @@ class Limits:
     scales : dict
         Ratios of simulated to computed values, by scenario and objective. [ratio]
     load : Load, optional
-        Load to which factors are relative; by default the load to carry.
+        Load to which factors are relative; by default the load that the hardware must serve.
     near : float, default 1
         Factor at which the search starts.
     changes : dict
@@ -141,9 +141,10 @@ class Limits:
 
     Notes
     -----
-    If objectives hold at a load, they hold at every lower load. So a draw is solved only between the highest factor at
-    which its objectives hold and the lowest factor at which they fail. Either end of the interval takes about three
-    solutions for each draw."""
+    If objectives hold at a load, they hold at every lower load. The model of a random draw is therefore solved only
+    between the highest factor at which its objectives hold and the lowest factor at which they fail. Each end of the
+    interval takes about three solutions for each draw.
+    """
 
     question: Question
     candidate: Candidate
@@ -216,15 +217,14 @@ class Limits:
 
     @property
     def _start(self) -> float:
-        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates; 1
-        if that is infinite. [1]"""
+        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates, or
+        1 if that limit is infinite. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Largest load factor that is tried with the best estimates. [1]
-
-        It is the factor at which the search starts if no objective bounds the load."""
+        """Largest load factor that is tried with the best estimates. If no objective bounds the load, this is the
+        factor at which the search starts. [1]"""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -239,7 +239,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Narrow the ranges of the load limits with the solutions of the random draws, which are known already."""
+        """Narrow the ranges of the load limits with solutions of the random draws that are already known."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -253,8 +253,9 @@ class Limits:
         return np.array(grown) if grown else np.ones(len(self.question.draws))
 
     def _bracket(self) -> _Bracket:
-        """Return the range of the load limit in all draws. If the limit is equal in all draws, this is the range of the
-        best estimates."""
+        """Return the range of the load limit in each random draw. If the limit does not differ between draws, every
+        range is the range of the best estimates.
+        """
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -265,22 +266,23 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """Return the 95 % interval of the load limit, widened to contain the best estimate; None if there is no
-        interval."""
+        """Return the 95 % interval of the load limit, widened to contain the best estimate; None if no interval is
+        known.
+        """
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
         return found and found.around(self.best)
 
     def spare(self, loads: Floats) -> Interval | None:
-        """Return the 95 % interval of the load limit relative to the load of each draw. [1]
-
-        None if the draws take too long to solve.
+        """Return the 95 % interval of the ratio of load limit to load, over all random draws; None if the draws take
+        too long to solve. [1]
 
         Notes
         -----
-        The search always solves each draw at its own load. So the lower end is above 1 if and only if the objectives
-        hold at this load in 97.5 % of the draws."""
+        The search always solves each random draw at the load of the draw. The lower end is therefore above 1 if and
+        only if the objectives hold at this load in 97.5 % of the draws.
+        """
         if self.varies and not self.able and not self._narrowed:
             return None
         count = len(loads)
@@ -288,7 +290,7 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return the order statistic of the draws' load limits relative to `loads`; `place` counts from 0."""
+        """Return the order statistic of rank `place` (from 0) of the random draws' load limits relative to `loads`."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
@@ -309,8 +311,9 @@ class Limits:
         how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
-        """Narrow the range of a load limit to a precision. A draw is solved at a load factor only if its range contains
-        the factor."""
+        """Narrow the range of a load limit to a precision. A random draw is solved at a load factor only if its range
+        contains the factor.
+        """
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
@@ -331,7 +334,7 @@ class Limits:
             self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
 
     def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
-        """Solve the model of each selected draw at the draw's own load factor."""
+        """Solve the model of each selected random draw, at the load factor of the draw."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
         load = self._load
         groups = [
@@ -364,8 +367,9 @@ class Limits:
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
-        """Halve the range of the load limit of each selected draw whose range is wider than `LIMIT_PRECISION`. Return
-        True if there was such a draw."""
+        """Halve the range of the load limit of each selected random draw whose range is wider than `LIMIT_PRECISION`.
+        Return True if a range was halved.
+        """
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -394,8 +398,9 @@ class Limits:
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:
-        """Return the position of a draw's load limit between its lower (0) and upper (1) bound, interpolated in
-        logarithms. [ratio]"""
+        """Return the position of the load limit of a random draw between the lower bound (0) and the upper bound (1) of
+        the limit, interpolated in logarithms. [ratio]
+        """
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -408,8 +413,9 @@ class Limits:
         return math.log(1 / low) / math.log(high / low)
 
     def used(self, name: str, lost: str | None) -> list[float]:
-        """Return the utilization of a station at the load limit of each draw, interpolated between the bounds of the
-        limit. [ratio]"""
+        """Return the utilization of a station at the load limit of each random draw, interpolated between the bounds of
+        the limit. [ratio]
+        """
         bracket, found = self._bracket(), []
         for place in range(len(bracket.low)):
             low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))
@@ -426,15 +432,15 @@ def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the geometric mean of the two bounds; the lower bound if either bound is unknown."""
+    """Return the geometric mean of two bounds; the lower bound if either bound is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next load factor to try: the geometric mean of both bounds. If only one bound is known, return a
-    factor beyond it.
+    """Return the next load factor to try: the geometric mean of the two bounds. If only one bound is known, return a
+    factor beyond this bound.
     """
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)

@@ -1,4 +1,4 @@
-"""Computes the load that the hardware must serve, from the load of today: mix, peak, growth and headroom."""
+"""Computes the load that the hardware must serve from the load of today, with mix, peak, growth and headroom."""
 
 from __future__ import annotations
 
@@ -50,17 +50,14 @@ class Load:
         )
 
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
-        """Return this load as changes of the model for the solver.
-
-        Numbers of users are rounded up to whole users.
-        """
+        """Return this load as changes of the model for the solver. Numbers of users are rounded up to whole users."""
         whole = {name: max(1, math.ceil(amount - 1e-9)) if amount > 0 else 0 for name, amount in self.users.items()}
         return Changes(whole, dict(self.rate), dict(self.think_s), demand or {}, self.shares)
 
     @property
     def total(self) -> tuple[float, str]:
-        """Sum of the users of all classes, with unit `users`; in a model without users, sum of the arrival rates, with
-        unit `1/s`.
+        """Sum of the users of all classes, with the unit `users`. In a model without users, it is the sum of the
+        arrival rates, with the unit `1/s`.
         """
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
@@ -146,7 +143,7 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
 
 
 def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval | None:
-    """Return the interval of the highest load from today until a day; None if the growth has no interval."""
+    """Return the interval of the highest load until a number of days from today; None if the growth has no interval."""
     if growing.certain:
         return None
     low, high = highest_drawn(growing, days, np.array(ENDS))
@@ -154,7 +151,7 @@ def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval
 
 
 def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, str]) -> float:
-    """Return the expected growth factor of the load at a day, and add its calculation steps."""
+    """Return the expected growth factor of the load after a number of days, and add the calculation steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
@@ -172,7 +169,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
         )
     )
     if highest > grown:
-        # If the load shrinks, it is highest before the horizon, and the hardware must serve this highest load.
+        # If the load shrinks, it is highest before the horizon. The hardware must serve the highest load.
         values = {"N": total, "f": highest}
         source = "the load decreases, so its highest value before the horizon counts"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
@@ -180,7 +177,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
 
 
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: GrowthModel | None) -> Load:
-    """Return the load that the hardware must serve at the horizon, and add its calculation steps."""
+    """Return the load that the hardware must serve at the horizon, and add the calculation steps."""
     asked, (total, unit) = file.load, now.total
     source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))

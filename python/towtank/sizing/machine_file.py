@@ -1,4 +1,4 @@
-"""Machine files: machines with their processors, memory, disks, network, ratings and price."""
+"""Defines the format of machine files: machines with processors, memory, disks, network, ratings and price."""
 
 from __future__ import annotations
 

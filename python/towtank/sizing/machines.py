@@ -1,4 +1,4 @@
-"""Catalogue of machines that Towtank ships or the user describes, and the speed ratio of two machines."""
+"""Reads the machines that Towtank ships or the user describes, and compares the speed of two machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Ratio:
     value : float
         Speed ratio, above 1 if the first machine is faster. [1]
     low, high : float
-        Ends of the interval; both equal `value` if the error is unknown, see `notes`. [1]
+        Ends of the interval. Both are equal to `value` if the error is unknown; `notes` then states this. [1]
     basis : str
         Description of the comparison.
     by_kernel : dict of str to float
@@ -70,7 +70,7 @@ class Machine:
 
     @classmethod
     def of(cls, name: str, entry: MachineEntry, source: str | None = None) -> Machine:
-        """Return the machine for an entry of a machine file; `source` is used if the entry states no source."""
+        """Return the machine for an entry of a machine file. `source` is used if the entry states no source."""
         values = {key: getattr(entry, key) for key in MachineEntry.model_fields}
         return cls(name, **{**values, "source": entry.source or source})
 
@@ -82,11 +82,11 @@ class Machine:
         other : Machine
             Machine on which the measurements were made.
         scale : str, default "towtank"
-            Scale of the ratings. Towtank's own is the default because users can measure it.
+            Scale of the ratings. The default is the scale of `towtank rate`, because users can measure it.
         kernel : str, optional
-            Name to compare by instead of the rating: a kernel, an area of kernels, `cpu` or `disk`. `disk` compares
-            whole machines, since the CPUs of a machine share its disks. If no disk kernels were measured, it compares
-            the operations per second of the disks in the machine files.
+            Kernel, area of kernels, `cpu` or `disk` to compare by instead of the rating. `disk` compares whole
+            machines, since the CPUs of a machine share its disks. If no disk kernels were measured, `disk` compares the
+            operations per second of the disks in the machine files.
 
         Returns
         -------

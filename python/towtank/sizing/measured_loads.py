@@ -1,4 +1,4 @@
-"""Reads the throughput of past results from the output of `towtank history --json`, as the loads of their days."""
+"""Reads the throughput of past results from the output of `towtank history --json`, as loads by day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMA = "towtank/history/1"
 
 
 def measured_loads(path: Path) -> dict[date, float]:
-    """Return the throughput of each day with results; the mean if a day has several. [1/s]
+    """Return the throughput of each day with results; the mean if a day has several results. [1/s]
 
     Raises
     ------

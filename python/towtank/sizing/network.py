@@ -18,7 +18,7 @@ class Layout:
     Attributes
     ----------
     nodes : int
-        Number of equal nodes. A balancer sends each visit to a random node, with the same probability for all. [1]
+        Number of equal nodes. A balancer sends each visit to a random node; all nodes are equally likely. [1]
     servers : int
         Servers of each node. [1]
     speed : float
@@ -37,12 +37,12 @@ class Changes:
     Attributes
     ----------
     users, rate, think_s : dict of str to number
-        Values by class; a class that is missing keeps the model's value, and 0 removes the class. Think times may also
-        be given by transaction. [1], [1/s], [s]
+        Values by class. A class that is missing keeps the model's value; 0 removes the class. Think times may also be
+        given by transaction. [1], [1/s], [s]
     demand : dict of (str, str or None) to float
         Factor of the demand by station and class or transaction; None stands for every class. [ratio]
     shares : dict of str to dict of str to float
-        Shares of the transactions by class, if they differ. [ratio]
+        Shares of the transactions by class, if they differ from those of the model. [ratio]
     """
 
     users: Mapping[str, int] = field(default_factory=dict)
@@ -65,12 +65,13 @@ def on_layouts(
         Layout by station; stations without a layout stay unchanged.
     changes : Changes
     factors : dict of str to float, optional
-        Factors of demands by station, for one draw of their uncertainty. [ratio]
+        Factors of the demands by station, for one random draw. [ratio]
 
     Notes
     -----
-    A station on n nodes becomes n stations, each with one n-th of the visits, as from a balancer that ignores queue
-    lengths. An ideal balancer would do better, at most as well as a single station with all servers.
+    A station on n nodes becomes n stations. Each of them gets one n-th of the visits, as from a balancer that ignores
+    queue lengths. A balancer that considers queue lengths gives shorter times, at best those of a single station with
+    all servers.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
     chains = chain_by_transaction(document)

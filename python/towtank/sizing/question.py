@@ -1,4 +1,4 @@
-"""Sizing question: the requirements, and the inputs that are the same for all candidates."""
+"""Describes a sizing question: the requirements, and the inputs that are the same for all candidates."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Question:
     basis : Basis
     file : SizingFile
     load : Load
-        Load to carry.
+        Load that the hardware must serve.
     checks : tuple of Check
     utilization : dict of str to float
         Highest allowed utilization by station. [ratio]
@@ -96,19 +96,20 @@ class Question:
     draws : tuple of dict of str to float
         For each random draw, the factors of the demands by station.
     speed_draws : dict of str to tuple of float
-        For each machine, standard normal scores, one for each draw.
+        For each machine, standard normal scores, one for each random draw.
     growth : float
         Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
         whose growth rate is not stated. [1]
     growth_shares : tuple of float
-        For each draw, the probability that the load stays below the drawn load; empty without uncertain growth.
+        For each random draw, the probability that the load is below the load of the draw; empty if the growth is not
+        uncertain.
     growth_draws : tuple of float
-        For each draw, the drawn load relative to the load to carry. [ratio]
+        For each random draw, the load of the draw relative to `load`. [ratio]
     corrections : dict of int to Factor
-        Factor 1 for each objective on a measured percentile, by the index of the objective. Its interval is the
-        relative error of the ratio of measured to computed percentile.
+        For each objective that limits a measured percentile, by the index of the objective: the factor 1 with an
+        interval. The interval is the relative error of the ratio of measured to computed percentile.
     counted : tuple of str
-        Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
+        Names of the quantities that vary between random draws: `demands`, `machines`, `percentiles`, `growth`.
     """
 
     basis: Basis
@@ -127,10 +128,8 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed value of an objective's percentile, and the interval of this ratio.
-        [ratio]
-
-        None if the metric is no percentile, or was not measured.
+        """Return the ratio of measured to computed value of an objective's percentile, and the interval of this ratio;
+        None if the metric is not a percentile, or was not measured. [ratio]
         """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
@@ -139,8 +138,8 @@ class Question:
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
-        """Return the failure scenarios of a candidate: None for all nodes running, and each tier that must survive a
-        loss of nodes.
+        """Return the failure scenarios of a candidate: None for the scenario with all nodes running, and the name of
+        each tier that must survive a loss of nodes.
         """
         lost = self.file.nodes_lost
         tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]

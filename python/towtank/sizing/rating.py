@@ -1,9 +1,9 @@
-"""Rating of a machine in capacity units, from the rates of its benchmark kernels.
+"""Computes the rating of a machine in capacity units, from the rates of its benchmark kernels.
 
 Each kernel is measured in several rounds, and each round is divided into slices of time. The value of a kernel is the
-median over its rounds, and the value of a round is the median over its slices. So a disturbance has no effect if it is
-shorter than half of the slices, or affects less than half of the rounds. The interval spans from the lowest to the
-highest round.
+median over its rounds, and the value of a round is the median over its slices. A disturbance therefore has no effect if
+it is shorter than half of the slices, or affects fewer than half of the rounds. The interval ranges from the lowest to
+the highest value of a round.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.errors import EngineError
 from towtank.sizing.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.sizing.machines import geometric_mean
 
-# Rating of the reference machine per CPU, in capacity units, if only one of its CPUs is busy.
+# Rating of the reference machine per CPU if only one of its CPUs is busy. [capacity units]
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
 Json = dict[str, Any]
@@ -35,8 +35,8 @@ class RatingEstimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> RatingEstimate:
-        """Return the estimate for a value of each round: the median, or `value` if given. Its range is that of the
-        rounds.
+        """Return the estimate from the values of all rounds: the median, or `value` if given, with the lowest and
+        highest value.
         """
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
@@ -47,7 +47,7 @@ class RatingEstimate:
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """Return the estimate as JSON object: median, interval and value of every round."""
+        """Return the estimate as a JSON object: median, interval and value of every round."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 
@@ -56,8 +56,8 @@ def coverage(rounds: int) -> float:
 
     Notes
     -----
-    1 - 2^(1 - n) for n independent rounds of any distribution: the median is outside only if all rounds are on the same
-    side of it, each with probability 1/2; section 7.1 of [1]_.
+    The probability is 1 - 2^(1 - n) for n independent rounds of any distribution. The median is outside only if all
+    rounds are above it or all are below it, each with probability 2^-n; section 7.1 of [1]_.
 
     References
     ----------
@@ -181,9 +181,9 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
     Notes
     -----
-    100 (prod_a r_a)^(1/A) over A areas, with r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a
-    and their rates v_k. Only with the geometric mean, order and ratio of two machines do not depend on the choice of
-    the reference machine [1]_.
+    The rating is 100 (prod_a r_a)^(1/A) over A areas, with r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a
+    kernels of area a and their rates v_k. Only the geometric mean makes the order and the ratio of two machines
+    independent of the choice of the reference machine [1]_.
 
     References
     ----------
@@ -216,7 +216,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, RatingEstimate], reference: Mapping[str, float], resource: Resource) -> RatingEstimate:
-    """Return the rating for the rates of kernels. Its interval ranges from the lowest to the highest rating of
+    """Return the rating for the rates of kernels. The interval ranges from the lowest to the highest rating of
     a round.
     """
     rounds = min(len(estimate.rounds) for estimate in vector.values())
@@ -229,5 +229,5 @@ def _rated(vector: Mapping[str, RatingEstimate], reference: Mapping[str, float],
 
 
 def rounded(value: float, digits: int = 5) -> float:
-    """Return a number rounded to significant digits, for files that people read."""
+    """Return a number rounded to `digits` significant digits."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Renders the rating of a machine as JSON `towtank/rating/1` and as a machine file."""
+"""Renders the rating of a machine as a JSON document `towtank/rating/1` and as a machine file."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
-    """Return the complete rating as JSON object, with unrounded numbers."""
+    """Return the complete rating as a JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -130,9 +130,8 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: RatedMachine) -> Json:
-    """Return the speed relative to the reference machine in each area (group of kernels).
-
-    Only scales that have a rating are included.
+    """Return the speed relative to the reference machine in each area (group of kernels), for all scales that have a
+    rating.
     """
     areas: Json = {}
     for resource, scale in SCALES.items():
@@ -158,9 +157,9 @@ def _kernel(rated: RatedMachine, name: str) -> Json:
 
 
 def against_document(rated: RatedMachine, other: Machine) -> Json:
-    """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
+    """Compare the rated machine with another machine by ratings and kernels; return the comparison as a JSON object.
 
-    `refused` states the reason why a scale cannot be compared.
+    If a scale cannot be compared, `refused` states the reason.
     """
     machine = rated.machine("this machine")
     answer: Json = {"machine": other.name}
@@ -173,7 +172,7 @@ def against_document(rated: RatedMachine, other: Machine) -> Json:
 
 
 def ratio_document(ratio: Ratio) -> Json:
-    """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
+    """Return a speed ratio as a JSON object: value, interval, ratios by kernel and notes."""
     return {
         "value": ratio.value,
         "low": ratio.low,

@@ -1,4 +1,4 @@
-"""Detects doubts about the rating of a machine, such as other programs that ran during the measurement."""
+"""Detects reasons to doubt the rating of a machine, such as other programs that ran during the measurement."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from towtank.analysis import DoubtLevel, percent_text
 from towtank.sizing.kernels import KERNELS, SCALES
 from towtank.sizing.rating import Measured, Rating, RatingMeasurement
 
-# Largest share of the CPU time that other programs may use without a doubt about the rating. It changes a rating by
-# about as much as its repeatability. [ratio]
+# Largest share of the CPU time that other programs may use without a doubt about the rating. This share changes a
+# rating by about as much as the rating varies between repetitions. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Limits of the half-width of an interval, relative to the value. `REPEATABLE_WITHIN` is the promised repeatability,
-# `RATING_WITHIN` the limit for a valid rating, and `KERNEL_WITHIN` the limit for a single kernel. [ratio]
+# Limits of the half-width of an interval, relative to the value. A CPU rating above `REPEATABLE_WITHIN` is suspect and
+# above `RATING_WITHIN` invalid; `KERNEL_WITHIN` is the limit of a single kernel. [ratio]
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
@@ -93,7 +93,7 @@ class Doubt:
     limit: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt as JSON object: kind, level, values, message, reason and hint."""
+        """Return the doubt as a JSON object: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -139,7 +139,7 @@ def rating_doubts(
 def _company(measurement: RatingMeasurement) -> Iterator[Doubt]:
     """Yield doubts about CPU time that other programs or the hypervisor took from the benchmark kernels.
 
-    Kernels that write files are ignored, because threads of the operating system write for them.
+    Kernels that write files are ignored, because threads of the operating system do part of their work.
     """
     turns = [
         turn["conditions"]
@@ -160,9 +160,8 @@ def _company(measurement: RatingMeasurement) -> Iterator[Doubt]:
 
 
 def _clock(measurement: RatingMeasurement) -> Iterator[Doubt]:
-    """Yield doubts about changes of the CPU clock during the measurement.
-
-    The median of each round ignores single disturbed readings.
+    """Yield doubts about changes of the CPU clock during the measurement. Medians are compared, so single disturbed
+    readings have no effect.
     """
     by_round: dict[int, list[float]] = {}
     for turn in measurement.turns:
@@ -180,7 +179,7 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for scale, rating in rated.items():
         width = rating.whole.half_width
         if width > REPEATABLE_WITHIN:
-            # Disk ratings vary much more than CPU ratings, so a wide interval of a disk rating does not make it
+            # Disk ratings vary much more than CPU ratings. A wide interval therefore does not make a disk rating
             # invalid.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
             level = DoubtLevel.INVALID if severe else DoubtLevel.SUSPECT if scale == SCALES["cpu"] else DoubtLevel.NOTE

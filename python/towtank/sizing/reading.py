@@ -19,7 +19,7 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file and command-line options, which override the file. Faults are part of the returned result.
+    """Read a sizing file and command-line options, which override the file. The result contains all faults.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a YAML node for the text of an option. Whole numbers become numbers."""
+    """Return a YAML node for the text of an option. A whole number becomes an integer."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

@@ -1,4 +1,4 @@
-"""Predicts the dates on which growing data fill the disks, and growing needs fill the memory of the nodes."""
+"""Predicts the dates on which growing data fill the disks, and growing memory needs exceed the memory of the nodes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ResourceDate:
     chance : float
         Allowed probability that the need exceeds the limit. [ratio]
     day : date or None
-        First day on which the probability is above `chance`; None beyond `FARTHEST_D`.
+        First day on which the probability is above `chance`; None if that day is later than `FARTHEST_D`.
     days : int or None
         Number of days from the start. [d]
     expected : date or None
-        First day on which the expected need exceeds the limit.
+        First day on which the expected need exceeds the limit; None if that day is later than `FARTHEST_D`.
     between : (date or None, date or None) or None
         First days on which the probability is above 2.5 % and 97.5 %; None if the growth has no interval.
     """
@@ -53,7 +53,7 @@ class ResourceDate:
     between: tuple[date | None, date | None] | None
 
     def document(self) -> dict[str, object]:
-        """Return the date as a JSON object of the form of the dates of a load limit."""
+        """Return the date as a JSON object with the same keys as the date of a load limit."""
         ends = self.between and dict(zip(("low", "high"), map(_text, self.between), strict=True))
         return {
             "what": self.what,
@@ -75,8 +75,8 @@ def _text(day: date | None) -> str | None:
 
 
 def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) -> Iterator[ResourceDate]:
-    """Yield the date on which the disks of each tier are full of data, and on which the memory of its nodes is too
-    small.
+    """Yield, for each tier, the date on which its disks are full of data, and the date on which the memory of its nodes
+    is too small.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) 
 
     Notes
     -----
-    Disks hold nodes x disks x size x (1 - free) / copies bytes of data. Data grow by their own rate, which counts as
-    certain, or like the load without its season. Memory is that of `most_memory`, for the load of each day; the error
-    of the growth of the load counts. Tiers without disks of a stated size, and nodes whose memory is free to choose,
-    have no date.
+    Disks hold nodes x disks x size x (1 - free) / copies bytes of data. If a growth rate of the data is stated, it
+    counts as certain; otherwise the data grow like the load without its season. The memory need is computed by
+    `most_memory` for the load of each day, and includes the uncertainty of the growth. Tiers whose disks have no stated
+    size, and nodes whose memory can be chosen freely, have no date.
     """
     question = settled.question
     for tier, option in zip(question.tiers, candidate, strict=True):
@@ -103,9 +103,9 @@ def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) 
 
 
 def _memory_bytes(question: Question, tier: Tier, option: Option) -> int | None:
-    """Return the memory of a node; that of the machine on which the model was measured, for its hardware. [byte]
+    """Return the memory of a node; None if it is unknown. [byte]
 
-    None if it is unknown.
+    For the hardware of the model, it is the memory of the machine on which the model was measured.
     """
     if option.memory_bytes is not None or option.machine is not None:
         return option.memory_bytes
@@ -156,7 +156,7 @@ def _is_short(
 
 
 def _need(settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candidate, days: int, share: float) -> float:
-    """Return the memory that a node needs on a day, if the load is at a quantile of its distribution. [byte]"""
+    """Return the memory that a node needs on a day on which the load is at a quantile of its distribution. [byte]"""
     question, growing = settled.question, settled.growing
     assert growing is not None
     tier, option, _ = at
@@ -169,16 +169,17 @@ def _need(settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candi
 
 
 def _solved(question: Question, tier: Tier, jobs: Sequence[Job]) -> list[Outcome]:
-    """Return the outcomes of the failure scenarios. The models are solved only if a memory entry needs the solution."""
+    """Return the outcomes of the failure scenarios. The models are solved only if a memory entry needs a solution."""
     if any(entry.per in _SOLVED for entry in question.file.memory[tier.name]):
         return outcomes(question, jobs)
     return [Outcome(job, (), {}, {}, {}, {}, {}) for job in jobs]
 
 
 def _first(full: Callable[[int], bool]) -> int | None:
-    """Return the first day on which a growing need exceeds its limit; None if there is none until `FARTHEST_D`.
+    """Return the first day on which a growing need exceeds its limit; None if the need stays below the limit until
+    `FARTHEST_D`.
 
-    The need must not fall, as far as it matters for the limit.
+    The search assumes that the need never falls below the limit after it has exceeded the limit.
     """
     if full(0):
         return 0

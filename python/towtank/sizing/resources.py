@@ -22,8 +22,8 @@ from towtank.sizing.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Probability of waiting for the first estimate of the number of servers, by square-root staffing. The solver then
-determines the final number. [ratio]
+"""Probability of waiting that square-root staffing assumes for the first estimate of the number of servers. The solver
+then determines the final number. [ratio]
 """
 HOLDING_SHARE = 0.01
 """Default limit of the mean wait for a unit of a pool, relative to the mean holding time of a unit. [ratio]"""
@@ -41,8 +41,8 @@ def staffing_factor(waits: float) -> float:
 
     Notes
     -----
-    alpha = 1 / (1 + beta Phi(beta) / phi(beta)), the limit of Erlang C with m = a + beta sqrt(a) servers for growing
-    offered work a [1]_.
+    alpha = 1 / (1 + beta Phi(beta) / phi(beta)). This is the limit of Erlang C with m = a + beta sqrt(a) servers for
+    growing offered work a [1]_.
 
     References
     ----------
@@ -59,7 +59,7 @@ def staffing_factor(waits: float) -> float:
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
     """Return the number of servers for an offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1]
 
-    With this number, a share of about `waits` of the transactions must wait.
+    With this number of servers, a share of about `waits` of the transactions must wait.
     """
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
@@ -81,7 +81,7 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
 
 
 def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
-    """Return the disk capacity that the data require at the horizon, and add its calculation steps. [byte]"""
+    """Return the disk capacity that the data require at the horizon, and add the calculation steps. [byte]"""
     data = file.data
     assert data is not None
     later = data_bytes(file, load_growth)
@@ -116,8 +116,8 @@ def disks_needed(room: float, disk_size: int) -> int:
 def connections(question: Question, outcome: Outcome) -> float:
     """Return the number of open connections. [1]
 
-    Each user of a closed class holds a connection. Each transaction of an open class holds one until the keep-alive
-    time has passed.
+    Each user of a closed class holds a connection. Each transaction of an open class holds a connection from its start
+    until the keep-alive time after its end.
     """
     keep = question.file.keep_alive or 0.0
     found = 0.0
@@ -159,8 +159,8 @@ def memory_of(
 ) -> MemoryNeed:
     """Return the memory that a node of a tier requires in the failure scenario of an outcome.
 
-    `interval` returns the interval of a part of the memory, given by its name, or of the whole memory, given by None.
-    The calculation steps show these intervals.
+    `interval` is a function that returns the interval of an entry of the memory, given its name, or of the whole
+    memory, given None. The calculation steps contain these intervals.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
@@ -273,15 +273,15 @@ class PoolSize:
     wait_s, limit_s : float
         Mean wait for a unit, and the longest mean wait allowed. [s]
     why_not : str
-        Reason why no size was found; empty if there is one.
+        Reason why no size was found; empty if a size was found.
     work_interval, wait_interval : Interval or None
         Intervals of `work` and `wait_s` over the random draws; None without draws.
     at_best : int or None
-        Smallest size that suffices for the best estimates, regardless of the draws. [1]
+        Smallest size that suffices for the best estimates; random draws are not considered. [1]
     probability : float or None
-        Share of the draws in which the wait is within the limit; None without draws. [ratio]
+        Share of the random draws in which the wait is within the limit; None without random draws. [ratio]
     lost : str or None
-        Tier with lost nodes in the scenario that needs the largest pool; None if no node is lost in this scenario.
+        Tier with lost nodes in the scenario that needs the largest pool; None if this is the scenario with all nodes.
     simulated : bool
         True if the wait was simulated because the analytic solution is too inaccurate.
     """
@@ -348,7 +348,7 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """Describe the lost nodes of a failure scenario; empty if no nodes are lost."""
+    """Describe the lost nodes of a failure scenario; an empty text if no nodes are lost."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
@@ -432,8 +432,8 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """Return the smallest pool size that is too small in at most `missing` draws; None if the search finds no such
-        size. [1]
+        """Return the smallest pool size that is too small in at most `missing` random draws; None if the search finds
+        no such size. [1]
         """
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):
@@ -472,9 +472,8 @@ def longest_waits(
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the longest mean wait for a pool unit over all classes [s], and an empty text.
-
-    Without a steady state the wait is infinite, and the text states the reason.
+    """Return the longest mean wait for a pool unit over all classes [s], and an empty text. If the model has no steady
+    state, the wait is infinite and the text states the reason.
     """
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
@@ -486,7 +485,8 @@ def _solved_pool(
 ) -> tuple[int | None, float, str]:
     """Return the smallest pool size that keeps the wait within its limit, its mean wait [s], and an empty text.
 
-    If no size suffices, the text states the reason. The size is found by bisection: a larger pool has shorter waits.
+    If no size suffices, the text states the reason. The size is found by bisection, because a larger pool has shorter
+    waits.
     """
 
     def wait(size: int) -> tuple[float, str]:

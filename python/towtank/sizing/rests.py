@@ -1,6 +1,5 @@
-"""Lists the inputs on which a sizing answer rests, each as measured, given or assumed.
-
-Each entry states if the probability of the answer includes the uncertainty of the input.
+"""Lists the inputs on which a sizing answer depends. Each input is measured, given or assumed. Each entry states
+whether the probability of the answer includes the uncertainty of the input.
 """
 
 from __future__ import annotations

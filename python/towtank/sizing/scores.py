@@ -1,4 +1,4 @@
-"""Random values of uncertain quantities: evenly spaced quantiles in random order."""
+"""Generates random values of uncertain quantities: evenly spaced quantiles in random order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
     Notes
     -----
-    The quantiles of these values are exact. Quantities with different names have independent orders.
+    These probabilities are evenly spaced, so quantiles of the values are exact. The orders for different names are
+    independent.
     """
     order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
     return tuple(float(share) for share in (order + 0.5) / count)

@@ -1,9 +1,10 @@
 """Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
-First, every option of a tier is tried in combination with the strongest options of all other tiers. It is dropped if
-even this combination violates an objective. The remaining candidates are tried in order of cost. A candidate is skipped
-if it is in no respect stronger than a candidate that clearly failed. The answer is the first candidate that meets all
-requirements with the requested probability. Its percentiles are simulated, and also its means if they are inaccurate.
+First, every option of a tier is tried in combination with the strongest options of all other tiers. The option is
+dropped if even this combination violates an objective. The remaining candidates are tried in order of cost. A candidate
+is skipped if it is in no respect stronger than a candidate that clearly failed. The answer is the first candidate that
+meets all requirements with the requested probability. The percentiles of the answer are simulated, and also its means
+if their computed values are inaccurate.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ CANDIDATES_AT_MOST = 1_000_000
 """Largest number of candidates that the search accepts; this number is sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""If the ratio of an inexact value, such as a percentile, to its limit is above this, the candidate is rejected without
-simulation. [ratio]
+"""A candidate is rejected without simulation if the ratio of an inexact value, such as a percentile, to its limit is
+above this. [ratio]
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""If the probability of a candidate is below the requested one by more than this, it is rejected without simulation.
-[ratio]
+"""A candidate is rejected without simulation if its probability is lower than the requested probability by more than
+this. [ratio]
 """
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
@@ -52,13 +53,13 @@ class Found:
     outcomes : tuple of Outcome
         Solutions; the first solution is for all nodes running.
     summary : Summary or None
-        Probability and intervals, from the draws; None without draws.
+        Probability of meeting all objectives, and intervals of the results; None without random draws.
     simulated : tuple of Simulated or None
         Simulations, one for each scenario; None without simulation.
     why_not : tuple of str
         Reasons why the candidate is not the answer; empty if it meets all requirements.
     drawn : Draws or None
-        Outcomes in every draw; for the answer only.
+        Outcomes in every random draw, stored only for the answer; otherwise None.
     """
 
     candidate: Candidate
@@ -157,7 +158,7 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
 
 
 def _order(question: Question, option: Option) -> tuple[float, ...]:
-    """Return the sort key of a hardware option: cost, then nodes, then CPUs."""
+    """Return the sort key of a hardware option: cost, then nodes, CPUs and speed."""
     return (question.cost.of_option(option), option.nodes, option.cpus, option.speed)
 
 
@@ -183,8 +184,7 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
     """Return, for each tier, the options that may suffice in combination with the strongest options of all other tiers.
-
-    They are found by bisection over the number of CPUs.
+    These options are found by bisection over the number of CPUs.
     """
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
@@ -199,9 +199,8 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return, for each series of options that differ only in CPUs, the index of the first option that may suffice.
-
-    Each step of the bisection solves the models of all series together.
+    """Return, for each series of options that differ only in CPUs, the index of the first option that may suffice. Each
+    step of the bisection solves the models of all series together.
     """
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
@@ -222,8 +221,8 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
     """Return True if a value violates its limit by so much that neither simulation nor random draws could change this.
-
-    False if the model of the candidate is invalid: such a model shows nothing about weaker candidates.
+    The result is False if the model of the candidate is invalid, since an invalid model shows nothing about weaker
+    candidates.
     """
     if outcome.invalid:
         return False
@@ -266,9 +265,8 @@ def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
 
 
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
-    """Return a candidate with its probability and the reasons against it.
-
-    A candidate with a value near its limit is simulated.
+    """Return a candidate with its probability and the reasons against it. A candidate with a value near its limit is
+    simulated.
     """
     does = found.outcomes
     busy = [outcome for outcome in does if outcome.too_busy(question)]
@@ -283,8 +281,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation, the error of computed percentiles is unknown and may be the reason for a low
-    # probability. So the candidate is not rejected because of its probability.
+    # Before the first simulation, the error of computed percentiles is unknown and may cause a low probability. The
+    # candidate is therefore not rejected because of its probability.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -313,9 +311,7 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 def _last_scales(state: Search) -> Scales:
     """Return the ratios of simulated to computed values of the last simulated candidate, as estimates for other
-    candidates.
-
-    The result is empty if no candidate was simulated.
+    candidates; an empty dict if no candidate was simulated.
     """
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
@@ -340,9 +336,8 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the Pareto front of candidates that cost at least as much as the answer.
-
-    The criteria are cost, largest ratio of a value to its limit, and highest utilization.
+    """Return the Pareto front of candidates that cost at least as much as the answer. The criteria are cost, largest
+    ratio of a value to its limit, and highest utilization.
     """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
@@ -381,9 +376,8 @@ def _spread(front: list[Found], count: int) -> list[Found]:
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Add intervals to the values of a candidate, and to the reasons against it.
-
-    Without random draws, the candidate is returned unchanged.
+    """Add intervals to the values of a candidate, and to the reasons against it. Without random draws, the candidate is
+    returned unchanged.
     """
     if found.summary is not None or not question.draws:
         return found
@@ -399,9 +393,7 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
     """Return three measures of a candidate, all better if lower: cost, largest ratio of a value to its limit, and
-    highest utilization.
-
-    The ratio and the utilization are rounded.
+    highest utilization. Ratio and utilization are rounded to two decimals.
     """
     use = max(each.used(question) for each in found.outcomes)
     busy = max(max(each.utilization.values(), default=0.0) for each in found.outcomes)
@@ -409,9 +401,8 @@ def _merits(question: Question, found: Found) -> tuple[float, float, float]:
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return a variant of the answer for each tier that has a cheaper option.
-
-    In this tier, the variant has the next cheaper option.
+    """Return a variant of the answer for each tier that has a cheaper option. In the variant, this tier has the next
+    cheaper option.
     """
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
@@ -436,9 +427,8 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the combination of the strongest hardware of all tiers, with the objectives that it violates.
-
-    The combination may not be a candidate itself.
+    """Return the combination of the strongest hardware of all tiers, with the objectives that it violates. The
+    combination itself need not be a candidate.
     """
     candidate = tuple(tier.strongest for tier in question.tiers)
     does = outcomes(question, under_load(question, candidate, question.load))

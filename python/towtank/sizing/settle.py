@@ -1,4 +1,4 @@
-"""Turns a sizing file and a model into a sizing question: objectives, load, hardware options and random draws."""
+"""Creates a sizing question from a sizing file and a model: objectives, load, hardware options and random draws."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     Parameters
     ----------
     checked : Checked of SizingFile
-        Sizing file and options, as read.
+        Sizing file and options, as returned by `read_sizing`.
     basis : Basis
     folder : Path
         Folder to which paths in the sizing file are relative.
@@ -103,8 +103,8 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     steps = Steps()
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
-    # Stored data have no seasonal pattern, and do not shrink with the load. So their growth factor excludes the season
-    # and is at least 1.
+    # Stored data have no seasonal pattern, and do not shrink with the load. Their growth factor therefore excludes the
+    # season and is at least 1.
     growth = 1.0 if growing is None else max(1.0, growing.trend(file.load.horizon))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
@@ -141,8 +141,8 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
 
 
 def _is_answered(check: Check, basis: Basis) -> bool:
-    """Return True if the model gives a value for an objective. A class has no waiting time if it visits no station with
-    a queue.
+    """Return True if the model gives a value for an objective. If a class visits no station with a queue, it has no
+    waiting time.
     """
     return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
@@ -248,7 +248,7 @@ def _profile(file: SizingFile, folder: Path, faults: list[Fault]) -> tuple[DayIn
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
-    """Return the day of the present load, from which growth counts, and a text with the reason for this day."""
+    """Return the day to which the present load and the growth refer, and a text with the reason for this day."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
     if not isinstance(growing, HistoricGrowth):
@@ -259,7 +259,7 @@ def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
         "yearly": f"{growing.start:%B}: the month in which the history ends",
         "none": f"{growing.start}, the last day of the history",
     }
-    return growing.start, f"{why[growing.history.season]}; `start` says otherwise"
+    return growing.start, f"{why[growing.history.season]}; `start` selects another day"
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class _Hardware:
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
     """Return the speed of each machine relative to the machine on which the demands were measured, by name.
 
-    Raises ModelError if two machines have no rating in common.
+    Raises ModelError if a machine cannot be compared with the machine on which the demands were measured.
     """
     if file.measured_on is None:
         return {}
@@ -344,10 +344,7 @@ def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequen
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
-    """Return the currency and the period of the prices.
-
-    Raises ModelError if two machines differ in currency or period.
-    """
+    """Return the currency and the period of the prices; raise ModelError if two machines differ in one of them."""
     names = {option.machine for tier in tiers for option in tier.options if option.machine and option.price is not None}
     units = sorted(
         {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}

@@ -1,4 +1,4 @@
-"""Simulates the percentiles of a candidate, and its mean values if their computed values are inaccurate."""
+"""Simulates the percentiles of a candidate, and also its mean values if their computed values are inaccurate."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from towtank.sizing.tiers import Candidate
 
 PRECISION = 0.02
 EVENTS = 100_000_000
-"""Highest number of simulated events, about 10 s on two CPUs. [1]
-
-Networks without a nearly saturated station reach the precision with far fewer events.
+"""Highest number of simulated events; they take about 10 s on two CPUs. Networks without a nearly saturated station
+reach the precision with far fewer events. [1]
 """
 SEED = 1
 RELAXATIONS = 24.0
-"""Smallest length of the measured part of a simulation, in relaxation times of the network. [1]
-
-The simulator uses the same value.
+"""Smallest length of the measured part of a simulation, in relaxation times of the network. The simulator uses the same
+value. [1]
 """
 _ROUNDING = 1e-6
 
@@ -43,7 +41,7 @@ class Simulated:
     doubts : tuple of str
         Warnings of the simulator.
     too_short : bool
-        True if the measured part was too short; then there are only doubts and no values.
+        True if the measured part was too short. The result then contains doubts but no values.
     """
 
     values: Mapping[int, float]
@@ -54,9 +52,8 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate a candidate in the failure scenario of an outcome.
-
-    None if no objective needs a simulation, or if there is no steady state.
+    """Simulate a candidate in the failure scenario of an outcome; return None if no objective needs a simulation, or if
+    the model has no steady state.
     """
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
@@ -74,7 +71,8 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
-            # A simulated percentile without an interval is no better than the computed one, so the computed one stays.
+            # A simulated percentile without an interval is no better than the computed percentile, so the computed
+            # percentile is kept.
             continue
         values[number] = value
         intervals[number] = (low, high)
@@ -92,7 +90,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the objectives, by index, whose value a simulation may change, and which no measurement corrects."""
+    """Return the objectives, by index, whose value a simulation may change and no measurement corrects."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -104,15 +102,15 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator gives the value of an objective: the objective is for the total throughput, or for a
-    class that has a response time.
+    """Return True if the simulator provides the value of an objective. It provides the total throughput, and the values
+    of classes that have a response time.
     """
     return check.name in outcome.response_s or check.name is None
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated value of an objective and both ends of its interval; None for each unavailable number. [s]
-    or [1/s]
+    """Return the simulated value of an objective, and the lower and upper end of its interval; None for each number
+    that is unavailable. [s] or [1/s]
     """
     metric = check.objective.metric
     if check.is_percentile:
@@ -129,20 +127,20 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if len(known) < len(ends):
         return None, None, None
-    # The errors of the throughputs of several classes are correlated. The sums of the lower and of the upper ends
-    # enclose the interval of the total throughput.
+    # The errors of the throughputs of several classes are correlated. The sum of the lower ends and the sum of the
+    # upper ends therefore enclose the interval of the total throughput.
     return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
 
 
 def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the confidence interval of a simulated result of a class; None if unavailable."""
+    """Return the ends of the confidence interval of a simulated result of a class; None for an unavailable end."""
     low, high = answered["confidence_interval"].get(key) or (None, None)
     return low, high
 
 
 def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated share of lost arrivals of a class with the ends of its interval; None if unavailable.
-    [ratio]
+    """Return the simulated share of lost arrivals of a class, and the ends of its interval; three times None if the
+    interval is unavailable. [ratio]
     """
     low, high = _ends(job_class, "dropped_per_s")
     figures = figures_of(job_class)
@@ -153,7 +151,7 @@ def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, flo
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Return True if an objective has a value that a simulation may change, and which no measurement corrects."""
+    """Return True if an objective has a value that a simulation may change and no measurement corrects."""
     return bool(_open(question, outcome))
 
 

@@ -20,12 +20,12 @@ from towtank.sizing.sizing_file import WantedPoolFile
 from towtank.sizing.steps import Step, Steps
 
 _ROUNDS = 12
-"""Highest number of pool sizes that are simulated. Each is larger than the previous one by an eighth. [1]"""
+"""Highest number of pool sizes that are simulated. Each size is larger than the previous size by an eighth. [1]"""
 _FINER = 0.25
 """Precision of a second simulation, as a share of the usual precision. [ratio]
 
-The second simulation is run if the limit of the wait lies within the interval of the wait. The precision refers to
-response times. The mean wait is much less precise, because few jobs wait.
+The second simulation is run if the limit of the wait lies within the interval of the wait. The precision is that of
+response times; the mean wait is much less precise, because few jobs wait.
 """
 
 
@@ -47,14 +47,14 @@ def simulated_pool(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Enlarge a pool until its simulated mean wait is within the limit; return it unchanged if its computed wait is
-    accurate.
+    """Enlarge a pool until its simulated mean wait is within the limit. If the computed wait of the pool is accurate,
+    return the pool unchanged.
 
     Notes
     -----
     In every random draw, the computed wait is multiplied by a random value of the ratio of simulated to computed wait.
-    Without draws, the upper end of the simulation's interval must be within the limit. A pool that is larger than
-    necessary is not reduced.
+    Without random draws, the upper end of the simulated wait's interval must be within the limit. A pool that is larger
+    than necessary is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):
@@ -91,9 +91,8 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 def _drawn_waits(
     question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
-    """Return the mean wait for a pool unit in each random draw; empty without draws. [s]
-
-    The computed waits are corrected by the simulation, with a random value of its error.
+    """Return the mean wait for a pool unit in each random draw; an empty list without draws. The computed waits are
+    corrected by the simulation, with a random value of its error. [s]
     """
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     if not found.value or math.isinf(found.value):
@@ -109,9 +108,8 @@ def _drawn_waits(
 def _simulated_wait(
     question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
 ) -> _Wait:
-    """Return the longest simulated mean wait for a pool unit, over all classes and failure scenarios. [s]
-
-    Infinite if unknown.
+    """Return the longest simulated mean wait for a pool unit, over all classes and failure scenarios; infinite if
+    unknown. [s]
     """
     models = [with_pool(question, pool, job, size) for job in jobs]
     value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
@@ -122,9 +120,8 @@ def _simulated_wait(
 
 
 def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
-    """Simulate a model, and return the mean wait for a pool unit with its interval. [s]
-
-    The values are those of the class that waits longest.
+    """Simulate a model, and return the mean wait for a pool unit of the class that waits longest, with its interval.
+    [s]
     """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
     unknown = math.inf, Interval(math.inf, math.inf)
@@ -137,7 +134,7 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # If the error of the wait exceeds the wait, the simulator gives no interval for it. The relative interval of
-        # the number of waiting jobs is then used.
+        # If the error of the wait exceeds the wait, the simulator gives no interval for the wait. The relative interval
+        # of the number of waiting jobs is then used.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

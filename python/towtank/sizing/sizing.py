@@ -1,5 +1,5 @@
-"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks, and trust in
-the answer.
+"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks, and how far the answer
+can be trusted.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
-    # The dates come first: their search narrows the load limits of all random draws, and the intervals of the answer
-    # reuse these limits.
+    # The dates are computed first. Their search narrows the load limits of all random draws, and the intervals of the
+    # answer reuse these limits.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
@@ -113,9 +113,8 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Return the load limits of the recommended hardware; None without an answer.
-
-    Limits from the search for bottlenecks are reused.
+    """Return the load limits of the recommended hardware; None without an answer. Limits from the search for
+    bottlenecks are reused.
     """
     if answer is None:
         return None
@@ -160,7 +159,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return as JSON object the interval of each class's load over the random draws of the growth."""
+    """Return the interval of each class's load over the random draws of the growth, as a JSON object."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -168,8 +167,8 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the parts of the result document that describe the recommended hardware, and add their
-    calculation steps.
+    """Return the parts of the result document that describe the recommended hardware, and add the calculation steps of
+    these parts.
     """
     question, answer = settled.question, found.answer
     assert answer is not None
@@ -222,16 +221,16 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the random draws as JSON object. It accounts for the limited number of
-    draws.
+    """Return the interval of a share of the random draws as a JSON object. The interval accounts for the limited number
+    of draws.
     """
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 
 
 def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
-    """Return the size of a connection pool. It is simulated if simulation is enabled and the computed wait is
-    inaccurate.
+    """Return the size of a connection pool. If simulation is enabled and the computed wait is inaccurate, the size is
+    found by simulation.
     """
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
@@ -247,8 +246,9 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 def _spare(question: Question, limits: Limits) -> Interval | None:
     """Return the interval of the headroom; None without random draws.
 
-    The headroom of a draw is its load limit divided by its load, minus 1. The lower end is at least 0 if and only if
-    the objectives for response times and utilizations hold in at least 97.5 % of the draws.
+    The headroom of a random draw is the load limit of the draw divided by the load of the draw, minus 1. The lower end
+    of the interval is at least 0 if and only if the objectives for response times and utilizations hold in at least
+    97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None
@@ -257,9 +257,8 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
-    """Return the memory of a node of each tier, and add the calculation steps. [byte]
-
-    The failure scenario with the largest need determines the memory.
+    """Return the memory of a node of each tier, in the failure scenario with the largest need, and add the calculation
+    steps. [byte]
     """
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -276,7 +275,9 @@ def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
 def _memory_interval(
     question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
 ) -> Interval | None:
-    """Return the interval of the memory of a node, in total or for one `part`; None without random draws. [byte]"""
+    """Return the interval of the memory of a node, in total or for the entry `part`; None without random draws.
+    [byte]
+    """
     if answer.drawn is None:
         return None
 
@@ -288,9 +289,8 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return the mean response time of each class if all nodes of a tier shared one queue. [s]
-
-    No load balancer can give shorter times.
+    """Return the mean response time of each class if all nodes of a tier shared one queue. No load balancer can give
+    shorter times. [s]
     """
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}

@@ -1,5 +1,5 @@
-"""Sizing files: the load to serve, the objectives, the hardware to choose from, and the requirements for data, memory
-and pools.
+"""Defines the format of sizing files: the load to serve, the objectives, the hardware to choose from, and the
+requirements for data, memory and pools.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 
 
 def sizing_objective(value: object) -> object:
-    """Check that a text is an objective, and one that a model can evaluate."""
+    """Check that a text is an objective that a model can evaluate; return the text."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective such as 'p95 < 500 ms', got {shown(value)} instead")
     found = read_planned_objective(value)
@@ -59,8 +59,8 @@ class HistoryFile(FileModel):
     csv: str = Field(
         min_length=1,
         description=(
-            "CSV file with past loads, relative to the sizing file; its first line names the columns. Or a file "
-            "`.json` with the output of `towtank history --json`: the throughput of its results is the load."
+            "CSV file with past loads, relative to the sizing file; its first line names the columns. A file `.json` "
+            "with the output of `towtank history --json` is also allowed: the load is the throughput of its results."
         ),
     )
     date: str = Field("date", min_length=1, description="Name of the column with the dates, written like 2026-01-31.")
@@ -77,9 +77,8 @@ class HistoryFile(FileModel):
     trend: Literal["auto", "exponential", "linear"] = Field(
         "auto",
         description=(
-            "Form of the growth: `exponential` by a share each year, `linear` by the same amount, `auto` for the "
-            "form that "
-            "fits the history better (exponential if neither is clearly better)."
+            "Form of the growth: `exponential` (by a constant share each year), `linear` (by a constant amount), or "
+            "`auto` for the form that fits the history better (exponential if neither is clearly better)."
         ),
     )
 
@@ -126,7 +125,7 @@ class LoadFile(FileModel):
         None,
         min_length=1,
         description=(
-            "Share of each class in the users or the rate; the shares add to 100 %. Default: shares of the model."
+            "Share of each class in the users or in the rate; the shares add to 100 %. Default: shares of the model."
         ),
     )
     peak: float = Field(

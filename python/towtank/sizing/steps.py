@@ -1,4 +1,4 @@
-"""Calculation steps behind a sizing answer, detailed enough to repeat the arithmetic by hand."""
+"""Records the calculation steps behind a sizing answer, detailed enough to repeat the arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class Step:
     interval: Interval | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the calculation step as JSON object."""
         return {
             "step": self.step,
             "formula": self.formula,

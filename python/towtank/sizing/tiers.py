@@ -1,4 +1,4 @@
-"""Hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
+"""Defines the hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Option:
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Number of nodes, CPUs of each node, and speed. An option is at least as fast as another if none of these
-        numbers is lower.
+        """Number of nodes, CPUs of each node, and speed. If none of these numbers is lower than that of another option,
+        this option is at least as fast.
         """
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
     def chain(self) -> tuple[int, float, str | None]:
-        """Key that options have in common if they differ only in the number of CPUs."""
+        """Key that is equal for options that differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
@@ -103,9 +103,10 @@ class Tier:
 
     @property
     def strongest(self) -> Option:
-        """Weakest hardware that is at least as strong as every option. It need not be an option itself.
+        """Hardware with the most nodes, the most CPUs and the highest speed of all options. It need not be an option
+        itself.
 
-        An option that fails even in combination with this hardware is rejected.
+        If a candidate fails even with this hardware for a tier, it fails with every option of the tier.
         """
         nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))
@@ -177,8 +178,8 @@ class Cost:
 def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
     """Return the cost function for the options of all tiers.
 
-    The cost is the price if every option has a price. Otherwise it is the capacity if CPU speeds differ, or else the
-    number of CPUs.
+    The cost is the price if every option has a price. Otherwise the cost is the capacity if CPU speeds differ, and the
+    number of CPUs if they do not.
     """
     options = [option for tier in tiers for option in tier.options]
     if all(option.price is not None for option in options):
@@ -194,5 +195,5 @@ def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
 
 
 def room(option: Option) -> str:
-    """Render the memory of a node; `free to choose` if the hardware option does not fix the memory."""
+    """Render the memory of a node; `free to choose` if the hardware option does not determine the memory."""
     return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

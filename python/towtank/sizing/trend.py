@@ -1,4 +1,4 @@
-"""Trend of a history: exponential growth or a straight line, fitted to the logarithms of the loads."""
+"""Describes the trend of a history: exponential growth or a straight line, fitted to the logarithms of the loads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SURE = 6.0
 difference of 6 corresponds to odds of 20 to 1. [1]
 """
 _LEAST_LEFT = 1e-3
-"""Smallest load that a straight line may reach, relative to its load on the first day, since a load cannot be 0.
+"""Smallest load that a straight line may reach, relative to the load on the first day. A load of 0 has no logarithm.
 [ratio]
 """
 _RATES = (1e-4, 1e4)
@@ -32,23 +32,22 @@ class Trend:
     form : str
         `exponential` or `linear`.
     rate : float
-        Growth k of a straight line per day, relative to the load on the first day. 0 for an exponential trend, whose
-        rate is the first parameter of the fit. [1/d]
+        Growth k of a straight line per day, relative to the load on the first day. For an exponential trend it is 0,
+        because the growth rate of the exponential is the first parameter of the fit. [1/d]
     """
 
     form: Form = "exponential"
     rate: float = 0.0
 
     def offset(self, times: Floats) -> Floats:
-        """Return the fixed part of the logarithm of the load: ln(1 + k t) for a straight line, 0 for exponential
-        growth. [1]
+        """Return the part of the logarithm of the load that is fixed before the other parameters are fitted: ln(1 + k
+        t) for a straight line, 0 for exponential growth. [1]
         """
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 
     def column(self, times: Floats) -> Floats:
-        """Return the derivative of the logarithm of the load with respect to the growth rate. [d]
-
-        It is t / (1 + k t) for a straight line, and t for exponential growth.
+        """Return the derivative of the logarithm of the load with respect to the growth rate: t / (1 + k t) for a
+        straight line, t for exponential growth. [d]
         """
         return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
 
@@ -57,7 +56,7 @@ class Trend:
 
 
 def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
-    """Fit a growing straight line; None if the best line does not grow.
+    """Fit a growing straight line; return None if the best line does not grow.
 
     Parameters
     ----------
@@ -70,8 +69,8 @@ def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
 
     Notes
     -----
-    ln N = ln(1 + k t) + s(t) for the load N, with season and steps s(t): least squares over s for each rate k, and over
-    k by bounded minimization.
+    The model is ln N = ln(1 + k t) + s(t) for the load N, with season and steps s(t). For each rate k, s is fitted by
+    least squares; k is found by bounded minimization.
     """
     length = float(times.max())
     basis = np.linalg.qr(rest)[0]

@@ -1,4 +1,4 @@
-"""Describes how far measurements support a sizing answer, and refuses answers that measurements do not support."""
+"""Describes how far measurements support a sizing answer, and refuses answers without this support."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
 """Highest throughput for which hardware is sized, relative to the highest measured throughput. [ratio]
 
-This is a convention: the measured demands do not include effects (locks, garbage collection, network) that only
-appear at far more than the measured work.
+This is a convention. The measured demands do not include effects (of locks, garbage collection, the network) that
+appear only at far more work than was measured.
 """
 FARTHEST_CPUS = 4.0
-"""Largest ratio of recommended to measured CPUs without a doubt about contention between CPUs. [ratio]"""
+"""Largest ratio of recommended to measured CPUs that raises no doubt about contention between CPUs. [ratio]"""
 
 FORMS_APART = 1.05
 """Ratio of the loads predicted by linear and exponential growth above which both loads are reported. [ratio]"""
@@ -36,7 +36,7 @@ LOSS_UNASKED = 0.001
 FARTHEST_HORIZON = 3.0
 """Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 
-This is a convention: a short history does not show if its growth continues.
+This is a convention. A short history does not show if its growth continues.
 """
 
 
@@ -46,7 +46,7 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     Raises
     ------
     MeasurementError
-        If the cause that limited the measured load is unknown, or the load is too far beyond the measured range.
+        If it is unknown what limited the measured load, or if the load is too far beyond the measured range.
     """
     fitted = question.basis.fitted
     if fitted is None or beyond:
@@ -69,13 +69,13 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput at the requested load on the strongest hardware. [1/s]"""
+    """Return the throughput that the strongest hardware has at the requested load. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
 
 def no_probability(question: Question) -> str:
-    """Return the reason why no probability can be computed for the answer; empty if it can be computed."""
+    """Return the reason why no probability can be computed for the answer; an empty text if it can be computed."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -91,14 +91,13 @@ def no_probability(question: Question) -> str:
 
 
 def without_draws(question: Question) -> Question:
-    """Return the sizing question without random draws, so that only best estimates are computed."""
+    """Return the sizing question without random draws. Only best estimates are then computed."""
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
 def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> Json:
-    """Return as JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
-
-    `limits` are the load limits of the answer, `more` further doubts.
+    """Return as a JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
+    `limits` are the load limits of the answer; `more` are further doubts.
     """
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
@@ -203,9 +202,8 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return a doubt about the form of the growth, with the loads at the horizon for linear and for exponential growth.
-
-    Empty if the two loads are almost equal.
+    """Return a doubt about the form of the growth, with the loads at the horizon for linear and for exponential growth;
+    an empty list if the two loads are almost equal.
     """
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
@@ -270,15 +268,17 @@ def _losses(question: Question, outcome: Outcome) -> list[str]:
 
 
 def _stated(answer: Found) -> str:
-    """Describe the known error of an approximate solution, and state if intervals include it; empty without error."""
+    """Describe the known error of an approximate solution, and whether intervals include it; an empty text without
+    error.
+    """
     within = max(outcome.within for outcome in answer.outcomes)
     if not within:
         return ""
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # An error of 100 % or more gives no upper bound of the true time: a computed time that is too small is off by
-        # less than 100 %.
+        # If a computed time is too small, its error is below 100 %. An error of 100 % or more therefore gives no upper
+        # bound of the true time.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated

@@ -1,8 +1,8 @@
 """Parses what-if questions: changes such as `cpu x1.5` or `nodes app=3, think 5 s`.
 
-By default, the hardware of the answer is changed; `as it is, cpu x1.5` changes the present hardware instead.
+By default, the changes apply to the hardware of the answer; `as it is, cpu x1.5` changes the present hardware instead.
 
-Grammar of a change (several are separated by commas):
+Grammar of a change (changes are separated by commas):
 
     as it is                       the present hardware, instead of the answer
     cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all tiers
@@ -59,7 +59,7 @@ class Variant:
     grows : bool
         True if the load is multiplied by the growth in each random draw; False if the question sets the load.
     hardware : str
-        Hardware that the question changes: `RUNS` (the present) or `ANSWER`.
+        Hardware that the question changes: `RUNS` (the present hardware) or `ANSWER`.
     notes : tuple of str
     """
 
@@ -81,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse a what-if question. Return a function that applies all changes of the question to a variant.
+    """Parse a what-if question, and return a function that applies all changes of the question to a variant.
 
     Raises
     ------
@@ -242,9 +242,8 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return the factor by which another memory size changes the cache misses, and a text with both hit ratios.
-
-    The hit ratio is interpolated linearly between the memory sizes of the sizing file.
+    """Return the factor by which another memory size changes the number of cache misses, and a text with the hit ratios
+    before and after. The hit ratio is interpolated linearly between the memory sizes of the sizing file.
     """
     if not cache.memory[0] <= size <= cache.memory[-1]:
         ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"

@@ -1,4 +1,4 @@
-"""Answers what-if questions: results before and after each change, with 95 % intervals."""
+"""Answers what-if questions: returns the results before and after each change, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
-    """Return a row with the results of the unchanged hardware, and a row for each what-if question.
+    """Return a row with the results of the unchanged present hardware, and a row for each what-if question.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestio
     Returns
     -------
     list of dict
-        Row for the unchanged present hardware, then a row for each question; empty without questions.
+        Row for the unchanged present hardware, then a row for each question; empty if there are no questions.
     """
     if not asked:
         return []
@@ -94,7 +94,8 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The present hardware need not survive the loss of a node, so only the scenario with all nodes is evaluated.
+        # The present hardware need not survive the loss of a node, so only the scenario with all nodes running is
+        # evaluated.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -142,7 +143,9 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
 def _objectives(
     question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
 ) -> list[Json]:
-    """Return the objectives in a failure scenario, each with its interval and the method that gave its value."""
+    """Return the objectives in a failure scenario, each with its interval and the method by which its value was
+    obtained.
+    """
     return [
         {
             **document,
@@ -163,21 +166,21 @@ def _short(how: str) -> str:
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Ratios of simulated to computed values, from the simulation of the hardware `base`; empty if nothing was
-    simulated.
+    """Ratios of simulated to computed values, from the simulation of the hardware `base`. `scales` is empty if nothing
+    was simulated.
     """
 
     base: Variant
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values for a variant; empty for hardware that was not
+        """Return the ratios of simulated to computed values for a variant; an empty dict if its hardware was not
         simulated.
         """
         return self.scales if variant.hardware == self.base.hardware else {}
 
     def by(self, question: Question, variant: Variant, outcome: Outcome, number: int) -> str:
-        """Return the method that gave the value of an objective, such as simulation."""
+        """Return the method by which the value of an objective was obtained, such as simulation."""
         percentile = question.checks[number].is_percentile
         how = outcome.method if percentile else "solved" if outcome.exact else "approximate"
         if number not in outcome.job.scale:
@@ -185,8 +188,8 @@ class _Simulation:
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
-        """Return notes on values of a variant that are approximate, although values of the answer itself were
-        simulated.
+        """Return notes about the values of a variant that are approximate. Notes are needed only if values of the
+        answer were simulated.
         """
         if not any(self.scales.values()):
             return []
@@ -211,7 +214,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return both ends of an interval as a list; None if there is no interval, or if an end is infinite."""
+    """Return the ends of an interval as a list; None if the interval is unknown or an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

@@ -99,9 +99,9 @@ def material(run: RunMaterial, unreadable: int) -> Material:
     ("damage", "unreadable", "warnings"),
     [
         (lines.Damage(), 0, []),
-        (lines.Damage(torn_tail=True), 0, ["r001: passed over a torn last line"]),
-        (lines.Damage(bad_lines=1), 0, ["r001: passed over 1 damaged lines"]),
-        (lines.Damage(True, 2), 0, ["r001: passed over 2 damaged lines and a torn last line"]),
+        (lines.Damage(torn_tail=True), 0, ["r001: skipped a torn last line"]),
+        (lines.Damage(bad_lines=1), 0, ["r001: skipped 1 damaged lines"]),
+        (lines.Damage(True, 2), 0, ["r001: skipped 2 damaged lines and a torn last line"]),
         (lines.Damage(), 1, ["1 histograms could not be read and were left out"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Runs the engine's subcommand `caches`."""
+"""Runs the engine's subcommand `caches`, which computes the miss ratios of caches."""
 
 from __future__ import annotations
 

@@ -63,14 +63,13 @@ class CacheRequest:
 
 @dataclass
 class _LogLines:
-    """Lines of a trace of references, made from the file reads in an access log."""
+    """Converts the file reads that an access log records into the lines of a trace of references."""
 
     path: Path
     left_out: dict[str, int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the header of a trace, and then one line for each file read in the access log."""
         from towtank.workload import ImportNotes, read_access_log  # noqa: PLC0415
 
         notes = ImportNotes(str(self.path))

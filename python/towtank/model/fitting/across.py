@@ -1,5 +1,5 @@
-"""Prediction for more or larger servers from measurements with fewer or smaller servers. Only the bottleneck tier
-grows.
+"""Predicts throughput for more or larger servers from measurements with fewer or smaller servers. Only the tier of
+the bottleneck grows.
 
 The measured throughput as a function of users is fitted by the curve of a closed system with demand S at the
 bottleneck and time O elsewhere.
@@ -49,8 +49,7 @@ Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Return the throughput and response time that are predicted for more or larger servers, as JSON
-    object.
+    """Return the predicted throughput and response time for more or larger servers, as a JSON object.
 
     Parameters
     ----------
@@ -175,8 +174,8 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number does not grow; also the CPU time per transaction and the CPUs of the physical
-    machine.
+    """Return the hosts that the prediction does not enlarge; also the CPU time per transaction on all hosts, and the
+    CPUs of the physical machine, as one tuple. The tuple is None if the numbers are unknown.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))

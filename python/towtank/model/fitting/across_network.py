@@ -1,5 +1,5 @@
-"""Queueing network that predicts the throughput of more servers. Each bottleneck server and each shared host is a
-station.
+"""Predicts the throughput of a system with more servers by a queueing network. Each bottleneck server and each shared
+host is a station of the network.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return this shared host, with its service time, as JSON object for the prediction."""
+        """Return this shared host, with its service time, as a JSON object for the prediction."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """Return the time of a transaction at the measured host, including waits for the CPU quota. [s]"""
+        """Return the time of a transaction at this host with its measured CPUs, waits for its quota included. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
@@ -116,8 +116,8 @@ class Shared:
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """Return random CPU times per transaction. [s]
 
-        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization.
-        The less busy the host was, the larger is this change.
+        The random variation has two causes: the standard error of `demand_s`, and a possible change of the demand up
+        to full utilization. The less busy the host was, the larger the second cause is.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
@@ -125,8 +125,18 @@ class Shared:
 
 @dataclass(frozen=True)
 class Growth:
-    """Number of servers and CPUs per server, in the measured and in the predicted configuration; CPUs are None without
-    a CPU limit. [1]
+    """Size of the bottleneck tier in the measured (`from`) and in the predicted (`to`) configuration.
+
+    Attributes
+    ----------
+    servers_from, servers_to : int
+        Number of servers. [1]
+    cpus_from, cpus_to : float or None
+        CPUs of each server; None without a CPU limit. [1]
+    cpu_period_s : float
+        Period of the CPU quota. [s]
+    requests : float
+        Mean number of requests per transaction. [1]
     """
 
     servers_from: int
@@ -138,7 +148,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Return the numbers of servers and CPUs for which the manifest of a study requests a prediction.
+        """Read the numbers of servers and CPUs from the key `predict` of a study.
 
         `requests` is the number of requests per transaction.
         """

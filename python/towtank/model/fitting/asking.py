@@ -33,7 +33,7 @@ def misplaced_options(source: Path, columns: PointColumns, configuration: str | 
     source : Path
         CSV file or results folder.
     columns : Columns
-        Columns named by options; with a results folder, only a think time is allowed.
+        Columns that options name. With a results folder, options may set a think time but no column.
     configuration : str or None
         Text to find in labels of configurations; not allowed with a CSV file.
     """
@@ -86,18 +86,18 @@ def fit_source(
 
 
 def no_such_configuration(configuration: str | None) -> StudyError:
-    """Return the error for a text that occurs in no configuration's label."""
+    """Return the error for a text that no label of a configuration contains."""
     message = f"must be part of the label of a configuration, got {configuration!r} instead"
     return StudyError.at(COMMAND_LINE, message, where="--configuration")
 
 
 def only_answer(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the only answer of a list, which must contain exactly one answer.
+    """Return the answer of a list that must contain exactly one answer.
 
     Raises
     ------
     StudyError
-        If there is no answer, or more than one.
+        If the list is empty, or contains several answers.
     """
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"

@@ -1,9 +1,9 @@
-"""Audit of measurements before a fit: if users, throughput and times do not agree, a counter is wrong.
+"""Checks measurements against two laws before a fit. If the measurements contradict a law, a counter is wrong.
 
     N = X (R + Z),        U = X D for every tier
 
 Here N is the number of users, X the throughput, R the response time, Z the think time, U the utilization and D the
-service demand. Both laws hold for any system, whatever its distributions [1]_. Measurements that contradict them are
+service demand. Both laws hold for any system, whatever its distributions [1]_. Measurements that contradict a law are
 not modelled; the message names the counter whose error explains the contradiction best.
 
 References
@@ -116,7 +116,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the result of this check as JSON object: point, law, residual, limit and suspected counter."""
+        """Return the result of this check as a JSON object: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,
             "law": self.law,
@@ -220,8 +220,8 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
     """Return True if a wrong throughput explains why Little's law is violated.
 
-    It does if the CPU time per transaction deviates from that of other runs by the ratio `run.factor`, since the
-    throughput determines both.
+    The throughput enters `run.factor` as well as the CPU time per transaction. If the throughput is wrong, the CPU time
+    per transaction therefore deviates from that of other runs by the ratio `run.factor`.
     """
     ratios = []
     for tier, used in run.cpus.items():
@@ -283,9 +283,8 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or the highest throughput of all runs.
-
-    At these throughputs, the demand may differ because of background work or contention.
+    """Return True if the run has the lowest or the highest throughput of all runs, where background work or contention
+    may change the demand.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -30,8 +30,8 @@ SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
 """Fewest load levels to which a curve is fitted. With fewer levels, any curve passes through the points. [1]"""
 _GRID = 40
-# Number of loads at which the fitted network is evaluated. It is smaller than `_GRID`, since the network is
-# solved for every replicate at each load.
+# Number of loads at which the fitted network is evaluated. It is smaller than `_GRID`, the number of loads for a
+# curve, since the network is solved for every replicate at each load.
 _NETWORK_GRID = 12
 _BEYOND = 1.25
 # Half the width of a 95 % confidence interval, in standard errors, for large samples.
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 def capacity_document(path: Path) -> Json:
-    """Return the capacity model of each configuration of a results folder, as JSON object.
+    """Return the capacity model of each configuration of a results folder, as a JSON object.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def _in_a_line(error: Exception, path: Path) -> str:
 
 
 def _contained(answer: CurveAnswer, classes: Json) -> Json:
-    """Return the capacity model of a configuration as JSON object; after an error, `refused` contains the message."""
+    """Return the capacity model of a configuration as a JSON object; after an error, `refused` contains the message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
@@ -97,8 +97,8 @@ def _configuration(answer: CurveAnswer, classes: Json) -> Json:
 
 
 def _network(answer: CurveAnswer, document: Json, loads: list[float]) -> Json | None:
-    """Return the document of the queueing network that is fitted to the configuration; None if the configuration has no
-    runs.
+    """Return the document of the queueing network that is fitted to the configuration; None if no run folders of the
+    configuration are known.
 
     If the network is accepted, `document` gets its utilizations instead of those of the curve.
     """
@@ -174,10 +174,8 @@ def _utilization(candidate: CurveCandidate, document: Json, loads: list[float]) 
 
 
 def _of_bottleneck(candidate: CurveCandidate, drawn: Drifted) -> Floats | None:
-    """Return the number of busy servers of the bottleneck in each replicate; None if the curve was fitted without
-    utilization.
-
-    It is computed from the demand that was fitted with the curve.
+    """Return the number of busy servers of the bottleneck in each replicate, computed from the fitted demand; None if
+    the curve was fitted without utilization.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
@@ -186,10 +184,8 @@ def _of_bottleneck(candidate: CurveCandidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return the number of busy servers of a resource in each replicate, by a straight line of utilization over
-    throughput.
-
-    The slope of the line varies at random between replicates, by its standard error.
+    """Return the number of busy servers of a resource in each replicate, computed from a straight line of busy servers
+    over throughput. The slope of the line varies at random between replicates, by its standard error.
     """
     demand, levels = resource["demand_s"], resource["by_level"]
     if demand["value"] is None:

@@ -1,4 +1,4 @@
-"""Throughput curve of a closed system: one station of m servers, a delay, and users who think.
+"""Throughput curve of a closed system of users with think times, one station with m servers, and a constant delay.
 
 A transaction has demand S at the bottleneck, which has m servers. It spends the time O elsewhere without waiting; then
 its user thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the

@@ -1,5 +1,5 @@
-"""Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction
-factor.
+"""Compares measured percentiles of the response time with those of a fitted curve, to choose the order of service and a
+correction factor.
 
 The curve of a closed system has the same mean response time for processor sharing as for first come, first served, but
 other percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
@@ -71,7 +71,7 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the ratios of measured to computed percentiles as JSON object: mean, bounds, and ratio at each load
+        """Return the ratios of measured to computed percentiles as a JSON object: mean, bounds, and ratio at each load
         level.
         """
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]

@@ -26,7 +26,7 @@ from towtank.model.fitting.observations import Floats, Observations
 FARTHEST = 2.0
 """Largest load for which a scalability law may make predictions, as a multiple of the highest measured load. [ratio]
 
-Example of a prediction that is too far: the law was fitted to the first six points measured with a raytracer, up to 20
+Example of a prediction at a load that is too high: the law was fitted to six points of a raytracer, up to 20
 processors. It predicts a peak throughput of 203 at 24 processors; the machine reached 310 at 64 processors.
 """
 
@@ -52,7 +52,7 @@ class Curve(Protocol):
         """
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of a fit, shape (n_starts, n_parameters)."""
+        """Return starting points for the search of the parameters, shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
         """Return quantities derived from the parameters of the curve, by name, each of shape (n_problems,); NaN if
@@ -107,7 +107,7 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of a fit.
+        """Return starting points for the search of the parameters.
 
         λ is near the highest ratio of throughput to load. σ and κ start at 0 or above, up to values that bend the curve
         far below the highest load.

@@ -1,5 +1,5 @@
-"""Estimates the service demands of transaction classes by several estimators, and checks if the measurements
-determine the demands.
+"""Estimates the service demands of transaction classes by several estimators, and checks if the measurements suffice
+to determine the demands.
 """
 
 from __future__ import annotations

@@ -59,9 +59,8 @@ class Series:
 
 
 Estimator = Callable[[Series], Floats | None]
-"""Function that estimates the background [1] and the demand of each class [s], shape (1 + n_classes,).
-
-The function returns None if the series does not allow an estimate.
+"""Function that estimates the background [1] and the demand of each class [s], shape (1 + n_classes,). It returns None
+if the series does not allow an estimate.
 """
 
 
@@ -210,8 +209,8 @@ def variance_inflation(series: Series) -> list[float]:
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Return the row numbers of the intervals that each bootstrap replicate contains. They are drawn at random in
-    blocks of consecutive intervals of one run [1]_.
+    """Return the row numbers of the intervals that each bootstrap replicate contains. Each replicate draws blocks of
+    consecutive intervals of one run at random [1]_.
 
     References
     ----------

@@ -1,5 +1,5 @@
-"""Estimates the service demand of a transaction from load levels, by a straight line that separates it from background
-work.
+"""Estimates the service demand of a transaction from load levels, by a straight line of busy servers over throughput.
+The line separates the demand (its slope) from background work (its intercept).
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
     Notes
     -----
-    Ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends the line upwards. The
-    test is Student's t of the coefficient of X^2, orthogonal to the line. A test on the slope of U / X over utilization
-    would not distinguish a growing demand from background work, whose share per transaction falls with the load.
+    The line is fitted by ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends
+    the line upwards. Curvature is tested by Student's t test of the coefficient of X^2, made orthogonal to the line. A
+    test on the slope of U / X over utilization would not distinguish a growing demand from background work, whose share
+    per transaction falls with the load.
     """
     seen = np.isfinite(busy) & np.isfinite(throughput) & (throughput > 0)
     x, u = throughput[seen], busy[seen]
@@ -79,7 +80,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
     """Return coefficients, covariance matrix and residuals of ordinary least squares.
 
-    The covariance matrix is None without degrees of freedom.
+    The covariance matrix is None if no degree of freedom remains.
     """
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)

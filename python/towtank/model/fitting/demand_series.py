@@ -46,7 +46,7 @@ class RunSeries:
 def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
     """Return the time series of all runs, and the number of servers of each resource that the series contain.
 
-    Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
+    Resources are the CPUs of tiers, parts of tiers (`tier / part`) and the disks of the host (`disk NAME`).
     """
     found = [series for run in runs if (series := _one_run(read_run(run), run.run_id, resources)) is not None]
     servers = {resource.name: resource.servers for resource in resources}

@@ -1,6 +1,7 @@
 """Estimates service demands from a results folder.
 
-Load levels give the demand of the mean transaction, short intervals of the runs the demands of transaction classes.
+The demand of the mean transaction is estimated from the load levels. The demands of the transaction classes are
+estimated from short intervals of the runs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SCHEMA = "towtank/model-demands/1"
 
 
 def demands_document(path: Path) -> dict[str, Any]:
-    """Return the service demands of every configuration of a results folder, as JSON object.
+    """Return the service demands of every configuration of a results folder, as a JSON object.
 
     Returns
     -------
@@ -46,7 +47,7 @@ def demands_document(path: Path) -> dict[str, Any]:
 
 
 def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
-    """Return the service demands of one configuration at each resource, as JSON object."""
+    """Return the service demands of one configuration at each resource, as a JSON object."""
     document: dict[str, Any] = {
         "label": configuration.label,
         "key": configuration.key,
@@ -69,7 +70,6 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
 
 
 def _why_none(configuration: Configuration) -> str:
-    """Return the reason why the demands of a configuration are unknown."""
     names = ", ".join(resource.name for resource in configuration.resources)
     loads = f"at {len(configuration.points)} load levels with throughput"
     if not configuration.points:
@@ -116,7 +116,7 @@ def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource
 
 
 def _disks(configuration: Configuration) -> dict[str, Floats]:
-    """Return, for each disk that is busy enough to be reported, its utilization at each load. [ratio]"""
+    """Return the utilization at each load, for each disk whose highest utilization exceeds `WORTH_A_DEMAND`. [ratio]"""
     rows = []
     for point in configuration.points:
         runs = [run for run in configuration.runs if run["run"] in point["runs"]]

@@ -1,15 +1,15 @@
 """Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
-An idle server goes to sleep. The next request waits until it wakes up, and is served with a cold cache and a slow
-clock. The busier the server, the fewer requests find it asleep. The probability that an arrival finds it idle is about
-1 - u, so
+A server that is idle goes to sleep. A request that arrives at a sleeping server waits until the server has woken up,
+and is served with a cold cache and a slow clock. The busier the server, the fewer requests find it asleep. The
+probability that a request finds the server idle is about 1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
 Here u is the utilization of the bottleneck, D_full the demand at full utilization, and r the ratio of the demand at
-zero utilization to D_full. The causes of r > 1 are batching, warm caches, or a clock that speeds up under load; those
-of r < 1 are contention for caches and locks. Measured CPU time gives D(u) at each load level directly. As u cannot
-exceed 1, the extrapolation is bounded.
+zero utilization to D_full. Batching, warm caches and a clock that speeds up under load cause r > 1; contention for
+caches and locks causes r < 1. Measured CPU time gives D(u) at each load level directly. As u cannot exceed 1, the
+extrapolation is bounded.
 """
 
 from __future__ import annotations
@@ -113,15 +113,15 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return the starting points of the closed curve, each combined with a falling, a constant and a growing
-        demand.
+        """Return the starting points of the closed curve, each combined with three ratios r: a growing, a constant and
+        a falling demand.
         """
         plain = super().starts(points)[:, :2]
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives, for full
-        utilization.
+        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives. Here these quantities
+        hold for full utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 

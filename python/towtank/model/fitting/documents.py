@@ -258,7 +258,7 @@ def _parameters(candidate: CurveCandidate) -> Json:
 
 
 def _points(points: Observations, shown: CurveCandidate | None) -> list[Json]:
-    """Return each measured point as JSON object. If the point was part of the fit, add the fitted throughput with its
+    """Return each measured point as a JSON object. If the point was part of the fit, add the fitted throughput with its
     bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
@@ -306,7 +306,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if too much CPU time of some runs is attributed to no tier."""
+    """Return a doubt if much CPU time of some runs belongs to no tier; otherwise an empty list."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -390,7 +390,7 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
 
 
 def _time_error(point: Json, metric: str, named: str | None) -> float | None:
-    """Return the standard error of a response time at a point; None if the response time has no interval. [s]"""
+    """Return the standard error of a response time at a point; None if its interval is unknown. [s]"""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
     return standard_error_of(estimate_from_document(where))
 
@@ -413,7 +413,7 @@ def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str =
     answer : Answer
         Answer that contains the fitted curve.
     source : str
-        Name of the measurements, to state in the file.
+        Name of the measurements; the file contains it.
     path : Path
         Path of the file.
     option : str, default ""

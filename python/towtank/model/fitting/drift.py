@@ -1,4 +1,4 @@
-"""Drift of the service demand at the bottleneck beyond the highest measured utilization.
+"""Models a drift of the service demand at the bottleneck beyond the highest measured utilization.
 
 The fit assumes a constant demand, and the measured levels can hardly test this assumption. Towards saturation,
 batching and fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the measured
@@ -23,7 +23,7 @@ DRIFT = 0.25
 
 @dataclass(frozen=True)
 class Drifted:
-    """Throughput of each replicate at each load. The demand of a replicate changes with utilization by a random slope.
+    """Throughput of each replicate at each load, with a demand that changes with utilization by a random slope.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of the replicates for a saturated bottleneck, with the demand as changed by the drift."""
+    """Return the parameters of the replicates for a saturated bottleneck, whose demand includes the drift."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()

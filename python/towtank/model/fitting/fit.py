@@ -32,7 +32,7 @@ SUPERLINEAR_LEVEL = 0.01
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
     """Return the family of capacity curves with this name.
 
-    The curve of a closed system also gets servers and think time, and fits busy time if `points` contain it.
+    A curve of a closed system also gets `servers` and `think_s`, and fits busy time if `points` contain it.
     """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
@@ -202,7 +202,7 @@ def levels_needed(curve: Curve) -> int:
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Return the number of parameters that only the shape of throughput over load determines. [1]
+    """Return the number of parameters that are determined only by the shape of throughput over load. [1]
 
     If the utilization of the bottleneck was measured, it determines one parameter: the background, or the change of the
     demand with the load. This parameter is not counted.
@@ -270,9 +270,8 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def superlinear(fit: Fit) -> Fit | None:
-    """Return the fit of the scalability law with a negative σ if the points require it; None otherwise.
-
-    An F test compares this fit with `fit`, in which σ lies at its bound 0.
+    """Return the fit of the scalability law with a negative σ if that fit is significantly better; None otherwise. An F
+    test compares it with `fit`, in which σ lies at its bound 0.
     """
     if fit.curve is not USL or fit.parameters[1] != 0.0:
         return None
@@ -289,9 +288,7 @@ def superlinear(fit: Fit) -> Fit | None:
 
 
 def _is_better(larger: Fit, fit: Fit) -> bool:
-    """Return True if a fit with a negative σ explains the points significantly better than the fit with σ at
-    its bound.
-    """
+    """Return True if a negative σ explains the points significantly better than σ at its bound 0."""
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
     if larger.freedom < 1 or larger.parameters[1] >= 0 or gained <= 0:
         return False

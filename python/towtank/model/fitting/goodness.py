@@ -1,4 +1,4 @@
-"""Goodness of fit of a curve: information criterion, lack of fit, pattern of the residuals, held-out levels.
+"""Checks how well a curve fits the measured points: fit error, scatter, pattern of the residuals, held-out levels.
 
 A least-squares fit finds the best curve of a family, but the whole family may be wrong. Each check here can reject the
 curve and states the reason.
@@ -65,8 +65,8 @@ class Judgement:
         return FIT_REJECTED if FIT_REJECTED in levels else FIT_DOUBTFUL if FIT_DOUBTFUL in levels else FIT_SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
-        """Record that the shape of the curve is wrong: as a rejection if the mean error of the curve is large,
-        otherwise as a doubt.
+        """Record that the shape of the curve is wrong. This is a reason to reject the curve if its mean error is large,
+        and otherwise a doubt.
         """
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
@@ -83,7 +83,7 @@ class Judgement:
         self.reasons.append((FIT_REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict as JSON object: level, reasons and tests."""
+        """Return the verdict as a JSON object: level, reasons and tests."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 
@@ -278,7 +278,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Use an F test to check whether the next larger family of curves, with more free parameters, fits better."""
+    """Compare the curve with the next larger family of curves, which has more free parameters, by an F test."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -315,7 +315,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
 
 
 def fit_below(fit: Fit, highest: int) -> Fit | None:
-    """Fit the curve family to the points without the highest load levels; None if too few levels remain."""
+    """Fit the curve to the points without the `highest` load levels; None if too few levels remain."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, _ = fit.points.split(highest)
@@ -340,7 +340,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
     """Compare the prediction of a fit with the measured points at higher loads, which were left out of the fit; return
-    the comparison as JSON object.
+    the comparison as a JSON object.
     """
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]

@@ -1,4 +1,4 @@
-"""Computes the error of predictions at load levels that were left out of a fit."""
+"""Computes the errors of predictions at load levels that were left out of a fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Simulate a repeated measurement of the throughputs at the points that were left out of a fit. [1/s]
+    """Simulate repeated measurements of the throughputs at the points that were left out of a fit. [1/s]
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
 
 
 def worst_held_out_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row with the largest relative error of throughput; each row is a load level that was left out of a
-    fit.
+    """Return the row with the largest relative error of throughput. Each row describes a load level that was left out
+    of a fit.
     """
     return max(rows, key=lambda row: abs(float(row["error"])))
 

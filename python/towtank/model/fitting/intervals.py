@@ -1,4 +1,4 @@
-"""Confidence intervals of the parameters of a fitted curve, by three methods whose results may differ."""
+"""Computes confidence intervals of the parameters of a fitted curve, by three methods whose results may differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Number of parameter values in a range, length of the first range in half-widths of the linear interval, and largest
-# number of ranges. An end of a profile interval is searched in successive ranges, each four times as long as the one
-# before.
+# The end of a profile interval is searched in successive ranges, each four times as long as the range before. The
+# constants are the number of parameter values in a range, the length of the first range in half-widths of the linear
+# interval, and the largest number of ranges.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -71,10 +71,9 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
     Notes
     -----
-    The interval contains all values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n -
-    p)^2 / (n - p)) [1]_. Unlike the linear interval, it allows for curvature and does not depend on the
-    parametrisation. An end is None if the sum of squares never rises to the limit: the data do not bound the parameter
-    there.
+    p)^2 / (n - p)) [1]_. Unlike the linear interval, this interval allows for curvature and does not depend on the
+    parametrisation. An end is None if the sum of squares does not rise to the limit in that direction, so that the data
+    do not bound the parameter.
 
     References
     ----------
@@ -153,8 +152,8 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
     """Return the percentile interval of bootstrap samples.
 
-    Samples without a value (such as the peak of a curve without a peak) count as infinitely large. If they are more
-    than half, both ends are None.
+    Samples without a value (such as the peak of a curve without a peak) count as infinitely large. If more than half of
+    the samples have no value, both ends are None.
     """
     tail = (1 - confidence) / 2
     if not len(samples) or np.mean(~np.isfinite(samples)) > 0.5:

@@ -1,9 +1,9 @@
-"""Knees of a capacity curve by several definitions, each with a confidence interval.
+"""Determines the knees of a capacity curve by several definitions, each with a confidence interval.
 
-The objective's knee is the highest load at which an objective holds. The model's knee is N* = (D + Z) / D_max, where
-the asymptotes of the closed system intersect. The knee of efficiency is the load with the largest power (throughput
-divided by response time). At higher loads, response time grows faster than throughput. The break is the load at which
-two straight lines through the points meet.
+The knee of an objective is the highest load at which the objective holds. The knee of the model is N* = (D + Z) /
+D_max, where the asymptotes of the closed system intersect. The knee of efficiency is the load with the largest power
+(throughput divided by response time); at higher loads, response time grows faster than throughput. The break is the
+load at which two straight lines through the points meet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return a knee as JSON object: its kind, its load with an interval, and its definition in words."""
+    """Return a knee as a JSON object: its kind, its load with an interval, and its definition in words."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
@@ -48,12 +48,13 @@ def model_knee(candidate: CurveCandidate) -> dict[str, Any] | None:
 
 
 def power_knee(candidate: CurveCandidate, think_s: float) -> dict[str, Any] | None:
-    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, as JSON object.
+    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, as a JSON object.
 
     Returns
     -------
     dict or None
-        None if the largest power lies at an end of the measured loads, so that no knee lies between them.
+        None if the power is largest at the lowest or the highest measured load, so that no knee lies between these
+        loads.
 
     References
     ----------
@@ -73,7 +74,6 @@ def power_knee(candidate: CurveCandidate, think_s: float) -> dict[str, Any] | No
 
 
 def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
-    # A replicate with zero throughput has no power (throughput over response time).
     with np.errstate(divide="ignore"):
         times = loads / rates - think_s
     power = np.where(times > 0, rates / np.where(times > 0, times, 1.0), -np.inf)
@@ -81,7 +81,7 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
 
 
 def break_knee(points: Observations) -> dict[str, Any] | None:
-    """Return the load at which two straight lines through the measured throughput meet, as JSON object.
+    """Return the load at which two straight lines, fitted to the measured throughput, meet, as a JSON object.
 
     Returns
     -------
@@ -90,8 +90,9 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
 
     Notes
     -----
-    The points are split in all ways that leave at least two levels on each side; the pair of lines with the smallest
-    sum of squares is used [1]_. The interval comes from simulated points: the lines plus resampled residuals.
+    The points are divided at every load that leaves at least two levels on each side. The pair of lines with the
+    smallest sum of squares is used [1]_. The interval comes from simulated points: values of the lines plus random
+    residuals.
 
     References
     ----------
@@ -125,8 +126,8 @@ def _hinged(load: Floats, at: float) -> Floats:
 
 
 def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
-    """Return, for each row of targets, the index of the design matrix that fits best, and the change of slope at its
-    break.
+    """Return, for each row of targets, the index of the design matrix that fits best, and the change of slope at the
+    break of this matrix.
     """
     squares, bends = [], []
     for design in designs:
@@ -176,22 +177,21 @@ def distance_samples(points: Observations) -> Floats | None:
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a response time exceeds its limit, interpolated between load levels, as JSON
-    object.
+    """Return the load at which a response time exceeds its limit, interpolated between load levels, as a JSON object.
 
     Parameters
     ----------
     load, seen : ndarray of shape (n_points,)
         Load [1], and the response time that the objective limits. [s]
     errors : ndarray of shape (n_points,) or None
-        Standard errors of the times; without these the knee has no interval. [s]
+        Standard errors of the response times; without these errors the knee has no interval. [s]
     limit : float
-        Limit of the time. [s]
+        Limit of the response time. [s]
 
     Returns
     -------
     dict or None
-        None if the limit is not exceeded; then the objective holds at every measured load.
+        None if the limit is exceeded at no measured load.
     """
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
@@ -207,7 +207,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
     """Return the first load at which each row of response times exceeds the limit; NaN if the row never exceeds it.
 
-    If the lowest load already exceeds the limit, that load is returned.
+    If the response time exceeds the limit even at the lowest load, the lowest load is returned.
     """
     above = seen > limit
     first = np.argmax(above, axis=1)

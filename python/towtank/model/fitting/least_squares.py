@@ -1,8 +1,8 @@
 """Weighted nonlinear least squares with bounds, for many starting points and many data sets at a time.
 
 Capacity curves have few points and two or three parameters, so one fit is cheap, but a bootstrap needs a thousand fits.
-The first axis of every array here therefore counts independent problems, and each Levenberg-Marquardt step is computed
-for all problems together.
+The first axis of every array in this module therefore counts independent problems, and each Levenberg-Marquardt step is
+computed for all problems together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Model = Callable[[Floats], Floats]
 # Relative step h of central differences. The error of a difference is about h^2 + eps / h, where eps is the rounding
 # unit. With h = eps^(1/3), both terms are equal.
 _STEP = float(np.cbrt(np.finfo(float).eps))
-# Damping of Levenberg-Marquardt steps: first, lowest and highest value. The lowest keeps the normal equations
+# First, lowest and highest damping of Levenberg-Marquardt steps. Even the lowest damping keeps the normal equations
 # solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
 _EASED, _RAISED = 0.2, 6.0
@@ -42,7 +42,7 @@ class Bounds:
     upper: Floats
 
     def clip(self, parameters: Floats) -> Floats:
-        """Return the parameters within the bounds that are nearest to the given parameters."""
+        """Return parameters with each value outside the bounds replaced by the nearest bound."""
         return np.clip(parameters, self.lower, self.upper)
 
 
@@ -76,7 +76,7 @@ class Solution:
         freedom : int
             Degrees of freedom of the residuals, > 0. [1]
         free : ndarray of bool of shape (n_parameters,), optional
-            True for parameters not held at a bound; parameters at a bound have variance zero.
+            True for each parameter that is not at a bound. Parameters at a bound have variance zero.
         """
         count = len(self.parameters)
         free = np.ones(count, dtype=bool) if free is None else free
@@ -101,8 +101,8 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    # Near a pole of an unbounded curve a difference may be infinite. The derivative is then set to zero, so that the
-    # fit does not move in its direction.
+    # Near a pole of an unbounded curve, a difference may be infinite. The derivative is then set to zero, so that the
+    # fit does not change this parameter.
     return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -125,10 +125,10 @@ def minimise(
     targets : ndarray of shape (n_problems, n_values) or (n_values,)
         Measured values.
     deviations : ndarray of shape (n_values,)
-        Standard deviation of each value; a common factor of all of them does not matter.
+        Standard deviation of each value; only the ratios between the deviations matter.
     bounds : Bounds
     steps : int, default 80
-        Highest number of steps; a converged problem does not move any more.
+        Highest number of steps; a converged problem takes no further steps.
     tolerance : float
         A problem has converged if a step lowers its sum of squares by less than this share.
 
@@ -139,15 +139,15 @@ def minimise(
 
     Notes
     -----
-    Damping scales the diagonal of J'J, so units do not matter [1]_. A parameter at its bound is held there for a step
-    if its gradient points outwards.
+    The damping multiplies the diagonal of J'J, so units do not matter [1]_. If a parameter is at its bound and its
+    gradient points outwards, the step does not change the parameter.
 
     References
     ----------
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
-    # Far from the minimum a curve may have infinite values. A step to such a point does not lower the sum of
+    # Far from the minimum a curve may have infinite values. A step to such parameters does not lower the sum of
     # squares, so it is rejected.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
@@ -209,7 +209,8 @@ def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds
 
     Notes
     -----
-    All starting points are minimised together; SciPy's trust-region method refines the best result to full precision.
+    All starting points are minimised together. SciPy's trust-region method then refines the best result to full
+    precision.
     """
     found = minimise(model, starts, target, deviations, bounds)
     residuals = (target - model(found)) / deviations

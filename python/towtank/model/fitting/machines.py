@@ -7,17 +7,17 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of each machine in a run summary. The keys are ` on NAME`, to be appended to labels.
+    """Return the values of each machine from a run summary. The keys have the form ` on NAME`, and are appended to
+    labels. The key of this machine is empty.
 
-    The key of this machine is empty. Hosts that are network namespaces on this machine are omitted, because the values
-    of this machine include them.
+    Hosts that are network namespaces on this machine are omitted, because the values of this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the values of each disk in a run summary. The keys consist of the name of the disk and the key of its
+    """Return the values of each disk from a run summary. A key is the name of the disk, followed by the key of its
     machine (see `machines`).
     """
     return {

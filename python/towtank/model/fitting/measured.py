@@ -41,8 +41,9 @@ class Resource:
         Number of CPUs; rounded up if a quota allows a fraction of a CPU. [1]
     tiers : tuple of str
     part : float
-        Share of each server that a CPU quota allows, in (0, 1]. With a quota of a tenth of a CPU, a transaction takes
-        ten times its CPU time at one server. The busy time of the servers is CPU time divided by this share. [ratio]
+        Share of each server that a CPU quota allows, in (0, 1]. With a quota of a tenth of a CPU, the resource is one
+        server at which a transaction takes ten times its CPU time. The busy time of the servers is CPU time divided by
+        this share. [ratio]
     """
 
     name: str
@@ -61,7 +62,7 @@ class Configuration:
     key : dict
         Levels of the factors other than the load.
     points : list of dict
-        Points of the study summary, from runs that passed the audit; in ascending order of load.
+        Points of the study summary, from runs that passed the audit, in ascending order of load.
     findings : list of Finding
         Audit findings of all runs.
     excluded : list of dict
@@ -70,7 +71,7 @@ class Configuration:
     objectives : list of dict
         Objectives of the study summary, with measured values.
     runs : list of dict
-        Summaries of the runs that passed.
+        Summaries of the runs that passed the audit.
     folders : list of RunFolder
         Folders of these runs; empty if only a study summary is available.
     """
@@ -107,8 +108,8 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """Return the number of the bottleneck's CPUs that other programs use at each load level; None if a run did not
-        record it. [1]
+        """Return the number of the bottleneck's CPUs that other programs use at each load level; None if this number is
+        unknown for any run. [1]
 
         The CPU use of other programs is measured over all CPUs to which tiers are pinned, and assumed to be
         equal on each of them.
@@ -127,10 +128,11 @@ class Configuration:
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. [1]
 
-        Both are None if CPU use is unknown or zero at any level. Only the errors are None if no errors are known.
+        Both results are None if the CPU use at any level is unknown or zero. Only the second is None if a standard
+        error is unknown.
         """
         bottleneck = self.bottleneck()
-        # A fit to CPU use needs its relative error as a weight, which does not exist for zero CPU use.
+        # The fit weights CPU use by its relative error, which is undefined for zero CPU use.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
@@ -181,9 +183,9 @@ class Configuration:
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
     """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
-    Each row is (value, throughput X [1/s], users N). A user's cycle takes N / X. In a window of fixed length, a longer
-    cycle makes think times and counts of ended transactions less certain. Each value therefore has the weight
-    (X / N)^2.
+    Each row is (value, throughput X [1/s], users N). The cycle of a user (think time and response time) takes N / X. In
+    a window of fixed length, a longer cycle makes think times and counts of ended transactions less certain. Each value
+    therefore has the weight (X / N)^2.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -216,7 +218,7 @@ def read_configurations(path: Path) -> list[Configuration]:
     Parameters
     ----------
     path : Path
-        Results folder, or only a study summary. With a study summary, only the verdicts on the runs are checked.
+        Results folder or study summary. For a study summary, only the verdicts on the runs are checked.
 
     Raises
     ------
@@ -304,8 +306,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Return the audit findings of all runs, and the excluded runs: invalid, empty, or in conflict with an operational
-    law.
+    """Return the audit findings of all runs, and the excluded runs. A run is excluded if it is invalid, contains no
+    throughput, or contradicts an operational law.
     """
     excluded = []
     usable = {}
@@ -327,7 +329,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run gives no point for a curve; None if it gives a point."""
+    """Return the reason why a run provides no point of a curve; None if the run provides a point."""
     if not run["laws"]["little"]:
         return "no transaction ended in its window"
     if not estimate_from_document(run["throughput_per_s"]).value:
@@ -361,8 +363,8 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
     """Group the tiers by the CPUs that they share.
 
-    Tiers that are pinned to the same CPUs share these CPUs. Tiers without pinning share the CPU quota of their
-    control group, or all CPUs that remain if no control group limits them.
+    Tiers that are pinned to the same CPUs share these CPUs. Tiers without pinning share the CPU quota of their control
+    group. If no control group limits them, they share all other CPUs.
     """
     allotted = {
         tier: float(figures["cpus_allotted"])
@@ -383,16 +385,15 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return a resource for the CPUs that the given tiers share.
-
-    A quota of 1.5 CPUs becomes two servers, each limited to three quarters of a CPU.
+    """Return the CPUs that the given tiers share as a resource. A quota of 1.5 CPUs, for example, becomes two servers
+    of three quarters of a CPU each.
     """
     servers = max(1, math.ceil(allotted - 1e-9))
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers in the manifest of a run; empty if the writing of the manifest was interrupted."""
+    """Return the tiers in the manifest of a run; an empty dict if the manifest is incomplete."""
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

@@ -1,6 +1,5 @@
-"""Determines the cause that limits the load in the measurements.
-
-The effect of more servers can be predicted only if this cause is a station of the model.
+"""Determines what limits the load in the measurements. The effect of more servers can be predicted only if the limit is
+a station of the model.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ means that something outside the network limits the load. [ratio]
 
 @dataclass(frozen=True)
 class MeasuredLimit:
-    """Cause that limits the load in the measurements.
+    """Result of the search for what limits the load in the measurements.
 
     Attributes
     ----------
     kind : str
-        `station`: a station of the model. `asserted`: the user states that it is a station. `none`: no limit was
-        reached. `other`: more servers may not raise the limit.
+        `station`: a station of the model limits the load. `asserted`: the user states that a station limits the load.
+        `none`: no limit was reached. `other`: something else limits the load, so more servers may not help.
     why : str
         Evidence for the kind.
     """
@@ -38,12 +37,12 @@ class MeasuredLimit:
     why: str
 
     def lines(self) -> list[str]:
-        """Return the lines below the key `fitted` of a model file that state this cause."""
+        """Return the lines below the key `fitted` of a model file that state the limit."""
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the cause that limits the load, for the curve of a closed system; None without a configuration or a shape.
+    """Return what limits the load, according to the shape of a measured curve; None without a configuration or a shape.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
 
 
 def of_network(shape: Json, network: Json) -> MeasuredLimit:
-    """Return the cause that limits the load, for a network, whose stations are the observed CPUs and disks.
+    """Return what limits the load, for a network whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
@@ -75,9 +74,9 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
 
     Notes
     -----
-    A shape without a saturated resource is classified as contention. If the network predicts the highest load
-    correctly, its queues explain the contention. If the network predicts too high a throughput at the highest load,
-    or less than half of the response time, it lacks the station that limits the system.
+    `classify` calls a shape without a saturated resource contention. If the network predicts the highest load
+    correctly, the queues of the network explain the contention. If the network predicts too high a throughput at the
+    highest load, or less than half of the response time, the network lacks the station that limits the system.
     """
     kind = shape["kind"]
     lacks = kind in ("memory", "generator", "quota")
@@ -92,7 +91,7 @@ def _predicts_top(network: Json) -> bool:
     """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
     time.
 
-    If a fit without the highest load level exists, its prediction is used.
+    The prediction comes from a fit without the highest load level if that fit exists.
     """
     if network["held_out"] is not None:
         top: Mapping[str, Any] = network["held_out"]["points"][-1]

@@ -1,8 +1,8 @@
-"""Demand of the mix of transactions at each load level.
+"""Estimates how much work the mix of transactions causes at each load level.
 
-Runs choose their transactions at random. The mean demand varies by several per cent from run to run if a transaction
-costs twenty times as much as the others. The mix is part of the load, like users and think time, so the measured mix is
-used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
+Runs choose their transactions at random. If a transaction costs twenty times as much as the others, the mean demand
+varies by several per cent between runs. The mix is part of the load, like users and think time, so the measured mix is
+used. The held-out levels are not used to estimate demands of classes, so that these levels remain a test.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest unexplained scatter of busy time with which demands by class are used, relative to equal demands. [ratio]
+"""Demands by class are used if they leave at most this share of the scatter of busy time that equal demands leave.
+[ratio]
 
-Both scatters come from intervals of runs that were not used for the estimate.
+Both scatters are computed for runs that were not used for the estimate.
 """
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
@@ -32,14 +33,14 @@ class Mix:
     Attributes
     ----------
     work : ndarray of shape (n_points,)
-        Demand of the level's mix, relative to the mean over the levels. [ratio]
+        Mean demand of a transaction at the level, relative to the mean over the levels. [ratio]
     estimator : str
         Name of the estimator whose class demands are used.
     scatter_left : dict of str to float
-        By estimator, the scatter of busy time that its demands do not explain, relative to the scatter that equal
-        demands do not explain. [ratio]
+        By estimator, the scatter of busy time that the estimated demands leave unexplained, divided by the scatter that
+        equal demands leave unexplained. [ratio]
     demands : dict of str to float
-        Demand of each class; a common factor of all demands has no meaning. [s]
+        Demand of each class; only the ratios between the demands have a meaning. [s]
     """
 
     work: Floats
@@ -48,9 +49,7 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the effect of the transaction mix as JSON object: estimator, demands, and work of the mean transaction
-        at each load.
-        """
+        """Return the estimator, the demands, and the work of the mean transaction at each load, as a JSON object."""
         rows = zip(loads, self.work, strict=True)
         return {
             "estimator": self.estimator,
@@ -61,7 +60,7 @@ class Mix:
 
 
 def mix_of(configuration: Configuration, held: int) -> Mix | None:
-    """Return the work of the mean transaction at each load level of a configuration.
+    """Return the work of the mean transaction at each load level of a configuration, from the measured mix.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     times = _by_times(first, classes)
     if times is not None:
         # Without waiting, the response time is proportional to the work. Requests wait least at the lowest load level,
-        # so only this level is used.
+        # so only the response times of that level are used.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
     best = min(scatter, key=lambda name: scatter[name])
@@ -125,8 +124,8 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Return class demands proportional to the response times at the lowest load level; None if they cannot be
-    estimated.
+    """Return class demands in proportion to the response times at the lowest load level; None if the response times do
+    not allow an estimate.
     """
     if first is None:
         return None
@@ -141,7 +140,7 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 def _left_out(series: Series) -> float:
     """Return the squared error of busy time in a cross-validation, divided by the error with equal demands. [ratio]
 
-    The busy time of each run is predicted with demands that are fitted to all other runs.
+    The busy time of each run is predicted with demands that were fitted to all other runs.
     """
     found = []
     for run in np.unique(series.stretches):
@@ -153,7 +152,7 @@ def _left_out(series: Series) -> float:
 def _scatter(series: Series, demands: list[Floats]) -> float:
     """Return the squared error of busy time with demands by class, divided by the error with equal demands. [ratio]
 
-    Below 1, demands by class predict better.
+    If the result is below 1, demands by class predict the busy time better than equal demands.
     """
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):

@@ -25,8 +25,8 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of bootstrap replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 %
-interval of about 90 % +- 4 %. [1]
+"""Number of bootstrap replicates in a model file. For a probability of 90 %, 200 replicates give a 95 % interval of
+about 90 % +- 4 %. [1]
 """
 _DIGITS = 5
 _NORMAL_95 = 1.959964
@@ -75,14 +75,15 @@ def stations(
 
     Notes
     -----
-    The bottleneck has its fitted demand. Every other resource becomes a station with its measured demand, which is
-    subtracted from the time elsewhere; a demand that exceeds the remaining time is left out.
+    The bottleneck has its fitted demand. Every other resource becomes a station with its measured demand, and this
+    demand is subtracted from the time elsewhere. A resource whose demand exceeds the remaining time elsewhere is left
+    out.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # Background work takes part of the bottleneck's servers, which slows down transactions. The demand in the file
+    # Background work occupies some of the bottleneck's servers, which slows down transactions. The demand in the file
     # includes this slowdown.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
@@ -119,9 +120,9 @@ def draws(candidate: CurveCandidate, found: list[Station], left: float) -> dict[
     Notes
     -----
     The fitted demand and the time elsewhere come from the same bootstrap replicate, with a drift of the demand up to
-    full utilization (module `drift`). All replicates of a load-dependent demand have the same dependence on the load.
+    full utilization (module `drift`). A load-dependent demand depends on the load in the same way in all replicates.
     Demands that were measured independently of the fit vary log-normally by their own standard errors; the time
-    elsewhere changes by the opposite amount.
+    elsewhere varies by the same amount in the opposite direction.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -154,7 +155,7 @@ def model_text(
     discipline: str = SHARING,
     limit: MeasuredLimit | None = None,
 ) -> str:
-    """Render a model file with comments that state the origin of its numbers.
+    """Render a model file. Its comments state the origin of the numbers.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def model_text(
     discipline : str, default "ps"
         Order of service if `tails` is None.
     limit : MeasuredLimit, optional
-        Limit of the measured load.
+        What limits the measured load.
     """
     order = discipline if tails is None else tails.discipline
     points = candidate.fit.points
@@ -240,7 +241,7 @@ def _speed(station: Station) -> str:
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
     """Return the 95 % interval of the relative error predicted / measured - 1. [ratio]
 
-    None if the error of the measured value is unknown, or so large that the value may be zero.
+    The result is None if the standard error is unknown, or so large that the measured value may be zero.
     """
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
@@ -252,8 +253,8 @@ def checked(candidate: CurveCandidate, found: list[Station], left: float, think_
     """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
     load.
 
-    `error_interval` is the interval of the relative error that is due to the standard error of the measurement; None if
-    this interval is unknown.
+    In each row, `error_interval` is the interval of the relative error that the standard error of the measurement
+    causes; None if the standard error is unknown.
     """
     points = candidate.fit.points
     top = round(float(points.load.max()))

@@ -33,7 +33,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
     stations : sequence of (float, int or tuple)
         Service demand > 0 [s], and number of servers or speeds, for each station.
     delay_s : float
-        Time per cycle at delays, including think time, >= 0. [s]
+        Time per cycle of a user that is spent without waiting, including think time, >= 0. [s]
 
     Returns
     -------
@@ -42,8 +42,8 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
     Notes
     -----
-    The normalising constants are convolved station by station, in logarithms. With f(j) = D^j / (r(1) ... r(j)) for a
-    station of speeds r,
+    The normalising constants G_k of the first k stations are computed by convolution, in logarithms. With f(j) = D^j /
+    (r(1) ... r(j)) for a station with speeds r,
 
         G_k(n) = sum_j f(j) G_{k-1}(n-j),        X(n) = G(n-1) / G(n).
 
@@ -83,8 +83,8 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Return the logarithms of the network's normalising constants after a load-dependent station is added, by direct
-    summation.
+    """Return the logarithms of the network's normalising constants after a load-dependent station is added. The
+    constants are computed by direct summation.
     """
     users = len(constants) - 1
     if users > MOST_WITH_RATES:

@@ -1,4 +1,4 @@
-"""Observations for the fit of a capacity curve: load levels with their measurements."""
+"""Measurements for the fit of a capacity curve: load levels with throughputs, response times and busy servers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Smallest relative error that is assumed for a throughput, because the interval of a single run ignores the variation
-between runs and is too narrow. [ratio]
+"""Smallest relative error that is assumed for a throughput. The interval of a single run ignores the variation between
+runs and is too narrow. [ratio]
 """
 LEAST_RESPONSE_ERROR = 0.10
 """Smallest relative error that is assumed for response times in a fit. [ratio]
 
-Waiting depends on the variance of service times. A curve has only their mean (the demand), so it cannot match response
-times more precisely. A larger weight would pull the demand away from the measured CPU time.
+Waiting depends on the variance of service times, but a curve uses only the mean of the service times (the demand). The
+curve therefore cannot match response times more precisely. A smaller assumed error would pull the demand away from the
+measured CPU time.
 """
 FEW_RUNS = 5
-"""If a load level has fewer runs than this, its standard error is pooled with those of the other levels. [1]
+"""Load levels with fewer runs than this share one pooled relative error. [1]
 
-An error from two or three runs is very imprecise; used as a weight, it would favour levels whose runs agree
-by chance.
+An error from two or three runs is very imprecise. Used as a weight, it would favour levels whose runs agree by chance.
 """
 
 
@@ -79,7 +79,7 @@ class Observations:
     names : tuple of str
         Origin of each point: names of runs, or lines of a file.
     place : ndarray of shape (n_points,)
-        Order in which the points were measured, to detect residuals that resemble their neighbours.
+        Order in which the points were measured. It is needed to detect residuals that resemble their neighbours.
     """
 
     load: Floats
@@ -136,7 +136,7 @@ class Observations:
 
     def _common(self) -> float:
         """Return the relative error to assume for quantities without a known error: the median relative error of the
-        throughputs, or 1 if that is unknown too. [ratio]
+        throughputs, or 1 if no error is known. [ratio]
         """
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
@@ -171,8 +171,8 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return two sets of points: those below the highest load levels, and those at the highest load levels.
-        `highest` is the number of these levels.
+        """Divide the points into the points below the highest load levels, and the points at the highest load levels.
+        `highest` is the number of highest load levels.
         """
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
@@ -216,11 +216,12 @@ def observations(
 
 
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
-    """Return standard errors, with errors from few runs replaced by a pooled relative error.
+    """Return the standard errors, with a pooled relative error for points with few runs.
 
     Parameters
     ----------
     values, errors : ndarray of shape (n_points,)
+        Means over the runs, and their standard errors.
     runs : ndarray of shape (n_points,)
         Number of runs from which each error was computed; 1 for an error estimated within one run. [1]
     """
@@ -228,8 +229,8 @@ def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # Each error gives the relative variance of a single run. The variances are pooled by degrees of freedom, and the
-    # pooled value is converted back to the standard error of each mean.
+    # Each error gives the relative variance of a single run. The mean of these variances, weighted by degrees of
+    # freedom, is converted back to the standard error of each point.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

@@ -1,5 +1,5 @@
-"""Predicts throughput and response time at other loads with a fitted curve: values, bands, and the assumptions of the
-predictions.
+"""Predicts throughput and response time at other loads with a fitted curve. Each prediction has bands and a list of
+assumptions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
 """Largest ratio of a predicted load to the highest measured load, if saturation was measured. [ratio]
 
-Predictions may then reach farther, because beyond saturation the asymptote m/S (servers over service demand)
-determines the throughput.
+If saturation was measured, predictions may reach farther, because beyond saturation the asymptote m/S (servers over
+service demand) determines the throughput.
 """
 SATURATED = 0.9
 """Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
@@ -57,14 +57,14 @@ def predict_curve(candidate: CurveCandidate, loads: list[float], think_s: float)
     -------
     list of dict
         `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`,
-        `band_95` and `measurement_95`. `response_s` has the same keys, and is missing if N / X - Z is too imprecise.
-        A refused prediction has only `load`, `range` and `refused` with the reason.
+        `band_95` and `measurement_95`. `response_s` has the same keys. It is missing if the response time N / X - Z is
+        too imprecise. A refused prediction has only `load`, `range` and `refused` with the reason.
 
     Notes
     -----
-    `band_80` and `band_95` are bands of the true curve: percentiles over the bootstrap replicates, whose demand drifts
-    beyond the measured utilizations (`drift`). `measurement_95` adds the error of a repeated measurement. An infinite
-    end is None.
+    `band_80` and `band_95` are bands of the true curve: percentiles over the bootstrap replicates. The demand of a
+    replicate drifts beyond the measured utilizations (module `drift`). `measurement_95` also includes the error of a
+    repeated measurement. An end that is infinite is None.
 
     A straight line has no limit, but the true system may reach a limit anywhere beyond the highest measured load.
     Beyond that load, the bands therefore begin at the throughput of the highest measured load, and `bound` is `upper`.
@@ -94,7 +94,9 @@ def _range(candidate: CurveCandidate, load: float) -> str:
 
 
 def _refusal(candidate: CurveCandidate, load: float) -> str | None:
-    """Return the reason why no prediction is made with a rejected curve at a load; None if a prediction is made."""
+    """Return the reason why the curve makes no prediction at a load; None unless the curve is rejected and the load is
+    above the measured loads.
+    """
     if candidate.judgement.level == FIT_REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
@@ -105,7 +107,8 @@ def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[flo
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
-    # With few points the error distribution is so wide that throughputs may become negative. These are set to 0.
+    # With few points the error distribution is so wide that throughputs may become negative. Negative values are set to
+    # 0.
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
@@ -123,9 +126,8 @@ def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[flo
 
 
 def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
-    """Extend the bands of a straight line down to the throughput at the highest measured load.
-
-    The true system may reach a limit just above that load.
+    """Extend the bands of a straight line down to the throughput at the highest measured load, because the true system
+    may reach a limit just above that load.
     """
     top = np.array([float(fit.points.load.max())])
     kept = fit.curve.throughput(parameters, top)[:, 0]
@@ -178,8 +180,8 @@ def held_out(candidate: CurveCandidate, points: Observations) -> dict[str, Any] 
 
 
 def trust(candidate: CurveCandidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions as JSON object: measured range, assumptions with their tests, error at
-    held-out load levels.
+    """Return the basis of the predictions as a JSON object: measured range, assumptions with their tests, and the error
+    at held-out load levels.
     """
     points = candidate.fit.points
     limit, why = farthest(candidate)
@@ -244,7 +246,7 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[dict[str, st
 
 
 def _assumed_of_demands(candidate: CurveCandidate) -> dict[str, str]:
-    """Return the assumption of the curve about the service demand, with the test of the assumption."""
+    """Return the assumption of the curve about the service demand, and how the measurements test this assumption."""
     fit = candidate.fit
     busy = fit.busy_misses
     tested = "only through the shape of the curve"

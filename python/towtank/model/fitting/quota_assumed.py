@@ -1,5 +1,5 @@
-"""Assumptions of a model about CPU quotas. A quota limits the CPU time in each period, whereas the model limits the
-number of processors.
+"""Lists the assumptions of a model about CPU quotas. A quota limits the CPU time in each period, whereas the model
+limits the number of processors.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
 
     Notes
     -----
-    A quota of c CPUs on a larger machine is a CPU time of c P in each period P. The model has ceil(c) servers of c /
-    ceil(c) CPUs each, which gives the correct maximum throughput. A lone transaction takes its CPU time D on the host,
-    but D ceil(c) / c in the model. If more than c transactions run at once, the quota is used up before the period
-    ends, and all of them pause for the rest of the period. These pauses affect high percentiles and are not modelled.
+    A quota of c CPUs on a larger machine grants the CPU time c P in each period P. The model has ceil(c) servers of c /
+    ceil(c) CPUs each, which gives the correct maximum throughput. A transaction that runs alone takes its CPU time D on
+    the host, but D ceil(c) / c in the model. If more than c transactions run at the same time, they use up the quota
+    before the period ends, and all of them pause for the rest of the period. These pauses affect high percentiles and
+    are not modelled.
     """
     found = []
     for resource in configuration.resources:

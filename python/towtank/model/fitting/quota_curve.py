@@ -27,11 +27,11 @@ def others_use(users: float) -> float:
 
 @dataclass
 class QuotaCurve(ClosedCurve):
-    """Throughput curve of a closed system whose servers each have a fraction of a CPU.
+    """Throughput curve of a closed system in which each server is a fraction of a CPU.
 
-    The base class models a constantly slower server, at which short work takes longer than under a quota. So the time
-    that the quota saves is computed from the utilization by the other users, and subtracted from the time elsewhere.
-    Both steps are repeated `_ROUNDS` times.
+    The base class models a constantly slower server, at which short work takes longer than under a quota. Therefore the
+    time that the quota saves is computed from the utilization by the other users, and is subtracted from the time
+    elsewhere. Both steps are repeated `_ROUNDS` times.
 
     Attributes
     ----------

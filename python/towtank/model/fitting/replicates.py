@@ -50,9 +50,10 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
     Notes
     -----
-    Residual bootstrap [1]_: the standardised residuals of n points are enlarged by sqrt(n / (n - p)), since the fit of
-    p parameters reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added
-    to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because
+    This is a residual bootstrap [1]_. The standardised residuals of n points are enlarged by sqrt(n / (n - p)), since
+    the fit of p parameters reduced them. For each replicate, residuals are drawn with replacement (in blocks if
+    neighbouring residuals resemble each other) and added to the fitted values. All residuals of a replicate are also
+    multiplied by sqrt(f / chi2_f) with f = n - p, because
     the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow, as if a
     normal quantile replaced Student's t. The method assumes that errors are proportional to the given standard
     deviations.
@@ -88,7 +89,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # Blocks wrap around, so that the residuals at both ends are drawn as often as those in the middle.
+    # Blocks wrap around, so that residuals at both ends of the series are drawn as often as residuals in the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]

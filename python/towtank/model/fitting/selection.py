@@ -1,4 +1,4 @@
-"""Choice among several curves fitted to the same points."""
+"""Chooses among several curves that were fitted to the same points."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
 CLOSED_TOLERANCE = 1.5
-"""The limit of a closed system may exceed the upper bound from its busy servers by at most this factor. [ratio]"""
+"""Largest accepted ratio of the throughput limit of a closed curve to the upper bound that the measured busy servers
+give. [ratio]
+"""
 COMPARABLE = 2.0
 """Difference of the corrected Akaike criterion up to which the data support two curves about equally.
 
@@ -58,11 +60,11 @@ class CurveCandidate:
     held_out : dict or None
         Comparison of prediction and measurement at the highest levels.
     refitted : bool
-        True if `fit` includes the held-out levels, so that they were left out only for the test.
+        True if `fit` includes the held-out levels. They were then left out of `tested` only.
     joint_aicc : float or None
         Corrected Akaike criterion of throughput and utilization of the bottleneck together.
     tested : Fit or None
-        Fit that predicted the held-out levels.
+        Fit without the held-out levels.
     above : Observations or None
         Points of the held-out levels.
     """
@@ -88,8 +90,8 @@ class CurveCandidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Simulated throughputs of a repeated measurement at the held-out load levels, by a fit without these levels.
-        [1/s]
+        """Simulated throughputs of a repeated measurement at the held-out load levels. They come from a fit without
+        these levels. [1/s]
         """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
@@ -113,14 +115,14 @@ class CurveCandidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """Fitted candidates in order of preference, with the chosen candidate.
+    """Candidates in order of preference, with the chosen candidate.
 
     Attributes
     ----------
     chosen : Candidate or None
         Chosen candidate; None if every family is rejected.
     refused : dict
-        Reasons why families could not be fitted, by name.
+        By name of a curve family, the reason why it could not be fitted.
     why : str
         Reason for the choice.
     """
@@ -167,7 +169,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> CurveCandidate:
-    """Return a fit as candidate. It is tested by the prediction of `below`, a fit to the lower load levels only."""
+    """Return a candidate for a fit. It is tested by the predictions of `below`, a fit to the lower load levels only."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
@@ -179,9 +181,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Families whose AICc is within 2 of the smallest are compared. Each of them is fitted
-    without the highest level, and the family that predicts this level best is chosen, because curves are used for
-    prediction. If a family has too few points for its AICc, only the prediction is compared.
+    Rejected families are excluded. Families whose AICc is within 2 of the smallest AICc are compared: each of these
+    families is fitted without the highest level, and the family that predicts this level best is chosen, because curves
+    are used for prediction. If a family has too few points for its AICc, only the predictions are compared.
     """
     candidates, refused = [], {}
     for name in names:
@@ -216,8 +218,9 @@ def _judge_by_servers(contender: CurveCandidate, points: Observations, servers: 
     Notes
     -----
     A curve without a peak or an asymptote is judged at the highest load for which predictions are allowed. The demand
-    of a closed system is fitted to the busy servers, too, so only a limit far above them shows a fault: points on a
-    line do not determine the demand, and the fit then takes all busy servers as background.
+    of a closed curve is fitted to the busy servers too, so only a limit far above the bound from the busy servers shows
+    a fault. Such a limit occurs if the points lie on a line: they do not determine the demand, and the fit takes all
+    busy servers as background.
     """
     fit = contender.fit
     tolerance = CLOSED_TOLERANCE if isinstance(fit.curve, ClosedCurve) else 1.0
@@ -235,7 +238,7 @@ def _judge_by_servers(contender: CurveCandidate, points: Observations, servers: 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason also states why the other curve of a closed system was not chosen."""
+    """Return a choice whose reason also states why curves were set aside."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
@@ -243,7 +246,7 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
 def _one_closed(candidates: list[CurveCandidate], points: Observations, held: int | None) -> dict[str, str]:
     """Choose between constant and load-dependent demand in the curve of a closed system.
 
-    Return the name of the curve that was not chosen, with the reason; empty unless both curves were fitted.
+    Return the name of the curve that was not chosen, with the reason; an empty dict unless both curves were fitted.
 
     Notes
     -----
@@ -264,7 +267,7 @@ def _one_closed(candidates: list[CurveCandidate], points: Observations, held: in
     if held is None and plain.tested is not None and changing.tested is not None:
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
-            # The lower levels alone would have chosen the other closed curve, so the prediction of that curve is
+            # The lower levels alone would have chosen the other closed curve, so the prediction of the other curve is
             # tested.
             place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)

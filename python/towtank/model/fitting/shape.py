@@ -24,7 +24,7 @@ Json = dict[str, Any]
 SHARP = 2.0
 """Smallest ratio of the response times at the highest and the lowest load that counts as growth. [ratio]"""
 BELOW_LINE = "throughput below the proportional line through the lowest load"
-"""Name of the evidence for a shortfall of throughput. The report looks for this name."""
+"""Name of the evidence for a shortfall of throughput. The report finds the evidence by this name."""
 SHORTFALL = 0.10
 """Smallest relative shortfall of throughput that counts as evidence. The shortfall is measured from the proportional
 line through the lowest load. [ratio]
@@ -36,11 +36,11 @@ Disks have the lower threshold `DISK_FULL`, because they process requests in par
 """
 DISK_FULL = 0.80
 QUEUES = 2.0
-"""Safety factor. A growth of response time up to this factor times 1 / (1 - U) is explained by queues at the observed
-resources. [ratio]
+"""Queues at the observed resources explain a growth of response time up to this factor times 1 / (1 - U), where U is
+the highest observed utilization. [ratio]
 
-U is the highest observed utilization. The response time of M/M/1 grows by 1 / (1 - U). M/M/m and closed systems grow
-by less.
+The response time of M/M/1 grows by 1 / (1 - U), and the response times of M/M/m and of closed systems grow by less. The
+factor is a safety factor.
 """
 GENERATOR_BUSY = 0.80
 """Load of the generator, as a share of its calibrated rate, from which the generator itself may limit the
@@ -51,19 +51,33 @@ PRESSURE = 0.10
 HELD_UP = 0.10
 """Share of throttled time, under the CPU limit of a control group, from which throttling counts as evidence. [ratio]"""
 FAULTS = 20.0
-"""Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
+"""Smallest rate at which pages are read back from disk that counts as a lack of memory. [1/s]"""
 GROWN = 1.2
 """Smallest ratio of the CPU times per transaction at the highest and the lowest load that counts as growth. [ratio]"""
 CPU_TIME = "CPU time per transaction of"
-"""First words of the evidence on CPU time."""
+"""Start of the name of the evidence on CPU time."""
 UTILIZATION = "utilization of"
-"""First words of the evidence on the utilization of a CPU or disk."""
+"""Start of the name of the evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Values of one figure at the lowest and at the highest load, as evidence for a kind of limit."""
+    """Values of one metric at the lowest and at the highest load, as evidence for a kind of limit.
+
+    Attributes
+    ----------
+    what : str
+        Name of the metric.
+    lowest, highest : float or None
+        Values at the lowest and at the highest load.
+    limit : float or None
+        Threshold from which the value at the highest load counts as evidence.
+    speaks_for : str or None
+        Kind of limit that the evidence supports; None if it supports none.
+    interval : tuple or None
+        Confidence interval of `highest`.
+    """
 
     what: str
     lowest: float | None
@@ -73,7 +87,7 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence as JSON object: its values at the lowest and highest load, and its threshold."""
+        """Return the evidence as a JSON object: its values at the lowest and highest load, and its threshold."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,
@@ -85,7 +99,7 @@ class Evidence:
 
 
 def classify(configuration: Configuration) -> Json:
-    """Return the kind of limit that a configuration shows, with the evidence, as JSON object.
+    """Return the kind of limit that a configuration shows, with the evidence, as a JSON object.
 
     Returns
     -------
@@ -138,9 +152,9 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
 
     Notes
     -----
-    If response time grows from R0 to R at think time Z, throughput drops to (Z + R0) / (Z + R) of the proportional
-    line. M/M/m with service time S has R / S = 1 + C / (m (1 - U)) with Erlang's C; in a closed system with the same
-    utilization, R / S is smaller.
+    If response time grows from R0 to R at think time Z, throughput falls to the fraction (Z + R0) / (Z + R) of the
+    proportional line. For M/M/m with service time S, R / S = 1 + C / (m (1 - U)) with Erlang's C. In a closed system
+    with the same utilization, R / S is smaller.
     """
     most = 1.0
     for resource in configuration.resources:
@@ -166,8 +180,8 @@ def _decide(
 ) -> tuple[str, str | None]:
     """Return the kind of limit and its resource.
 
-    A busy load generator is checked first, as it invalidates the other evidence. Saturated resources are
-    checked next, and contention last.
+    A busy load generator is checked first, because it invalidates all other evidence. Saturated resources are checked
+    next, and contention last.
     """
     for kind in ("generator", "memory", "disk", "cpu", "quota"):
         full = [item for item in evidence if item.speaks_for == kind]
@@ -183,9 +197,8 @@ def _decide(
 
 
 def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_queues: bool) -> str:
-    """Describe the kind of limit.
-
-    `evidence` starts with the growth of response time and the shortfall of throughput.
+    """Describe the kind of limit. The first two elements of `evidence` are the growth of response time and the
+    shortfall of throughput.
     """
     rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
@@ -332,7 +345,8 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 def _quotas(configuration: Configuration) -> list[Evidence]:
     """Return the evidence on CPU limits of control groups: the share of time for which these limits paused tiers.
 
-    Tiers whose CPU limit is known before the test are left out: the CPU count of their resource includes the limit.
+    A tier whose CPU limit was known before the test is left out, because the CPU count of its resource includes the
+    limit.
     """
     known = {
         tier

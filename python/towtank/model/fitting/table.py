@@ -23,7 +23,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True)
 class PointColumns:
-    """Names of the columns of a CSV file; None if the column is missing, or its name is to be guessed.
+    """Names of the columns of a CSV file. None means that the column is missing, or that its name is to be guessed.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class PointColumns:
     busy : str or None
         Busy servers of the bottleneck. [1]
     think : str or None
-        A time such as `2 s`, which applies to all rows, or the name of a column. [s]
+        Think time such as `2 s` that applies to all rows, or the name of a column with think times. [s]
     """
 
     load: str | None = None

@@ -17,8 +17,8 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Largest relative measuring error of busy servers. If the measured value exceeds the stated number of servers by more
-than this, the stated number is wrong. [ratio]
+"""Largest relative measuring error of busy servers. If the measured value exceeds the stated number of servers by a
+larger share, the stated number is wrong. [ratio]
 """
 _POINTS = 3
 """Smallest number of points for a confidence interval of demand and background. [1]"""
@@ -95,12 +95,12 @@ def judge_limit(
 
 
 def judge_one_system(judgement: Judgement, points: Observations) -> None:
-    """Add a doubt if busy time per transaction changes at some point and keeps its new value from then on.
+    """Add a doubt if busy time per transaction changes between two measurements and keeps the new value afterwards.
 
     Notes
     -----
-    The points are examined in the order of measurement. If this is also the order of load, no doubt is added, since the
-    load may explain the change.
+    The points are examined in the order of measurement. If this order is also the order of load, no doubt is added,
+    since the load may explain the change.
     """
     busy = points.busy
     if busy is None or points.count < _ROWS or len(points.place) != points.count:

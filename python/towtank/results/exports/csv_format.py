@@ -1,4 +1,4 @@
-"""Exports one row per second and transaction, page or step as CSV, with all runs in one file."""
+"""Exports all runs as one CSV file, with one row per second and transaction, page or step."""
 
 from __future__ import annotations
 
@@ -76,10 +76,7 @@ def _place(second: RecordedSecond, wall_ns: int | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Return a text that spreadsheets do not evaluate as a formula.
-
-    A text that begins like a formula and is not a number gets the prefix `'`.
-    """
+    """Return the text with the prefix `'` if spreadsheets would evaluate it as a formula. Numbers get no prefix."""
     try:
         float(text)
     except ValueError:
@@ -100,7 +97,8 @@ def _number(value: float) -> str:
 def _counts(item: SecondItem) -> dict[str, Any]:
     """Return the counts of a step, page or transaction.
 
-    Counts that are recorded only for steps stay empty for pages and transactions, because zero would be wrong.
+    Some counts are recorded only for steps. For pages and transactions these counts stay empty, because zero would be
+    wrong.
     """
     counted = {
         "ok": item.ok,

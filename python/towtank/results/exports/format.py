@@ -1,4 +1,6 @@
-"""Defines an export format: its files, and optionally their delivery, such as to a server."""
+"""Defines the interface of export formats: their files, and optionally the delivery of the files, such as to a
+server.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: ExportOptions) -> list[Fault]:
-    """Return a fault for each given delivery option, because the format only writes files."""
+    """Return a fault for each option about delivery that is given, for formats that only write files."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
@@ -70,7 +72,7 @@ def sends_nothing(options: ExportOptions) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Return an empty mapping, for formats without delivery."""
+    """Return an empty mapping, for formats that do not deliver their files."""
     return {}
 
 
@@ -91,8 +93,8 @@ class ExportFormat:
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable
-        Function that delivers the written files. It returns entries about the delivery, by name, which become part of
-        the command's output.
+        Function that delivers the written files. It returns entries about the delivery, by name, for the output of the
+        command.
     """
 
     name: str

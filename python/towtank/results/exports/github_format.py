@@ -1,4 +1,4 @@
-"""Exports the same page as the format `markdown`, and appends it to the summary of the current GitHub job step."""
+"""Exports the page of the format `markdown`, and appends it to the summary of the current GitHub job step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.results.exports import markdown_format
 from towtank.results.exports.format import COMMAND_LINE, ExportFormat, ExportOptions, sends_nothing
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
-# GitHub shows no summary at all if the summary file of the step is larger. [byte]
+# Largest size of the summary file of a step. If the file is larger, GitHub shows no summary at all. [byte]
 _BYTES_AT_MOST = 1024 * 1024
 
 
@@ -28,9 +28,8 @@ def _check(options: ExportOptions) -> list[Fault]:
 
 
 def _append(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:
-    """Append the Markdown page to the step summary in a single write.
-
-    If the summary does not end with a line break, a line break is written before the page.
+    """Append the Markdown page to the step summary in a single write. If the summary does not end with a line break,
+    the page is preceded by one.
     """
     summary = Path(str(options.step_summary))
     try:

@@ -1,7 +1,7 @@
 """Exports one HdrHistogram interval log, version 1.3, for each run.
 
-The log contains transactions only. With steps, a reader that ignores tags would count each request twice: in its step
-and in its transaction.
+The log contains transactions only. If it contained steps too, a reader that ignores tags would count each request
+twice: in its step and in its transaction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _line(text: str) -> str:
 
 
 class _Tags:
-    """Assigns a tag to each name. If two names would have the same tag, a number distinguishes the tags."""
+    """Assigns a tag to each name. If the tag of another name is the same, a number is appended."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

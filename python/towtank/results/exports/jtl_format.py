@@ -1,7 +1,7 @@
-"""Exports samples for JMeter, which are computed from histograms and marked as such in every row.
+"""Exports samples for JMeter. The samples are computed from histograms, because individual requests are not recorded.
 
-Individual requests are not recorded. `docs/guides/export.md` lists which values are exact. The label `expanded from a
-histogram` in each row prevents the rows from being mistaken for recorded requests.
+The label `expanded from a histogram` in each row prevents the rows from being mistaken for recorded requests.
+`docs/guides/export.md` states which values are exact.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
-# Multiples of the golden ratio, modulo 1, place the samples of a second evenly in time. Slow and fast requests
-# alternate.
+# Multiples of the golden ratio, modulo 1, are the positions of the samples within a second. They spread the samples
+# evenly, and slow and fast requests alternate.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure for which the engine records a response time. Timeouts come first, because they are assigned to the
-# slowest requests.
+# Kinds of failure for which the engine records a response time. Timeouts come first, because the slowest requests are
+# assumed to be timeouts.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
@@ -104,19 +104,17 @@ def _samples(item: SecondItem, second: RecordedSecond, histograms: HistogramRead
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return all values of the histograms in ascending order. The value of a response is the middle of its
-    bucket. [ms]
-    """
+    """Return all values of the histograms in ascending order. Each value is the middle of its bucket. [ms]"""
     merged = histograms.merged(encoded)
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
 def _outcomes(item: SecondItem, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: first the samples without a response time, then the others by ascending
-    response time.
+    """Return the outcome of each sample: first of the samples without a response time, then of all others in ascending
+    order of response time.
 
-    Timeouts are the slowest requests and come last. Other failures with a response time are spread evenly over the
-    samples, because their response times are not recorded.
+    Timeouts are the slowest requests and come last. Other failures that have a response time are spread evenly over the
+    samples, because it is unknown which response times belong to them.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
@@ -133,9 +131,8 @@ def _outcomes(item: SecondItem, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: SecondItem, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the time to the first byte for each sample. Samples and times are both sorted and matched by rank. [ms]
-
-    As in JMeter, the time is 0 if it is unknown or no byte arrived.
+    """Return the time to the first byte of each sample. The times and the samples are sorted, and the shortest time is
+    assigned to the fastest sample, and so on. As in JMeter, the time is 0 if it is unknown or no byte arrived. [ms]
     """
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
@@ -145,9 +142,8 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return part number `place` of a whole number that is divided into nearly equal parts.
-
-    The sum of all parts is the whole number.
+    """Return part number `place` of a whole number that is divided into `parts` nearly equal parts. The sum of all
+    parts is the whole number.
     """
     return whole * (place + 1) // parts - whole * place // parts
 

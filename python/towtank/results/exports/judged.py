@@ -1,4 +1,4 @@
-"""Determines the states of objectives in exports. The state is "met" only if measured values show it."""
+"""Determines the states of objectives for exports. The state is "met" only if measured values show it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ def explained(objective: Mapping[str, Any]) -> str:
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
-    """Render the suspect runs on which the state of an objective depends; empty without suspect runs."""
+    """Render the suspect runs on which the state of an objective depends; an empty text without suspect runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
     return f"depends on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value that was measured for an objective, in the unit of the objective.
-
-    The value is rounded to three digits, because its error is unknown.
+    """Render the worst value that was measured for an objective, in the unit of the objective. The value is rounded to
+    three digits, because its error is unknown.
     """
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:

@@ -1,4 +1,4 @@
-"""Exports objectives and verdicts as JUnit test cases, which continuous integration shows on its page of tests.
+"""Exports objectives and verdicts as JUnit test cases, which tools for continuous integration display.
 
 A test case passes only if measured values show that the objective is met. Objectives without a valid run, missing runs
 and invalid runs are errors.

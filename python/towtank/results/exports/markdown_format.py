@@ -17,7 +17,7 @@ from towtank.verdict_words import verdict_words
 
 ABSENT = "–"
 NAME = "summary.md"
-# Largest number of warnings on the page. The report of the study lists all warnings.
+# Largest number of doubts about runs on the page. The report of the study lists all doubts.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -168,7 +168,7 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Render an answer with its verdict, that is, its first words, in bold."""
+    """Render an answer with its first words, which state the verdict, in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 

@@ -1,6 +1,6 @@
 """Holds the data to export: the runs of a study or a single run, with the results of their analysis.
 
-The analysis passes in an object that decodes histograms, so that this package need not import the analysis.
+The analysis provides the object that decodes histograms, so this package does not import the analysis.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RunMaterial:
     recorded : bool
         True if at least one interval was recorded.
     damage : Damage
-        Unreadable parts of the run that were found so far.
+        Counts of unreadable parts of the run that were found so far.
     """
 
     folder: RunFolder
@@ -169,13 +169,13 @@ class Material:
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
 
     def warnings(self) -> list[str]:
-        """Return the messages to print after the export: omitted parts, damaged lines, unreadable histograms."""
+        """Return the messages to print after the export: omitted parts, damaged lines and unreadable histograms."""
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""
             bad = f"{run.damage.bad_lines} damaged lines" if run.damage.bad_lines else ""
             if torn or bad:
-                found.append(f"{run.name}: passed over {' and '.join(part for part in (bad, torn) if part)}")
+                found.append(f"{run.name}: skipped {' and '.join(part for part in (bad, torn) if part)}")
         if self.histograms.unreadable:
             found.append(f"{self.histograms.unreadable} histograms could not be read and were left out")
         return found

@@ -1,7 +1,7 @@
 """Exports run summaries in the OpenMetrics text format, for the textfile collector of the Prometheus node_exporter.
 
-The file is valid in OpenMetrics 1.0, and in the older Prometheus text format that the collector reads. It contains only
-gauges without time stamps.
+The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector reads. It contains
+only gauges without time stamps.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Page:
     samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
 
     def add(self, family: str, labels: Labels, value: Any) -> None:
-        """Add a sample to a metric family; a value that was not measured is skipped."""
+        """Add a sample to a metric family. If the value was not measured, no sample is added."""
         if isinstance(value, int | float) and math.isfinite(value):
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
             self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
@@ -114,9 +114,7 @@ def _escaped(text: str) -> str:
 
 
 def _label_names(factors: list[str]) -> dict[str, str]:
-    """Return the label name of each factor. If two factors would have the same label, a number distinguishes the
-    labels.
-    """
+    """Return the label name of each factor. If the label of another factor is the same, a number is appended."""
     names: dict[str, str] = {}
     for factor in factors:
         plain = "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)

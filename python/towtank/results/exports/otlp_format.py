@@ -1,7 +1,7 @@
-"""Exports OpenTelemetry metrics for each second as JSON lines, which can also be sent over HTTP.
+"""Exports OpenTelemetry metrics for each second as JSON lines, and can send them over HTTP.
 
-Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP. A collector can read it from a
-file, or accept it as the body of a request to `/v1/metrics`.
+Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP. A collector can read the line
+from a file, or receive it as the body of a request to `/v1/metrics`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _files(material: Material) -> list[ExportFile]:
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the export requests (`ExportMetricsServiceRequest`) of one run. The number of data points per request is
-    limited.
+    """Yield the export requests (`ExportMetricsServiceRequest`) of one run, each with a limited number of data
+    points.
     """
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0

@@ -14,8 +14,8 @@ from towtank.results.exports.material import DecodedHistogram
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs, and the finest scale that
-# Prometheus stores. At scale 8, buckets are 0.27 % wide. [1]
+# Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs; and the finest scale, which is
+# the finest that Prometheus stores. At scale 8, buckets are 0.27 % wide. [1]
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
@@ -88,7 +88,7 @@ def count(span: PointSpan, attributes: Mapping[str, str], value: int) -> Json:
 
 
 def histogram(span: PointSpan, attributes: Mapping[str, str], values: DecodedHistogram, sum_s: float | None) -> Json:
-    """Return a data point with a histogram of times [s]. `sum_s` is the exact sum of the times, None if it was not
+    """Return a data point with a histogram of times [s]. `sum_s` is the exact sum of the times; None if the sum was not
     recorded.
     """
     scale, offset, counts = buckets(values.middles_s, values.counts)

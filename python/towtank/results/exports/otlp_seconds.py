@@ -1,4 +1,4 @@
-"""Creates the OTLP data points of one second, for runs in progress and for completed runs."""
+"""Creates the OTLP data points of one second of a run. The run may be in progress or complete."""
 
 from __future__ import annotations
 

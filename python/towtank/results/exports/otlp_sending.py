@@ -1,4 +1,4 @@
-"""Sends OTLP metrics over HTTP, repeats requests where the protocol requires it, and reports refused requests."""
+"""Sends OTLP metrics over HTTP, repeats requests as the protocol requires, and reports refused requests."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _is_endpoint(text: str) -> bool:
 
 
 def otlp_address(endpoint: str) -> str:
-    """Return the URL to which metrics are sent: the endpoint, followed by the path of metrics unless the endpoint
-    already ends with it.
+    """Return the URL to which metrics are sent: the endpoint, with the path `/v1/metrics` appended unless the endpoint
+    ends with this path.
     """
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
@@ -129,8 +129,8 @@ def send(
 
 
 def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> Answer:
-    """Send one request, and repeat it while the receiver responds with a status in `_REPEATABLE`. Return the last
-    response.
+    """Send one request, repeat it as long as the receiver responds with a status in `_REPEATABLE`, but at most three
+    times, and return the last response.
     """
     answer = _post(poster, body)
     for pause_s in _PAUSES_S:

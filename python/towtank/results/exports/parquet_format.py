@@ -1,6 +1,6 @@
 """Exports the two tables of every run as Parquet files.
 
-Query engines can read the folders of all runs as one table with an additional column `run`.
+Query engines can read the folders of all runs as one table, with an additional column `run`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Combines the recorded intervals of all load threads and user groups into seconds.
 
-A second never spans two stages: if a stage ends within a second, the second is divided at this time.
+A second never spans two stages. If a stage ends within a second, the second is divided at the end of the stage.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SecondItem:
         return self.ok + sum(self.failed.values())
 
     def add(self, other: RecordedSeries | SecondItem) -> None:
-        """Add to this item the counts and histograms of a load thread, or of another item."""
+        """Add the counts and histograms of a load thread, or of another item, to this item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
@@ -69,7 +69,7 @@ class SecondItem:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add up two mappings of status codes to counts; None if either of them was not recorded."""
+    """Add up two mappings of status codes to counts; return None if one of them was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
@@ -88,8 +88,8 @@ class RecordedSecond:
     cpu_s : float
         CPU time of the load threads. [s]
     lag, connection_wait : list of str
-        Encoded histograms of the start lag, and of the time that requests waited for a pooled connection (0 without a
-        wait).
+        Encoded histograms of the start lag, and of the time that requests waited for a pooled connection. The time is 0
+        if a connection was free.
     items : list of Item
         Transactions, then pages, then steps.
     """

@@ -1,4 +1,4 @@
-"""Rules of thumb as data, with formula, units, valid range, source and worked examples.
+"""Evaluates rules of thumb, which are stored as data with formula, units, valid range, source and worked examples.
 
 `load_rules` reads the shipped rules and the user's rules, `answer_rule` evaluates a rule step by step, and `advise`
 compares a system and its configuration sheet with all rules that apply to the system.

@@ -1,4 +1,4 @@
-"""Compares a system with rules of thumb: returns the result of each applicable rule, and the verdict on the system."""
+"""Compares a system with rules of thumb. Each applicable rule gives a result and a verdict on the system."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_tol
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
 # Largest number of pairs of services for which a rule on two kinds of services is evaluated. [1]
 _PAIRS_AT_MOST = 64
-# A relative width of an interval below this is a rounding error. For example, the interval of the utilization of a CPU
-# that was busy in every second has no width. [ratio]
+# Relative width of an interval up to which the interval counts as a rounding error. For example, if a CPU was busy in
+# every second, the interval of its utilization has no width. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -34,9 +34,9 @@ class Advice:
     rule : Rule
     verdict : str
         `follows`, `differs`, `says` (the rule has a result but requires nothing), `does_not_apply`, or `cannot_be_told`
-        (undecided).
+        (the verdict is undecided).
     why : str
-        Reason why the rule is undecided or does not apply; otherwise doubts about the verdict.
+        Reason why the verdict is undecided or the rule does not apply; otherwise doubts about the verdict.
     services : tuple of str
         Services to which the advice refers.
     answer : Answer
@@ -130,9 +130,8 @@ def _advice(rule: Rule, facts: SystemFacts, services: tuple[str, ...]) -> Advice
 def _hold_over_intervals(
     item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends], seen: Collection[str]
 ) -> None:
-    """Evaluate the rule over the intervals of its inputs.
-
-    If the verdict differs between points of the intervals, it becomes undecided.
+    """Evaluate the rule over the intervals of its inputs. If the verdict is not the same everywhere in the intervals,
+    it becomes undecided.
     """
     found, rule = item.answer, item.rule
     try:
@@ -168,7 +167,7 @@ def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[
 def _withdraw(item: Advice, why: str) -> None:
     """Change a verdict to undecided, and remove the line of arithmetic that decides if the rule is followed.
 
-    A verdict that is already undecided, because inputs are missing, stays as it is.
+    A verdict that is already undecided, because inputs are missing, does not change.
     """
     if item.verdict == "cannot_be_told":
         return
@@ -179,7 +178,7 @@ def _withdraw(item: Advice, why: str) -> None:
 
 
 def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals: Collection[str]) -> None:
-    """Add a doubt to a verdict that depends on a measured value whose interval is unknown."""
+    """Add a doubt if the verdict depends on a measured value whose interval is unknown."""
     rule = item.rule
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
@@ -197,7 +196,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends | None:
-    """Return both ends of the interval of a measured input, in base units; None without an interval."""
+    """Return the ends of the interval of a measured input, in base units; None if the input has no interval."""
     if fact is None or fact.ends is None or isinstance(value, bool | str):
         return None
     low, high = (parse_quantity(end, rule.units[name]) for end in fact.ends)
@@ -237,7 +236,7 @@ def _verdict(rule: Rule, found: RuleAnswer, missing: list[str], refused: dict[st
     if rule.follows_when is None:
         return "says", "; ".join(found.doubts)
     if found.follows is None:
-        return "cannot_be_told", "the facts that decide the verdict are unknown"
+        return "cannot_be_told", "the properties that decide the verdict are unknown"
     return ("follows" if found.follows else "differs"), "; ".join(found.doubts)
 
 
@@ -250,7 +249,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the advice of a rule of thumb as JSON object: verdict, values, arithmetic and source."""
+    """Return the advice of a rule of thumb as a JSON object: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,

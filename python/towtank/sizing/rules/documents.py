@@ -79,7 +79,7 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
 
 
 def input_bounds_text(quantity: RuleInput) -> str:
-    """Render the bounds of an input, such as ` (at least 1, at most 64)`; empty without bounds."""
+    """Render the bounds of an input, such as ` (at least 1, at most 64)`; an empty text if the input has no bounds."""
     parts = [
         f"{words} {bound}"
         for words, bound in (

@@ -9,8 +9,8 @@ from towtank.sizing.rules.file import RuleExample
 from towtank.sizing.rules.quantities import parse_quantity, shown_quantity
 from towtank.sizing.rules.rule import InputValue, Rule, answer_rule, result_of_example
 
-# Relative tolerance for results that a source states as exact. It is needed because decimal fractions are rounded
-# in binary.
+# Relative tolerance for results that a source states as exact. It is needed because decimal fractions are rounded to
+# binary fractions. [ratio]
 EXACT = 1e-9
 
 
@@ -26,6 +26,7 @@ class Outcome:
     difference : float
         Absolute difference from the stated result, in base units; 1 if one result is yes and the other is no.
     comes_out : bool
+        True if the difference is within the tolerance of the example.
     """
 
     example: RuleExample

@@ -1,8 +1,9 @@
-"""Known properties of a system (facts) that rules use: named values from the results of a study or from a configuration
-sheet.
+"""Defines the known properties of a system (facts) that rules of thumb use.
 
-A fact has a name listed in the `binds` of a rule. Facts of a service begin with its kind (`postgresql.shared_buffers`);
-`tier.` stands for any service. A system has a set of common facts and one set for each service.
+Facts are named values. They come from the results of a study or from a configuration sheet. A rule lists the names of
+the facts that it uses in its `binds`. Names of facts of a service begin with the kind of the service
+(`postgresql.shared_buffers`), or with `tier.` for any service. A system has a set of common facts and one set for each
+service.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from towtank.sizing.rules.rule import Rule
 
 # Unit and meaning of the system properties that study results provide. A configuration sheet may provide any property
-# that rules use, including these.
+# that rules use, also one of these.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),
@@ -29,7 +30,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "connections.opened": ("1/s", "connections opened per second"),
     "host.cpus": ("CPUs", "processors of the host"),
     "host.idle_cpus": ("CPUs", "processors that are idle"),
-    "host.cpu_limit": ("CPUs", "processors that the control group of the conductor allows"),
+    "host.cpu_limit": ("CPUs", "processors that the control group allows the process that runs the study"),
     "host.cpu_utilization": ("%", "CPU utilization of the host, generator included"),
     "host.memory": ("B", "memory of the host"),
     "host.memory_available": ("B", "memory available to programs without swapping"),
@@ -39,7 +40,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "host.memory_pressure": ("%", "share of time in which at least one thread waited for memory"),
     "host.listen_overflows": ("events", "connections refused by a full accept queue, in the window, hosts included"),
     "host.retransmits": ("1/s", "retransmitted TCP segments, hosts included"),
-    "host.open_files_limit": ("files", "open files that a process of the conductor may have"),
+    "host.open_files_limit": ("files", "open files that the process that runs the study may have"),
     "measurement.window": ("s", "length of the analysed steady state"),
     "measurement.excludes_ramps": ("yes or no", "whether the window begins after the ramp-up"),
     "measurement.planned_in_force": (
@@ -116,7 +117,7 @@ class Fact:
 
 SystemFacts = dict[str, Fact]
 
-# Measured properties that vary between measurement windows of the same system, by the end of their name.
+# Last components of the names of measured properties that vary between measurement windows of the same system.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -126,7 +127,7 @@ _ESTIMATES = frozenset({
 
 
 def is_uncertain(fact: Fact) -> bool:
-    """Return True if a property of a system was measured with a random error, and its interval is unknown."""
+    """Return True if a property was measured with a random error, and the interval of its value is unknown."""
     if fact.place is not None or fact.ends is not None:
         return False
     return fact.name in _ESTIMATES or fact.name.rpartition(".")[2] in _ESTIMATES
@@ -153,8 +154,8 @@ class Situation:
     services: dict[str, tuple[str, SystemFacts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, SystemFacts]]:
-        """Return the services of kind `prefix`, with their known properties by full name (`prefix.NAME`); `tier`
-        selects all services.
+        """Return the services of kind `prefix`, with their known properties by full name (`prefix.NAME`). The prefix
+        `tier` selects all services.
         """
         found = []
         for name, (kind, facts) in self.services.items():
@@ -163,9 +164,8 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: SystemFacts) -> Situation:
-        """Return these known properties of a system together with those of a configuration sheet.
-
-        A property that the sheet states for a kind of service applies to every service of that kind.
+        """Return these known properties together with the properties of a configuration sheet. A property that the
+        sheet states for a kind of service applies to every service of that kind.
         """
         services = {}
         for name, (kind, facts) in self.services.items():
@@ -175,9 +175,8 @@ class Situation:
 
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> SystemFacts:
-    """Return system properties for measured values in base units; unknown values are left out.
-
-    A value may be an estimate from a run summary: a mapping with `value`, `low` and `high`.
+    """Return system properties for measured values in base units. Unknown values are left out. A value may be an
+    estimate from a run summary, that is, a mapping with `value`, `low` and `high`.
     """
     found = {}
     for name, known in values.items():

@@ -1,4 +1,4 @@
-"""Form of rule files, which contain rules of thumb as data: formula, units, range, source and worked examples."""
+"""Defines the format of rule files, which contain rules of thumb with formula, units, range, source and examples."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class RuleExample(FileModel):
     tolerance: Scalar = Field(
         0,
         description=(
-            "Largest allowed difference from `result`, in the unit of the result; 0 only allows rounding errors."
+            "Largest allowed difference from `result`, in the unit of the result; 0 allows rounding errors only."
         ),
     )
     origin: Literal["source", "derived", "inferred"] = Field(

@@ -1,12 +1,12 @@
-"""Language of rules: arithmetic, comparisons and a few functions of named inputs.
+"""Parses the language of rules: arithmetic, comparisons and a few functions of named inputs.
 
     expression  a or b, a and b, not a, a < b (<= > >= == !=), a + b, a - b, a * b, a / b, -a, a ^ b, (a)
     function    min max floor ceil round sqrt log exp abs if(condition, then, else)
     number      12, 0.75, 1e6, with a unit behind it: 3 KiB, 400 B, 70 %, 120 s
     name        an input or a step of the rule
 
-A text is parsed into a tree. `checking_units` checks the units of the tree. `working` evaluates it, and renders it with
-numbers instead of names.
+A formula is parsed into a tree. `checking_units` checks the units in the tree. `working` evaluates the tree, and
+renders it with numbers instead of names.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def parse(text: str) -> Tree:
 
 
 def names(tree: Tree) -> list[str]:
-    """Return the names that a formula uses, each once, in order of appearance."""
+    """Return the names that a formula uses, in order of appearance and without repetitions."""
     return list(dict.fromkeys(leaf.name for leaf in leaves(tree)))
 
 
@@ -212,7 +212,9 @@ class _Parser:
             raise FormulaError(f"must continue with an operator or end, got {token.text!r} instead", token.position)
 
     def expression(self, level: int, depth: int) -> Tree:
-        """Parse operands joined by the operators of one precedence level; operators of higher levels bind tighter."""
+        """Parse operands joined by the operators of one precedence level. Operators of higher levels bind more
+        tightly.
+        """
         if depth > DEPTH_AT_MOST:
             token = self._peek()
             raise FormulaError(f"must be nested at most {DEPTH_AT_MOST} deep", token.position if token else 0)

@@ -1,6 +1,5 @@
-"""Reads rule files and checks the meaning of their rules. All faults are reported with file, line and column.
-
-The module `file` checks the form of the files.
+"""Reads rule files and checks the meaning of their rules. All faults are reported with file, line and column. The form
+of the files is checked by the module `file`.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _with_name(name: str) -> list[Path]:
 
 
 def rules_beside(path: Path) -> list[Path]:
-    """Return the folder `rules` next to a file, as a list; empty if the folder has no rule files."""
+    """Return a list with the folder `rules` next to a file; an empty list if the folder has no rule files."""
     folder = path.parent / FOLDER
     return [folder] if any(folder.glob("*.yaml")) else []
 
@@ -107,7 +106,7 @@ def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
 
 
 class _Reader:
-    """Reader of one rule, which collects the faults of the rule."""
+    """Builds one rule from its entry in a rule file, and collects the faults of the rule."""
 
     def __init__(self, tree: Node, document: Document, name: str, entry: RuleEntry) -> None:
         self._tree, self._document, self._name, self._entry = tree, document, name, entry

@@ -1,6 +1,5 @@
-"""Reads from a results folder the properties of a system that rules use.
-
-For each configuration, they are read at the highest load with a usable run.
+"""Reads the properties of a system that rules use from a results folder. For each configuration, the properties are
+read at the highest load with a usable run.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def measured_situations(path: Path, users: float | None = None) -> list[Situatio
     ----------
     path : Path
     users : float, optional
-        Number of users of the load level to use instead of the highest.
+        Number of users of the load level to use; by default the highest load level is used.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def _manifest(run: RunFolder) -> Json | None:
 
 
 def study_file_of(path: Path) -> Path | None:
-    """Return the path of the study file of a results folder; None if this file does not exist any more."""
+    """Return the path of the study file of a results folder; None if this file no longer exists."""
     files = ResultsFolder.open(path).manifest.get("files") or []
     named = [
         Path(str(entry.get("path"))) for entry in files if isinstance(entry, dict) and entry.get("role") == _FILES_OF
@@ -93,9 +92,8 @@ def study_file_of(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run at the highest load. At equal load, valid runs precede suspect runs.
-
-    None if no run is valid or suspect.
+    """Return the name of the run at the highest load; None if no run is valid or suspect. At equal load, valid runs
+    precede suspect runs.
     """
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
@@ -132,9 +130,8 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
-    """Return the memory of the host of a service, or the limit of this memory if it was in force. [byte]
-
-    None if no memory was recorded.
+    """Return the memory of the host of a service, or the memory limit of the host if the limit was in force; None if no
+    memory was recorded. [byte]
     """
     if host is None:
         return None
@@ -144,9 +141,9 @@ def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
 
 
 def planned_in_force(run: Mapping[str, Any]) -> bool | None:
-    """Return True if the limits of all hosts were in force when the run began, False if those of a host were not.
-
-    None if no host recorded it: the settings with which a service was started do not show that they took effect.
+    """Return True if the limits of all hosts were in force when the run began, and False if the limits of a host were
+    not. The result is None if no host recorded whether its limits were in force: the settings of a service do not show
+    this.
     """
     hosts = (dig(run, "hosts") or {}).values()
     known = [state for host in hosts if (state := dig(host, "sizes", "in_force")) is not None]
@@ -234,7 +231,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Return the sum of a TCP event count over the study machine and all hosts; None if none of them recorded the
+    """Return the sum of a TCP event count over the study machine and all hosts; None if no machine recorded the
     event.
     """
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
@@ -253,8 +250,8 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest ratio of mean response times between two levels of an index factor, if its interval excludes
-    no effect.
+    """Return the largest ratio of mean response times between two levels of an index factor, among the ratios whose
+    interval excludes 1; None if no such ratio exists.
 
     An index factor is a factor whose name contains `index`.
     """
@@ -287,9 +284,7 @@ def _tier(tier: Json) -> Json:
 
 
 def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier, with an interval if the interval of the CPUs that the tier used is known.
-    [ratio]
-    """
+    """Return the utilization of a tier, with its interval if the interval of the CPUs used is known. [ratio]"""
     used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
     return _known_by(None if used is None else min(used, 1.0), share)
 
@@ -374,9 +369,8 @@ def _number(value: Any) -> float | None:
 
 
 def postgresql_size(value: Any, unit: int) -> int | None:
-    """Parse the size in a PostgreSQL setting.
-
-    `unit` is the size of the unit to use if the text contains no unit. [byte]
+    """Parse the size in a PostgreSQL setting. `unit` is the size of the unit to use if the text contains no unit.
+    [byte]
     """
     match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
     if match is None:

@@ -1,7 +1,8 @@
-"""Quantities of rules: numbers with units of time, size, rating (CPW) and their quotients, stored in base units.
+"""Parses and renders the quantities of rules: numbers with units of time, size, rating (CPW) and their quotients.
 
-Formulas are evaluated in base units after a check of their units, so seconds are never added to bytes. Counts (users,
-threads, drives) have a name but no dimension; any other count is written in braces, `{pods}`.
+Values are stored in base units. The units of a formula are checked before its evaluation, so seconds are never added to
+bytes. Counts (users, threads, drives) have a name but no dimension; any other count is written in braces, such as
+`{pods}`.
 """
 
 from __future__ import annotations
@@ -171,16 +172,15 @@ def parse_quantity(value: object, unit: Unit) -> float:
 
 
 def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
-    """Return the value, in base units, and the dimension of a number in a formula.
-
-    `unit` is the unit after the number in the formula.
+    """Return the value, in base units, and the dimension of a number in a formula. `unit` is the unit after the
+    number.
     """
     factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
     return float(Fraction(number) * factor), dimension
 
 
 def shown_number(value: float, digits: int = DIGITS) -> str:
-    """Render a number with the given significant digits, whole numbers in full.
+    """Render a number with `digits` significant digits; a whole number with all its digits.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def in_unit(value: float, unit: Unit) -> float:
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Render a value with its unit. Sizes below 1 GiB, 1 MiB or 1 KiB are rendered in the next smaller unit."""
+    """Render a value with its unit. A size below 1 GiB, 1 MiB or 1 KiB is rendered in the next smaller unit."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)

@@ -12,8 +12,8 @@ from towtank.errors import ModelError
 from towtank.sizing.rules.rule import InputValue, Rule, RuleAnswer, answer_rule
 
 Ends = tuple[float, float]
-# Number of grid points in the interval of an input, by the number of inputs that have intervals. With more than four
-# such inputs, only both ends of each interval are evaluated.
+# Number of grid points in the interval of each input, by the number of inputs that have intervals. With more than four
+# such inputs, only the two ends of each interval are evaluated.
 _POINTS = {1: 21, 2: 9, 3: 5, 4: 3}
 _INTERVALS_AT_MOST = 10
 
@@ -27,9 +27,9 @@ class ResultRange:
     ends : (float, float) or None
         Smallest and largest result, in base units; None if the result is not a number.
     truths : frozenset of bool
-        Results of a rule that results in yes or no.
+        Results of a rule whose result is yes or no.
     follows, applies : frozenset of (bool or None)
-        Decisions that occur within the intervals; None stands for an undecided one.
+        Decisions that occur within the intervals; None stands for an undecided decision.
     doubts : tuple of str
         Doubts that occur within the intervals.
     """
@@ -42,7 +42,7 @@ class ResultRange:
 
     @property
     def is_certain(self) -> bool:
-        """True if all decisions, and a yes-or-no result, are the same at all points that were evaluated."""
+        """True if the decisions, and the result of a yes-or-no rule, are the same at all points that were evaluated."""
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 
@@ -70,14 +70,14 @@ def reach(
 
     Notes
     -----
-    The extremes of a result are at the corners if the formula is monotone in each input. This is so in all shipped
-    rules, as a test verifies. The grid points in between detect conditions that hold only in the middle. A condition
-    that holds only between two neighbouring grid points may be missed.
+    The extremes of a result are at the corners of the grid if the formula is monotone in each input. A test verifies
+    that all shipped rules are monotone. The other grid points detect conditions that hold only in the middle. A
+    condition that holds only between two neighbouring grid points may be missed.
 
-    The interval of a sum of inputs with jointly normal errors has at least the coverage of the inputs' intervals,
-    however these are correlated: its half-width is the sum of their half-widths, an upper bound. If k intervals of 95 %
-    are combined in another way (such as the minimum of several), the coverage is at least 100 - 5 k %, by Bonferroni's
-    inequality.
+    If the errors of the inputs are jointly normal, the interval of a sum of inputs has at least the coverage of the
+    inputs' intervals, whatever the correlations: its half-width is the sum of their half-widths, an upper bound. If k
+    intervals of 95 % are combined in another way (such as the minimum of several inputs), the coverage is at least 100
+    - 5 k %, by Bonferroni's inequality.
     """
     if len(ends) > _INTERVALS_AT_MOST:
         raise ModelError(f"{len(ends)} inputs have intervals, at most {_INTERVALS_AT_MOST} can be combined")

@@ -1,4 +1,4 @@
-"""Rule of thumb with parsed formulas, units and table. It can be evaluated for given inputs."""
+"""Evaluates a rule of thumb, with parsed formulas, units and table, for given inputs."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class Rule:
 
     @property
     def is_workable(self) -> bool:
-        """True if the rule has a result, from a formula, a limit or a table."""
+        """True if the rule has a result, from a formula or a table."""
         return self.formula is not None or bool(self.entry.table)
 
     @property
     def keys(self) -> list[str]:
-        """Names of the inputs that select the row of the rule's table."""
+        """Names of the inputs that select a row of the rule's table."""
         return list(self.entry.table[0].when) if self.entry.table else []
 
     @property
@@ -100,7 +100,7 @@ class Rule:
         return [name for name in self.entry.inputs if name in used]
 
     def read(self, name: str, value: object) -> InputValue:
-        """Return the value of an input in base units; for an input with choices, return the choice.
+        """Return the value of an input in base units, or the choice for an input with choices.
 
         Raises ValueError if the rule does not allow the value.
         """
@@ -121,7 +121,7 @@ class Rule:
         Raises
         ------
         ModelError
-            If the value is beyond a bound that is not itself an allowed value.
+            If the value is beyond a bound and the bound itself is not allowed.
         """
         field_, unit = self.entry.inputs[name], self.units[name]
         for key, words, holds in _BOUNDS:
@@ -135,7 +135,7 @@ class Rule:
 
 
 def truth(value: object) -> bool:
-    """Parse `yes` or `no` as a truth value."""
+    """Parse yes or no (also true, false, on, off) as a truth value."""
     if isinstance(value, bool):
         return value
     found = _TRUTHS.get(str(value).lower())
@@ -211,7 +211,7 @@ class RuleAnswer:
 
 @dataclass
 class _Work:
-    """Evaluation of a rule in progress: the values known so far, as numbers and as texts."""
+    """Evaluation of a rule in progress, with the values known so far, as numbers and as texts."""
 
     rule: Rule
     given: Mapping[str, InputValue]

@@ -1,6 +1,5 @@
-"""Reads configuration sheets, which describe systems that Towtank did not start.
-
-A sheet states properties of a system as `name: value` with units.
+"""Reads configuration sheets, which describe systems that Towtank did not start. A sheet states properties of a system
+as `name: value` with units.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ def load_sheet(path: Path | str, rules: Rules) -> SystemFacts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """Return all faults of a configuration sheet. Names from rules in the folder `rules` next to the sheet are allowed,
-    too.
+    """Return all faults of a configuration sheet. Names that only rules in the folder `rules` next to the sheet use are
+    allowed too.
     """
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
@@ -56,7 +55,7 @@ def read_sheet(document: Document, rules: Rules) -> tuple[SystemFacts, list[Faul
         if name == "schema":
             continue
         if name not in known:
-            message = f"must be a fact that rules read, got the unknown name {name!r}{did_you_mean(name, list(known))}"
+            message = f"must be a property that rules use, got unknown {name!r}{did_you_mean(name, list(known))}"
             faults.append(Fault(node.file, node.line, node.column, name, message))
         elif isinstance(node.value, list) or node.value is None:
             message = f"must be one value, got {shown(node.plain())} instead"
@@ -69,9 +68,8 @@ def read_sheet(document: Document, rules: Rules) -> tuple[SystemFacts, list[Faul
 
 
 def _unreadable(rule: Rule, facts: SystemFacts) -> list[Fault]:
-    """Return a fault for each value that cannot be read in the unit of a rule.
-
-    A value outside the range of a rule is no fault here; the rule reports it.
+    """Return a fault for each value that cannot be read in the unit of a rule. A value outside the range of a rule
+    causes no fault here; the evaluation of the rule reports it.
     """
     faults = []
     for name, quantity in rule.entry.inputs.items():

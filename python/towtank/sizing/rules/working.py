@@ -37,7 +37,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "exp": math.exp,
     "abs": abs,
 }
-# Relative tolerance of comparisons, floor and ceil. Decimal fractions such as 0.7 are rounded in binary.
+# Relative tolerance of comparisons, floor and ceil. It is needed because decimal fractions such as 0.7 are rounded in
+# binary. [ratio]
 _RELATIVE = 1e-12
 
 
@@ -115,7 +116,7 @@ _UNARY, _POWER, _ATOM = 5, 6, 7
 
 
 def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
-    """Render a formula; `texts` (numbers with units) replace names.
+    """Render a formula. Names are replaced by the texts in `texts`, which are numbers with units.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Closed network fitted to measurements: one station for each resource, demands by transaction, and a delay.
+"""Fits a closed network to measurements. The network has one station for each resource, demands by transaction, and a
+delay.
 
 `seconds` collects intervals and levels of the runs, `groups` finds the transactions that the data can distinguish at a
 resource, `estimate` estimates their demands, and `closed` solves the network and finds the delays. `replicates` repeats

@@ -131,8 +131,8 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the condition that predictions assume: mean transaction mix, think time and CPUs used by other
-    programs.
+    """Return the condition that predictions assume: mean transaction mix, mean think time, and mean number of CPUs used
+    by other programs.
     """
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
@@ -181,8 +181,8 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the load levels as JSON objects: measured values with intervals, and values of the network with bands over
-    the replicates.
+    """Return the load levels as JSON objects, with measured values and their intervals, and with values of the network
+    and their bands over the replicates.
     """
     of = network.measured
     seen = spread(of)
@@ -301,7 +301,7 @@ def limits(network: Network) -> list[Json]:
 
 
 def sentence(network: Network) -> str:
-    """Describe the bottleneck, and the station that would be the bottleneck without it."""
+    """Describe the bottleneck, and the station that has the next higher limit."""
     rows = limits(network)
     limited = [f"{row['station']} serves {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(limited) == 1:
@@ -310,9 +310,8 @@ def sentence(network: Network) -> str:
 
 
 def _carried(limit: Json) -> str:
-    """Render the throughput limit of a station with its interval.
-
-    If the interval of the demand includes zero, the upper end is infinite.
+    """Render the throughput limit of a station with its interval. If the interval of the demand includes zero, the
+    upper end is infinite.
     """
     low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
     return number_estimate(limit["value"], low, high)

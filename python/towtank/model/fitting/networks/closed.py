@@ -21,17 +21,15 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Highest utilization of any station at which a load level counts as low, so that it is used to estimate delays.
-[ratio]
-
-If every level has a higher utilization, the lowest level is used.
+"""Highest utilization of any station at which a load level counts as low. Delays are estimated from the low levels; if
+no level is low, they are estimated from the lowest level. [ratio]
 """
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Conditions for which a network is solved: users, think time, transaction mix, and work of other programs.
+    """Load for which a network is solved: users, think time, transaction mix, and work of other programs.
 
     Attributes
     ----------
@@ -40,7 +38,7 @@ class Condition:
     shares : ndarray of shape (n_classes,)
         Transaction mix, as the share of each transaction.
     others : ndarray of shape (n_stations,)
-        Servers kept busy by other programs. [1]
+        Number of servers that other programs keep busy. [1]
     """
 
     users: int
@@ -118,9 +116,8 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station for the engine: first come, first served, or processor sharing.
-
-    Processor sharing may be limited to a number of requests that are served at the same time.
+    """Return a station for the engine with the order of service `fcfs` or `ps`. With `ps`, the number of requests in
+    service at the same time may be limited.
     """
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
@@ -143,7 +140,7 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
     """Return a mask of shape (n_stations, n_classes): True if the transactions of the class visit the station.
 
-    They visit the stations at which they have a demand. Transactions without any demand visit all stations.
+    Transactions visit the stations at which they have a demand. Transactions without any demand visit all stations.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
@@ -161,7 +158,7 @@ def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
 
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
-    """Solve many networks in one call of the engine."""
+    """Solve many networks by one call of the engine."""
     models = [document(of, *row) for row in rows]
     solved = solve_models(models)
     faults = [each["faults"] for each in solved if "faults" in each]
@@ -190,7 +187,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the indices of the load levels with low utilization; that of the lowest level if no utilization is low."""
+    """Return the indices of the load levels with low utilization, or only index 0 if no utilization is low."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
@@ -198,21 +195,20 @@ def low_levels(of: Measured) -> list[int]:
 
 
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
-    """Determine the delay of each transaction in each replicate, that is, the part of the response time that no
-    resource explains.
+    """Determine the delay of each transaction in each replicate: the time in which the transaction is at no resource.
 
     Returns
     -------
     list of Parameters
     ndarray of shape (n_draws, n_classes)
-        Time by which the computed residence time exceeds the measured response time; zero if it does not. [s]
+        Time by which the computed residence time exceeds the measured response time, or zero. [s]
 
     Notes
     -----
-    The delay is the response time minus the residence time at the stations, as a mean over the levels of low load,
+    The delay is the response time minus the residence time at the stations. It is averaged over the levels of low load,
     weighted by their numbers of transactions. At low load the residence time hardly depends on the delays, so three
     iterations suffice. A transaction that was not observed at low load gets the mean delay of the observed
-    transactions; if none was observed, delays stay unchanged.
+    transactions; if none was observed, the delays stay unchanged.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))
@@ -228,7 +224,6 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                # Without a transaction at low load, the delays of the replicate stay unchanged.
                 continue
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = parameter.delays + more

@@ -1,6 +1,5 @@
-"""Drift of the service demands of a network beyond the measured utilizations.
-
-`fitting.drift` computes the drift for a curve.
+"""Models a drift of the service demands of a network beyond the measured utilizations. The module `fitting.drift` does
+so for a curve.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ def utilization(network: Network, own: Floats, others: Floats) -> Floats:
 
 
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
-    """Return the replicates with demands that have drifted to a utilization above the measured range.
+    """Return the replicates with demands that drift above the highest measured utilization of each station.
 
     Parameters
     ----------
     network : Network
     busy : ndarray of shape (n_stations,), optional
-        Utilization for which the demands are needed; by default all servers are busy. [ratio]
+        Utilization of each station for which the demands are computed; 1 by default. [ratio]
 
     Notes
     -----

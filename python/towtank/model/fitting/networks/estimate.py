@@ -17,9 +17,8 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Upper bound for the estimate of background work, as a share of the servers. [ratio]
-
-Work beyond this share is attributed to the load.
+"""Upper bound for the estimate of background work, as a share of the servers. Work beyond this share is attributed to
+the load. [ratio]
 """
 
 
@@ -38,8 +37,9 @@ class Parameters:
     in_turn : bool
         True if requests are served first come, first served; their wait then depends on the variation of service times.
     at_once : int or None
-        If not `in_turn`: number of requests that share each server. Further requests wait, on average equally long in
-        all classes. None if all requests share the servers, which slows all by the same factor. [1]
+        Only if `in_turn` is False: number of requests that share each server at the same time. Further requests wait;
+        the mean wait is equal in all classes. None if all requests share the servers, which slows all requests by the
+        same factor. [1]
     """
 
     demands: Floats
@@ -54,8 +54,8 @@ class Parameters:
 
         Notes
         -----
-        A CPU quota lets c of the m servers work. Of these, background work uses b and other programs o. Each demand is
-        multiplied by m / (c - b - o).
+        A CPU quota allows c of the m servers. Background work uses b servers and other programs use o, so each demand
+        is multiplied by m / (c - b - o).
         """
         capacity = np.array([station.capacity for station in stations])
         servers = np.array([float(station.servers) for station in stations])
@@ -72,14 +72,15 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     groupings : sequence of Grouping
         Grouping of the transactions at each station.
     noise : ndarray of shape (n_levels, n_stations), optional
-        Factors by which the busy time of each level is multiplied, for a replicate.
+        Random factors of the busy time at each level, for a bootstrap replicate.
 
     Notes
     -----
     The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
-    Numbers of transactions in short intervals are uncertain. The regression makes the demands too similar, and
-    attributes part of them to the background [1]_. The means of the levels therefore determine the scale s: U = b + s
-    W, where W = sum_c X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
+    Numbers of transactions in short intervals have errors. Because of these errors, the regression makes the demands
+    too similar and attributes part of the demands to the background [1]_. The means of the levels therefore determine
+    the scale s: U = b + s W, where W = sum_c X_c D_c of the level, with non-negative b and s. The fit minimises
+    relative errors.
 
     References
     ----------
@@ -105,8 +106,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return background and slope of the straight line of busy servers over work, fitted with the smallest relative
-    errors. With a single load level the background is zero.
+    """Return background and slope of the straight line of busy servers over work that has the smallest relative errors.
+    With a single load level the background is zero.
     """
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
@@ -114,7 +115,8 @@ def _line(work: Floats, busy: Floats) -> tuple[float, float]:
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time that does not grow with the work could be background, but is attributed to transactions here.
+        # Busy time that does not grow with the work could be background, but this function attributes it to
+        # transactions.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
@@ -136,8 +138,7 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
     sqrt(f / chi2_f) (Davison and Hinkley 1997, section 6.2). Normal noise with the standard deviation
     `LEAST_RELATIVE_ERROR` is added. f is the number of degrees of freedom of all stations, at least three.
     """
-    # The logarithm of measured over computed busy time is -inf for an idle station, and exp(-inf) makes its factor
-    # zero.
+    # For an idle station, the logarithm of measured over computed busy time is -inf, so its factor exp(-inf) is zero.
     with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape

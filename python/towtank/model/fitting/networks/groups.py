@@ -1,8 +1,8 @@
-"""Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
+"""Groups transactions at a resource. Transactions that the data cannot distinguish share one demand.
 
 At first every transaction is a group of its own. As long as a demand is too imprecise, or exceeds the response time of
-its transactions at low load, two groups are joined: the pair whose union increases the sum of squares least. A union
-that contradicts the data is not made.
+its transactions at low load, two groups are joined: the pair for which the sum of squares increases least. Groups whose
+union contradicts the data are not joined.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Largest half-width of the 95 % interval of a demand. A group with a wider interval is joined with another group.
-[ratio]
-
-The half-width is relative to the demand, or to the demand of the mean transaction if the latter is larger.
+"""Largest half-width of the 95 % interval of a demand. It is relative to the demand of the group, or to the demand of
+the mean transaction if this is larger. A group with a wider interval is joined with another group. [ratio]
 """
 MINDS = 0.01
-"""Significance level of the F test for the union of two groups. With a smaller p-value, the union contradicts the
-measurements and is not made.
+"""Significance level of the F test for the union of two groups. If the p-value is smaller, the union contradicts the
+measurements, and the groups are not joined.
 """
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
 _NORMAL_95 = 1.959964
@@ -46,7 +44,7 @@ class Grouping:
     condition, inflation : float
         Condition number and largest variance inflation of the groups.
     before : float
-        Condition number with every class in a separate group.
+        Condition number of the data if every class is a separate group.
     unsure : tuple of int
         Indices of groups with imprecise demands that differ significantly from all other groups.
     """
@@ -74,7 +72,7 @@ class Grouping:
 
 
 def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
-    """Return throughputs [1/s] and busy servers [1] in the intervals of all runs, concatenated."""
+    """Return throughputs [1/s] and busy servers [1] of a station in the intervals of all runs, concatenated."""
     rates = np.concatenate([run.counts / run.seconds[:, None] for run in of.runs])
     busy = np.concatenate([run.busy[:, station] / run.seconds for run in of.runs])
     return rates, busy
@@ -96,7 +94,7 @@ def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
 # demand. [1]
 _ENOUGH = 10
 LONGER = 1.25
-"""Largest ratio of a demand to the response time at low load. A larger ratio means that part of the demand belongs to
+"""Largest ratio of a demand to the response time at low load. If the ratio is larger, part of the demand belongs to
 another transaction. [ratio]
 """
 
@@ -104,7 +102,7 @@ another transaction. [ratio]
 def grouped(of: Measured, station: int) -> Grouping:
     """Return the groups of transactions at a resource.
 
-    The demands within a group are either equal or proportional to the response times at low load: the relation that
+    The demands within a group are either equal or proportional to the response times at low load. The relation that
     fits the intervals better is chosen.
     """
     rates, busy = stacked(of, station)

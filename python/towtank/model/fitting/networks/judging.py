@@ -36,8 +36,8 @@ TEST_DRAWS = 100
 Fewer than `DRAWS` suffice: the bands from these replicates are only reported, not used for sizing.
 """
 OVER_OFF = 0.20
-"""Relative excess of the computed over the measured response time at low load; above it, the network is doubtful.
-[ratio]
+"""Largest excess of the computed over the measured response time at low load, relative to the measured response time.
+If the excess is larger, the network is doubtful. [ratio]
 """
 
 
@@ -160,7 +160,7 @@ def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json
 
 
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """Return the verdict on a network as JSON object: level and reasons."""
+    """Return the verdict on a network as a JSON object: level and reasons."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
     reasons += [(FIT_DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]
@@ -189,8 +189,8 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
 
 
 def _error_against(measured: Interval, fitted: float) -> Interval:
-    """Return the interval of a relative error, fitted / measured - 1, from the interval of the measured value; an
-    unbounded end is None. [ratio]
+    """Return the interval of the relative error fitted / measured - 1, computed from the interval of the measured
+    value. An end without a bound is None. [ratio]
     """
     low, high = measured
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1

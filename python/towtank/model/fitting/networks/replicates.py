@@ -1,4 +1,4 @@
-"""Fits a network to measurements, and to bootstrap replicates of the measurements."""
+"""Fits a network to measurements and to bootstrap replicates of the measurements."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DRAWS = 200
 quantile. [1]
 """
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Numbers of requests that share a server at the same time. The fit tries each of them; None is unlimited. [1]"""
+"""Numbers of requests that share a server at the same time. The fit tries each number; None means unlimited. [1]"""
 HARDLY_WORSE = 1.1
-"""Two orders of service count as equally good if the larger squared error is less than this multiple of the smaller.
-[ratio]
+"""Two orders of service count as equally good if the larger squared error is less than this multiple of the smaller
+error. [ratio]
 """
 LEAST_LEVELS = 2
-"""Fewest load levels for a network; a single level cannot distinguish background from demand. [1]"""
+"""Smallest number of load levels for a network. A single level cannot distinguish background from demand. [1]"""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
     Notes
     -----
-    A replicate is drawn from three sources: the runs of each load level, blocks of consecutive intervals in each run
-    (Künsch 1989), and the residuals of the line of busy servers over work. All replicates have the groups of
-    transactions that were found for the measurements.
+    A replicate contains three random choices: of the runs of each load level, of blocks of consecutive intervals in
+    each run (Künsch 1989), and of residuals of the line of busy servers over work. All replicates have the same groups
+    of transactions as the measurements.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
@@ -86,19 +86,19 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
 
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
-    """Determine the order of service from response times, at load levels that the estimate of delays does not use.
+    """Choose the order of service by the response times at the load levels that are not used to estimate delays.
 
     Returns
     -------
     bool, int or None
         True if requests are served first come, first served; and the number of requests that share each server at the
-        same time, None if unlimited.
+        same time, which is None if unlimited.
 
     Notes
     -----
     First come, first served and each number in `AT_ONCE` are tried. The criterion is the sum of squared errors of the
-    logarithms of response times, weighted by the number of transactions. Among the numbers whose error is close to the
-    smallest error, the lowest is chosen, because levels below saturation do not distinguish it from larger numbers.
+    logarithms of response times, weighted by the number of transactions. Several numbers may have an error close to the
+    smallest error, because levels below saturation do not distinguish these numbers; then the lowest of them is chosen.
     First come, first served has no exact solution, so it is chosen only if it is clearly better.
     """
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]

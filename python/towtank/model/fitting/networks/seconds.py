@@ -1,6 +1,4 @@
-"""Collects measurements for a network fit: short intervals of every run, load levels, and bootstrap
-replicates.
-"""
+"""Collects the measurements for a network fit: short intervals of every run, load levels, and bootstrap replicates."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ PART = " / "
 
 A part shares the CPUs of its tier.
 """
-# Smallest number of transactions over all load levels with which a class is fitted. Fewer transactions give no reliable
-# mean response time. [1]
+# A class is fitted only if it has at least this number of transactions over all load levels. Fewer transactions give no
+# reliable mean response time. [1]
 _LEAST_COUNT = 20
 
 
 @dataclass(frozen=True)
 class Station:
-    """Resource that may limit the throughput.
+    """Resource that may limit the throughput: CPUs or a disk.
 
     Attributes
     ----------
@@ -80,13 +78,13 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw a bootstrap replicate of a run, with the same number of intervals, in blocks of consecutive intervals
-        with replacement (Künsch 1989).
+        """Draw a bootstrap replicate of a run with the same number of intervals. Blocks of consecutive intervals are
+        drawn with replacement (Künsch 1989).
         """
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # Blocks wrap around, so that the intervals at both ends are drawn as often as those in the middle.
+        # Blocks wrap around, so that intervals at both ends of the run are drawn as often as intervals in the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -199,7 +197,7 @@ class Measured:
     def drawn(self, stream: np.random.Generator) -> Measured:
         """Draw a bootstrap replicate of the measurements.
 
-        The runs of each load level are drawn at random, and blocks of intervals in each drawn run.
+        The runs of each load level are drawn at random; in each drawn run, blocks of intervals are drawn.
         """
         runs: list[Run] = []
         for level in range(len(self.loads)):
@@ -209,7 +207,7 @@ class Measured:
 
 
 def measured(configuration: Configuration) -> Measured:
-    """Collect the measurements of a configuration. Levels whose runs all have too few intervals are left out.
+    """Collect the measurements of a configuration. A level is left out if all its runs have too few intervals.
 
     Raises
     ------
@@ -258,7 +256,7 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
 
 
 def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
-    """Return the CPU resources and disks that were observed in every run; parts of a tier are not stations."""
+    """Return the CPU resources and disks that were observed in every run. Parts of a tier are not included."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
     known = {resource.name: resource for resource in configuration.resources}
@@ -274,14 +272,16 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Under a quota, `run.busy` is the busy time of servers that are a fraction of a CPU. The product with the fraction
-    # is CPU time.
+    # Under a quota, `run.busy` is the busy time of servers that are a fraction of a CPU. Multiplied by this fraction,
+    # it is CPU time.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
 def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
-    """Return the number of requests per transaction, where a request is a step named `transaction / step`. [1]"""
+    """Return the mean number of requests of each transaction. A request is a step with the name `transaction / step`.
+    [1]
+    """
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
@@ -292,7 +292,7 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
         )
         ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # The ratio is below 1 only if transactions extend beyond the measurement window, so it is raised to 1.
+            # The ratio is below 1 only if transactions are longer than the measurement window, so it is raised to 1.
             found[place] = max(1.0, requests / ended)
     return found
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of the measured means at each load level of a network fit."""
+"""Computes confidence intervals of the measured means at each load level, for a network fit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap draws. Of 200, five lie beyond each end of a 95 % interval, which suffices for the printed
+"""Number of bootstrap replicates. Five of 200 lie beyond each end of a 95 % interval, which suffices for the printed
 digits. [1]
 """
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Means of each load level in each bootstrap draw.
+    """Means of each load level in each bootstrap replicate.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
     """Draw bootstrap replicates of the runs and of their intervals; return the means of each load level in each
     replicate.
 
-    The replicates of a network use the same draws. If a level has a single run, the interval does not include
-    the variation between runs.
+    The bootstrap replicates of the network fit contain the same runs and intervals. If a level has a single run, the
+    interval does not include the variation between runs.
     """
     stream = np.random.default_rng(seed)
     levels = [of.drawn(stream).levels() for _ in range(count)]

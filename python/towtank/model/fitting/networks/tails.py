@@ -1,5 +1,5 @@
-"""Compares computed percentiles of a network with measured percentiles, and derives factors that correct the computed
-ones.
+"""Compares percentiles that a network computes with measured percentiles, and derives correction factors for the
+computed percentiles.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""Ratio of a measured to a computed percentile above which the network is doubtful; also below the inverse of this
-ratio. [ratio]
+"""Largest ratio of a measured to a computed percentile. If the ratio is larger, or smaller than the inverse of this
+number, the network is doubtful. [ratio]
 """
 
 
@@ -28,14 +28,14 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
     Returns
     -------
     dict of str to dict
-        The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal
-        weights; `low` and `high` are the lowest and the highest end of its intervals at all levels; `by_level` lists
-        the levels. All these keys refer to the 95th percentile; `others` has `ratio`, `low` and `high` of each other
-        measured percentile.
+        The entry of the class covers all transactions. `ratio`, `low`, `high` and `by_level` refer to the 95th
+        percentile. `ratio` is the geometric mean over the levels with equal weights; `low` and `high` are the lowest
+        and the highest end of its intervals at all levels; `by_level` lists the levels. `others` has `ratio`, `low` and
+        `high` of each other measured percentile.
 
     Notes
     -----
-    The network computes means; response times are assumed to follow gamma distributions with the variances of the
+    The network computes only means. Response times are assumed to follow gamma distributions with the variances of the
     stations. The ratio corrects for effects that the network lacks (more variable service times, pauses, retries).
     """
     found: dict[str, Json] = {}
@@ -56,8 +56,8 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
 def _measured(
     configuration: Configuration, of: Measured, name: str | None, metric: str
 ) -> list[tuple[float, Estimate]]:
-    """Return a percentile of response time as measured at each load level, of one transaction or of all transactions
-    together. [s]
+    """Return a measured percentile of the response time at each load level. `name` is the transaction; None stands for
+    all transactions together. [s]
     """
     points = {float(point["load"]): point for point in configuration.points}
     found = []
@@ -69,8 +69,8 @@ def _measured(
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Return, for each load level with a measured percentile: load, ratio of measured to computed percentile, and the
-    ends of the interval of this ratio.
+    """Return a row for each load level with a measured percentile: load, ratio of measured to computed percentile, and
+    the two ends of the interval of this ratio.
     """
     rows = []
     for place, (load, measured) in enumerate(levels):

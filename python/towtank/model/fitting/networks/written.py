@@ -39,9 +39,9 @@ def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
 
 
 def network_text(answer: NetworkAnswer, source: str) -> str:
-    """Render a fitted network as a model file, with a comment on the origin of its numbers.
+    """Render a fitted network as a model file, with a comment that states the origin of its numbers.
 
-    Raises ModelError if the fit gave no network, or the network is rejected.
+    Raises ModelError if no network was fitted, or if the network is rejected.
     """
     network, fitted = answer.network, answer.document
     if network is None:
@@ -124,10 +124,11 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the mean transaction's demand in each bootstrap replicate, by station, divided by its demand in the
+    """Return the demand of the mean transaction in each bootstrap replicate, by station, relative to the demand in the
     network. [ratio]
 
-    The demands drift from the measured utilization up to full utilization of the station (`drifting`).
+    In each replicate, the demands drift from the measured utilization up to full utilization of the station (module
+    `drifting`).
     """
     of, mean = network.measured, typical(network.measured)
     best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
