@@ -188,7 +188,7 @@ def test_torn_and_damaged_lines_are_skipped_and_reported(towtank, results, name)
         (results / "runs" / "r004" / "summary.json").unlink()
     answer = towtank("export", results, "--to", name, "--run", "r004")
     assert answer.status == 0
-    assert "note: r004: skipped 1 damaged lines and a torn last line" in answer.err
+    assert "note: r004: skipped 1 damaged line and a torn last line" in answer.err
 
 
 @pytest.mark.parametrize("cut", range(0, 60_000, 7_001))

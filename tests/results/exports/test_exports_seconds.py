@@ -100,9 +100,9 @@ def material(run: RunMaterial, unreadable: int) -> Material:
     [
         (lines.Damage(), 0, []),
         (lines.Damage(torn_tail=True), 0, ["r001: skipped a torn last line"]),
-        (lines.Damage(bad_lines=1), 0, ["r001: skipped 1 damaged lines"]),
+        (lines.Damage(bad_lines=1), 0, ["r001: skipped 1 damaged line"]),
         (lines.Damage(True, 2), 0, ["r001: skipped 2 damaged lines and a torn last line"]),
-        (lines.Damage(), 1, ["1 histograms could not be read and were left out"]),
+        (lines.Damage(), 1, ["1 histogram could not be read: left out"]),
     ],
 )
 def test_what_an_export_left_out_is_said(tmp_path, damage: lines.Damage, unreadable: int, warnings: list[str]) -> None:

@@ -173,9 +173,10 @@ class Material:
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""
-            bad = f"{run.damage.bad_lines} damaged lines" if run.damage.bad_lines else ""
+            lines = run.damage.bad_lines
+            bad = f"{lines} damaged line{'s' if lines > 1 else ''}" if lines else ""
             if torn or bad:
                 found.append(f"{run.name}: skipped {' and '.join(part for part in (bad, torn) if part)}")
-        if self.histograms.unreadable:
-            found.append(f"{self.histograms.unreadable} histograms could not be read and were left out")
+        if unreadable := self.histograms.unreadable:
+            found.append(f"{unreadable} {'histograms' if unreadable > 1 else 'histogram'} could not be read: left out")
         return found
