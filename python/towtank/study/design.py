@@ -1,4 +1,4 @@
-"""Makes the runs of a study: a full factorial design in which each repetition is a block in random order.
+"""Creates the runs of a study: a full factorial design in which each repetition is a block in random order.
 
 If the machine changes slowly during a study, blocks distribute the change evenly over all combinations of levels. The
 random order within a block keeps the change from looking like the effect of a factor.
@@ -128,7 +128,7 @@ class RunSpec:
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Settings with which the run searches for the system's load limit; None if the load levels are given."""
+        """Settings of the search for the load limit; None if the study sets the load levels."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -268,9 +268,10 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Divide the combinations of factor levels into parts that are conducted one after the other.
+    """Divide the combinations of factor levels into lists; all repetitions of a list run before the next list starts.
 
-    If the study predicts a configuration from another, the runs for the fit come first.
+    If the study predicts a configuration, the first list contains the configuration that is measured for the
+    prediction.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
@@ -292,7 +293,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # A search chooses its load levels during the run, so its upper bound counts as the highest level here.
+    # The load levels of a search are unknown before the run, so its upper bound serves as the highest level.
     highest = load_amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",

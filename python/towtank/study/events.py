@@ -1,4 +1,6 @@
-"""Defines events during the load: services are stopped or killed, disks fill up, networks are cut."""
+"""Defines events during the load, for example: a service is killed, a disk fills up, a host loses its network
+connection.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# Actions of events on services, and on hosts.
+# Actions that apply to a service, and actions that apply to a host.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
 OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")
@@ -108,7 +110,9 @@ class Event(FileModel):
         None, description="Number of bytes that `fill` leaves free; default: 0, unless `leave_files` is set."
     )
     leave_files: int | None = Field(None, ge=0, description="Number of files that can still be created after `fill`.")
-    happens: bool = Field(True, description="Whether the event happens; a level of a factor can set this value.")
+    happens: bool = Field(
+        True, description="If false, the event does not occur; a level of a factor can set this value."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Event:
@@ -151,7 +155,7 @@ class Event(FileModel):
 
     @property
     def leave_bytes(self) -> int | None:
-        """Free space that `fill` leaves on a disk; None if the event does not limit bytes. [B]"""
+        """Free space that `fill` leaves on a disk; None for other actions, or if only `leave_files` is set. [B]"""
         return 0 if self.do == "fill" and self.leave is None and self.leave_files is None else self.leave
 
 

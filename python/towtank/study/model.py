@@ -1,4 +1,4 @@
-"""Defines the schema of study files: a question, the system and workload under study, and the design of the runs."""
+"""Defines the schema of study files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ Level = Annotated[int | str, BeforeValidator(_level)]
 
 
 class ScheduleStage(FileModel):
-    """Stage of a load whose stages are listed individually."""
+    """Stage in the `schedule` of a load."""
 
     name: str | None = Field(None, min_length=1, description="Name of the stage; default: its phase.")
     phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
@@ -141,8 +141,8 @@ class Trace(FileModel):
 class Load(FileModel):
     """Kind and amount of the load."""
 
-    # A load of kind `find-limit` is read as the model `FindLimit`. The kind is listed here only for messages and
-    # reference tables.
+    # Loads of kind `find-limit` use the model `FindLimit`. This list contains the kind only for messages and reference
+    # tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description=(

@@ -32,7 +32,7 @@ class NamedFile:
     file : str
         Path of the workload or system file that names this file.
     key : str
-        Dotted path of the key whose value is this name.
+        Dotted path of the key that names this file.
     leaves : bool
         True if servers receive, serve or run the content of the file. False for keys and certificates, and for the
         words of a command, because the command itself decides which files it reads.
@@ -110,17 +110,17 @@ def has_paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the paths in the value of the key `files` of a service, by the path of their key.
+    """Return the paths in the value of the key `files` of a service; each path is stored under the path of its key.
 
-    The value is a served folder, or maps names to the templates of a program.
+    The value is a folder to serve, or maps names to the templates of a program.
     """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the first path outside the allowed folders that a named file resolves to; None if there is none.
+    """Return the resolved path of a named file if it lies outside the allowed folders; otherwise None.
 
-    If the named file is a folder, all links in it are resolved, too.
+    If the named file is a folder, the targets of all links in the folder are checked, too.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
     "parameters.NAME or events.NAME.KEY"
 )
-# Sections of a system file that contain named parts, and the word for such a part in messages.
+# Sections of a system file that map names to entries, each with the word for such an entry in messages.
 _SECTIONS = {"services": "service", "hosts": "host"}
-# Sections of a system file that are not divided into named parts.
+# Sections of a system file with a single set of keys.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
@@ -28,7 +28,7 @@ FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets in another file by its path.
+    """Value that a study sets at a path of its system, its workload or its events.
 
     Attributes
     ----------

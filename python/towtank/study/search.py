@@ -92,10 +92,13 @@ class Refine(FileModel):
     """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
-        0.05, description="Largest width of the bracket around the limit, relative to its lower end."
+        0.05, description="Largest width of the bracket around the limit, relative to the lower load of the bracket."
     )
     repeats: int = Field(
-        3, ge=1, le=20, description="Number of plateaus at each end of the bracket; an interval needs at least two."
+        3,
+        ge=1,
+        le=20,
+        description="Number of plateaus at the lower and upper load of the bracket; an interval needs at least two.",
     )
 
 

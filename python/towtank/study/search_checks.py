@@ -15,7 +15,7 @@ LEVELS_AT_MOST = 1_000
 
 
 def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
-    """Yield the path and message of every fault of a search."""
+    """Yield path and message of every fault in the settings of a search."""
     levels_wrong = list(_levels(load))
     yield from levels_wrong
     if not levels_wrong:
@@ -32,7 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount of the wrong kind: users in a search for a rate, or a rate in a search for
+    """Yield a fault for each amount of the wrong kind: users if the search is for a rate, or a rate if it is for
     users.
     """
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [

@@ -1,6 +1,4 @@
-"""Makes the stages of a plateau (a constant load during a search for the load limit), from the ramp to the stage in
-which the plateau is evaluated.
-"""
+"""Builds the stages of a plateau, which is a constant load during a search for the load limit."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ DECIDE_STAGE = "decide"
 """First word in the name of the stage that keeps the load constant while a plateau is evaluated, as in `decide 100`."""
 RELIEVE_STAGE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
-# Longest time for the evaluation of a plateau, after which the load ends. The evaluation usually takes a second or
-# two. [s]
+# Time limit for the evaluation of a plateau, after which the load ends. The evaluation usually takes one to two
+# seconds. [s]
 DECIDE_AT_MOST_S = 60.0
 # Load during which a backlog drains, as a fraction of the highest passing level. The remaining capacity processes the
 # backlog. [1]

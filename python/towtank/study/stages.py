@@ -1,4 +1,4 @@
-"""Makes the load part of the engine's plan: load levels, and stages with their durations."""
+"""Builds the entry `load` of the engine's plan: stages with their durations and load levels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
         Users, or arrival rates [1/s], that the run applies in this order.
     groups : Groups
         User groups of the workload.
-    curve : Curve, optional
+    curve : RateCurve, optional
         Rates of the trace that the load follows, if any.
     """
     if curve is not None:
@@ -60,8 +60,8 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for several load levels. The stages in `load.stages` are repeated at each level."""
-    assert load.stages is not None  # The checks of the study file ensure that this condition is true.
+    """Return the stages of the plan for several load levels, with the stages of `load.stages` at each level."""
+    assert load.stages is not None  # ensured by the checks of the study file
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 

@@ -159,7 +159,7 @@ def write_starter(found: Starter) -> None:
     try:
         found.folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.texts.items():
-            # Another process may have created a file since the check above.
+            # Another process may have created a file since `starter_of` checked the folder.
             if (found.folder / name).exists():
                 raise StudyError([_exists(found.folder / name)])
             with open_private(found.folder / name) as stream:
@@ -236,8 +236,9 @@ def _draft(chosen: StarterOptions) -> importers.ImportDraft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.ImportDraft) -> list[Running | Started]:
-    """Return the services that an imported workload needs. The address or command from the options replaces that of the
-    workload's first target.
+    """Return the services that an imported workload needs.
+
+    An address or command in the options replaces the address of the workload's first target.
     """
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
@@ -271,9 +272,7 @@ def _is_here(host: str) -> bool:
 
 
 def _started(chosen: StarterOptions, name: str, command: str) -> Started:
-    """Return the service that a command starts. In the arguments and variables of the command, `${port}` replaces the
-    number of the port.
-    """
+    """Return the service that a command starts, with `${port}` for the port number in arguments and variables."""
     port = chosen.port or 0
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)

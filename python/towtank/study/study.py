@@ -49,15 +49,15 @@ class Study:
     files : dict of str to str
         Texts of the study, workload and system files, and of the trace and sizing files if any, by path. They are
         copied to the results folder.
-    curve : Curve or None
+    curve : RateCurve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
         Result of the pilot run: the load limit, to which load levels in percent refer. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     left_out : dict of str to list of str
-        Levels of the study file that the preset or the command line leaves out, by factor; empty if these replace the
-        levels by others.
+        Levels of the study file that the preset or the command line omits, by factor. A factor to which they add
+        other levels is not listed.
     at_least : int
         Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
     """
@@ -119,9 +119,7 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study. Loads given as shares of the system's load limit are replaced by numbers of
-        users.
-        """
+        """Objectives of the study, with loads in users instead of shares of the load limit."""
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
             for text in self.study.objectives
@@ -171,7 +169,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # The checks of the study file ensure that this condition is true.
+        assert only is not None  # ensured by the checks of the study file
         return (float(only),)
 
     @property

@@ -90,7 +90,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
 
     Returns
     -------
-    Curve or None
+    RateCurve or None
         Rates of the trace; None if the file has faults.
     list of Fault
         Faults with their lines in the file.
@@ -116,7 +116,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
 
 
 def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:
-    """Yield the valid pairs of time and rate in SI units."""
+    """Yield each valid row as a pair of time [s] and arrival rate [1/s]; collect the faults of the other rows."""
     places = _columns(rows, next(reader, []), trace)
     if places is None:
         return

@@ -1,7 +1,7 @@
-"""Steps for protocols other than HTTP: SQL, files, TCP.
+"""Defines the steps for SQL, files and TCP.
 
 Each driver returns its response as a table of texts and a number of rows, so that checks and extraction are the same
-for all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in
+for all drivers. To add a driver, add its step class to `CALLS` in `steps`, its scheme to `drivers`, and its code to
 `crates/drivers`.
 """
 
@@ -22,7 +22,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Length at which an SQL statement is cut if it serves as the name of a step. [characters]
+# Longest step name that is derived from an SQL statement; longer names are truncated. [characters]
 _TITLE_LENGTH = 60
 
 
@@ -344,7 +344,7 @@ class FileOperation(FileModel):
 
 
 class FileStep(TableStep):
-    """Step that works on a file."""
+    """Step that performs an operation on a file."""
 
     speaks: ClassVar[str] = "file"
 

@@ -1,4 +1,4 @@
-"""Cookies of the virtual users of a group: initial cookies, and how long users keep the cookies that servers set."""
+"""Defines the initial cookies of users, and how long users keep cookies from servers."""
 
 from __future__ import annotations
 

@@ -30,9 +30,7 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter in the form of the engine's plan. Its values are templates, to which the engine's plan refers by
-    index.
-    """
+    """LDAP filter in the form of the engine's plan, which refers to the values by index. The values are templates."""
 
     plan: dict[str, Any]
     values: list[str]
@@ -199,8 +197,8 @@ class _Reader:
     def _literal(self, text: bytearray, *, ends: bool) -> str:
         """Return literal text as a template.
 
-        With `ends`, a placeholder `${...}` follows. The text must then not end with a dollar sign, which would escape
-        the placeholder.
+        If `ends` is true, a placeholder `${...}` follows the text. The text must then not end with a dollar sign, which
+        would escape the placeholder.
         """
         try:
             shown = text.decode()

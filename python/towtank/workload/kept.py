@@ -21,7 +21,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     Parameters
     ----------
     workload : WorkloadFile
-        Valid part of the file.
+        Workload file, without keys that have malformed values.
     transactions, kinds : list of str
         Names written in the file, including those whose values are malformed.
     """

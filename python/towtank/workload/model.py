@@ -1,6 +1,4 @@
-"""Schema of workload files: pools, defaults, pages, loops, groups. The module `steps` defines the steps of
-transactions.
-"""
+"""Defines the schema of workload files: pools, defaults, pages, loops, groups. The module `steps` defines the steps."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
-    """Rows of data that virtual users read in turn or at random."""
+    """Rows of data that virtual users read in a fixed or random order."""
 
     csv: str | None = Field(
         None,
@@ -77,7 +75,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Name that the engine's plan uses for the order in which virtual users get the rows of the pool."""
+        """Order in which virtual users get the rows of the pool, in the form of the engine's plan."""
         return self.order or ("weighted" if self.weight else "random")
 
 

@@ -1,5 +1,5 @@
-"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their form in the engine's
-plan.
+"""Defines the keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and converts them
+for the engine's plan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as `get`."""
+"""Defines the steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as
+`get`.
+"""
 
 from __future__ import annotations
 
@@ -245,12 +247,10 @@ class Request(FileModel):
 
     @property
     def method(self) -> str:
-        """HTTP method, such as `GET`."""
         return next(name for name in METHODS if getattr(self, name) is not None).upper()
 
     @property
     def path(self) -> str:
-        """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
         assert isinstance(path, str)  # `method` raises an error if no method has a path, so the path is set
         return path

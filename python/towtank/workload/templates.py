@@ -1,4 +1,4 @@
-"""Templates: text with placeholders `${...}`.
+"""Parses templates, which are texts with placeholders `${...}`, and converts them for the engine's plan.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
     reference = name ["." name]                     a variable, or a column of a pool row read before

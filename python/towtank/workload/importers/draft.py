@@ -1,4 +1,5 @@
-"""Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
+"""Defines drafts, which importers produce: parts of a workload file, addresses of targets, and notes on lost
+constructs.
 
 Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Texts of an imported file
 pass through `literal`: a `${` in them must not become a placeholder.
@@ -19,8 +20,8 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Largest number of positions that a note lists, because a log of a million lines could give a million positions.
-# [1]
+# Largest number of positions that a note lists. Without this limit, a log of a million lines could give a million
+# positions. [1]
 PLACES_AT_MOST = 100
 # Largest number of iterations of a loop that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000

@@ -21,7 +21,7 @@ class ImportResult:
 
     Attributes
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft with notes, targets and findings.
     text : str
         Text of the workload file.
@@ -36,7 +36,7 @@ def finish_import(draft: ImportDraft, folder: Path) -> ImportResult:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft of the workload.
     folder : Path
         Folder of the workload file, to which file names are relative.

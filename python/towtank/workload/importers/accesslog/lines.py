@@ -37,7 +37,7 @@ _LINE = re.compile(
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
-# Matches an octet that is not part of valid UTF-8; decoding with "surrogateescape" gives it one of these characters.
+# Matches an octet that is not part of valid UTF-8; the error handler "surrogateescape" decodes it to such a character.
 _OCTET = re.compile("[\udc80-\udcff]")
 _ESCAPED = re.compile(rf"\\(x[0-9A-Fa-f]{{2}}|.)|{_OCTET.pattern}")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
@@ -53,8 +53,8 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# Response times at the end of a line, with limited numbers of digits. A longer number there is a time stamp (nginx's
-# `$msec`).
+# Response times at the end of a line. The number of digits is limited, because longer numbers are time stamps (`$msec`
+# of nginx).
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -187,7 +187,7 @@ def _hit(number: int, text: str, notes: ImportNotes) -> Hit | bool:
 
 
 def _is_request(url: str) -> bool:
-    """Return True if the URL of a request is a path, or an address with a path over HTTP."""
+    """Return True if the URL of a request is a path or an http or https URL."""
     try:
         split_url(url)
     except ValueError:
@@ -224,7 +224,7 @@ def _note_fields(number: int, match: re.Match[str], notes: ImportNotes, *, timed
             notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
-# Adjacent log lines mostly have the same second, so caching the last result saves most conversions of times.
+# Most adjacent log lines have the same time, so that caching saves most conversions.
 @lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)

@@ -49,20 +49,20 @@ def contents_of(value: str, *, files: bool) -> list[Content]:
 
 
 def _settings(value: str, at: int, ends: re.Pattern[str], settings: dict[str, str]) -> int:
-    """Read the settings that begin at a position, and return the position behind them.
+    """Read the settings that begin at a position, and return the position after them.
 
     Parameters
     ----------
     value : str
         Value of the option.
     at : int
-        Position of the first `;`, if there is one.
+        Position of the `;` before the first setting; any other character means that there are no settings.
     ends : re.Pattern
-        Matches a sign that ends a setting.
+        Matches a character that ends a setting.
     settings : dict
         Receives the settings.
     """
-    media: int | None = None  # position at which a media type began that the next setting may continue
+    media: int | None = None  # position of a media type that the next setting may continue
     while value.startswith(";", at):
         start = _behind_blanks(value, at + 1)
         found = _SETTING.match(value, start)
@@ -83,7 +83,7 @@ def _settings(value: str, at: int, ends: re.Pattern[str], settings: dict[str, st
 
 
 def _word(value: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
-    """Return the word at a position, which may be quoted, and the position of the sign that ends it."""
+    """Return the word at a position, which may be quoted, and the position of the character that ends it."""
     quoted = _QUOTED.match(value, at)
     if quoted is not None:
         return _ESCAPED.sub(r"\1", quoted.group(1)), _end(value, quoted.end(), ends)

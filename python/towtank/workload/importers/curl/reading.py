@@ -280,7 +280,7 @@ class _Reader:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
             self.note(word, f"option {shown}", entry.why)
 
-    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
+    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one branch per option
         place = (value.line, value.column)
         if name == "request":
             call.method = value.text.upper()
@@ -377,8 +377,9 @@ class _Reader:
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the option --range as a list with one Range header; empty without the option. Like curl, add the dash
-        if it is missing.
+        """Return the header Range for the option --range, in a list that is empty if no such header is sent.
+
+        A missing dash in the range is added, as by curl.
         """
         word = call.range
         if word is None:
@@ -473,7 +474,9 @@ class _Reader:
         return [(key, self._content(word, content, value[0] if named else "")) for content in contents]
 
     def _content(self, word: Word, content: Content, sign: str) -> Any:
-        """Return one part of a multipart body. The sign is `@` for a file, and `<` for a text in a file."""
+        """Return one part of a multipart body. `sign` is `@` for a file, `<` for a text in a file, and empty for a
+        text.
+        """
         keys = {"type": "content_type", "filename": "filename"}
         given = {keys[name]: literal(text) for name, text in content.settings.items() if name in keys}
         if not sign:
@@ -517,7 +520,7 @@ def _tail(word: Word, start: int) -> Word:
 
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
-    """Replace texts everywhere in a step. The mapping `by` contains the new text for each old text."""
+    """Replace texts everywhere in a step; `by` maps each old text to its new text."""
     if isinstance(value, dict):
         return {key: _replaced(inner, by) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Correlation: finds values that the server generated and the client sent back. The workload extracts them anew from
-each response instead of sending the recorded values.
+"""Finds values that the server generated and the client sent back (correlation).
 
-A value qualifies under three conditions. An earlier response contains it. No request before that response contains
-it. It looks generated: it has letters and digits or is long, or its names in response and request are names of
-identifiers. The result is a proposal, because it is based on a single recording.
+The workload extracts these values from each new response instead of sending the recorded values. A value qualifies
+under three conditions: an earlier response contains it; no request before that response contains it; and it looks
+generated. A value looks generated if it has letters and digits or is long, or if its names in response and request are
+names of identifiers. The result is a proposal, because it is based on a single recording.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from towtank.workload.importers.har.escapes import encoding_of_body, place, writ
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# A response longer than this is not searched, because generated values occur in pages and small documents. [character]
+# Longest response that is searched. Generated values occur in pages and small documents, not in longer files.
+# [characters]
 _BODY_AT_MOST = 2_000_000
 # Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Numbers of characters around a value that its regular expression includes, in the order in which they are tried.
-# [character]
+# Numbers of characters before and after a value that its regular expression includes, in the order in which they are
+# tried. [characters]
 _CONTEXT = (20, 40, 80)
 
 _IDENTIFIER = re.compile(
@@ -102,7 +103,7 @@ class Correlation:
     ----------
     exchanges : list of Exchange
         Exchanges sorted by start.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the notes and the finding `correlations`.
     """
 

@@ -1,4 +1,4 @@
-"""Encodings of values inside recorded texts: forms, queries, JSON, XML."""
+"""Encodes and decodes values inside recorded texts: forms, queries, JSON, XML."""
 
 from __future__ import annotations
 

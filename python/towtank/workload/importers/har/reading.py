@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: ImportDraft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. The other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -209,7 +209,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it reached one."""
+    """Return the reason why a request did not reach a server; None if it did."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had the content in its cache; new users would request it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -260,7 +260,7 @@ def _main_host(exchanges: list[Exchange], draft: ImportDraft, options: ImportOpt
 
 
 def _first_hosts(exchanges: list[Exchange]) -> set[str]:
-    """Return the host of the first document. If its response is a redirect, also return the hosts that follow."""
+    """Return the host of the first document, and the hosts to which redirects lead from there."""
     hosts: set[str] = set()
     for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
         hosts.add(urlsplit(exchange.url).hostname or "")

@@ -1,4 +1,4 @@
-"""Keeps recorded secrets out of workload files: each secret becomes a parameter, whose value must be set before a
+"""Keeps recorded secrets out of workload files. Each secret becomes a parameter, whose value the user sets before a
 run.
 """
 
@@ -112,8 +112,9 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Return a matched pair with its secret replaced by a parameter. `pairs` is the encoding of values in pairs
-        `name=value`.
+        """Return a matched pair with its secret replaced by a parameter.
+
+        `pairs` is the encoding of values in pairs `name=value`; the other forms of pairs have their own encoding.
         """
         for before, name, value, own in _KINDS:
             if found[name] is not None:

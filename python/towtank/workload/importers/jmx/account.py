@@ -16,17 +16,18 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: ImportDraft, top: Sequence[Item], *, strict: bool) -> None:
-    """Add a note for each element of a test plan that was not converted. The whole test plan must have been read
-    before.
+    """Add a note for each element of a test plan that was not converted.
+
+    This function requires that the whole test plan has been converted.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the notes.
     top : sequence of Item
         Elements of the test plan.
     strict : bool
-        True if a key that the importer overlooked raises an exception.
+        If True, a key that the importer overlooked raises an exception.
     """
     # For an element that `ELEMENTS` does not list, only the properties that all elements have are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
@@ -68,7 +69,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Account for elements inside the value of a property: arguments, headers, cookies, a loop."""
+    """Account for the elements inside the value of a property, such as arguments, headers or cookies."""
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

@@ -60,7 +60,7 @@ class Field:
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields for the arguments of a sampler. In a multipart body (`in_parts`), nothing is decoded."""
+    """Return a field for each argument of a sampler. With `in_parts`, the body is multipart and nothing is decoded."""
     fields = []
     for each in arguments:
         # The default of this property is false, see HTTPArgument.isAlwaysEncoded of JMeter 5.5.

@@ -23,7 +23,7 @@ def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str 
     ----------
     item : Item
         The CSV data set.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the pool.
     texts : Texts
         Converter of texts that receives the columns.

@@ -72,7 +72,7 @@ class Pacing:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft whose groups get a pacing and which receives notes.
     texts : Texts
         Resolves numbers in the test plan.

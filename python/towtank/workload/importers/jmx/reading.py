@@ -151,7 +151,7 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools whose rows the steps read, except pools that a part of the thread group reads itself."""
+        """Return the pools from which the steps read rows, except the pools of data sets inside controllers."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 

@@ -1,4 +1,4 @@
-"""Tree of a test plan. In the file, each element is followed by a `hashTree` that contains the elements below it."""
+"""Builds the tree of a test plan. In the file, a `hashTree` after each element contains the elements below it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from towtank.workload.importers.textfile import beside
 
 # Largest number of data rows that are written into the workload file. [1]
 ROWS_AT_MOST = 5000
-# Largest depth of nested function calls. It stops recursive functions of the script. [1]
+# Largest depth of nested function calls. The limit stops infinite recursion in the script. [1]
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
@@ -48,7 +48,7 @@ class Calls:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives data and notes.
     source : Source
         Parsed script that contains the calls.
@@ -65,13 +65,13 @@ class Calls:
         self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
-        # State of the conversion: last request, number of steps so far, and depth of nested loops.
+        # State of the conversion: last added step, number of added steps, and depth of nested loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # After these failed tests, k6 leaves the current function, but the workload ends the round. `_leaving`: tests
-        # in functions that are being converted, with the depth of the function. `left`: tests in converted functions,
-        # with the number of steps at the end of the function.
+        # Tests after whose failure k6 leaves only the current function, whereas the workload ends the round.
+        # `_leaving`: tests in functions that are being converted, each with its call depth. `left`: tests in converted
+        # functions, each with the number of steps at the end of the function.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False

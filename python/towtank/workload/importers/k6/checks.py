@@ -77,7 +77,7 @@ class Checks:
         else:
             self._compare(node, operator, left, right, check, negated=negated)
 
-    def _compare(  # noqa: PLR0912 - one branch per test that a workload has
+    def _compare(  # noqa: PLR0912 - one branch per supported test
         self, node: Node, operator: str, left: Node, right: Node, check: dict[str, Any], *, negated: bool
     ) -> None:
         subject, value = self.evaluate(left), self.evaluate(right)

@@ -126,8 +126,8 @@ class Conditions:
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
-        # A variable that is declared outside of functions keeps its value between rounds. If it is empty at first, a
-        # test for this selects the first round.
+        # A variable that is declared outside of functions keeps its value between rounds. If it is empty initially, a
+        # test for emptiness selects the first round.
         name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
         holder = next((scope for scope in environment.maps if name in scope), None)
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
@@ -181,7 +181,7 @@ class Conditions:
         return True
 
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
-        """Return the requests whose responses a condition tests.
+        """Return the requests whose responses a condition tests; None if the condition tests no response.
 
         If the condition compares a status, the comparison is added to the check of the request.
         """
@@ -240,7 +240,9 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _does_something(statements: list[Node]) -> bool:
-    """Return True if a branch that ends the round also contains anything other than prints and a return."""
+    """Return True if a branch that ends the round contains statements other than console output, or returns the result
+    of a call.
+    """
     if any(not text_of(node).startswith("console.") for node in statements[:-1]):
         return True
     returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []

@@ -1,4 +1,4 @@
-"""Functions of JavaScript and k6 that the importer evaluates before the run."""
+"""Evaluates functions of JavaScript and k6 before the run."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def read_options(
         Value of the exported `options`.
     place : (int, int)
         Position of the options, for notes.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives findings and notes.
     places : dict of tuple to (int, int)
         Position of each key of the options, by path.
@@ -82,7 +82,7 @@ def _scenario(
 ) -> None:
     """Account for the keys of a scenario.
 
-    A user group runs during the whole load. Keys by which the scenario differs from this become notes.
+    A user group runs during the whole load, so keys for another start or a number of iterations become notes.
     """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():

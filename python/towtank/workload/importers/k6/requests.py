@@ -33,7 +33,7 @@ class Requests:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives targets and notes.
     writer : Writer
         Converts values to templates.

@@ -17,8 +17,7 @@ from towtank.workload.importers.k6.values import Environment, Function, Namespac
 
 # Largest number of list elements for which a loop is unrolled. Further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script. It is limited because unrolled loops inside each other could create any number of
-# steps. [1]
+# Largest number of steps of a script. Without this limit, nested unrolled loops could create any number of steps. [1]
 _STEPS_AT_MOST = 20_000
 # Largest number of statements that are converted, counting repetitions. Calls of functions, and cases without `break`,
 # convert the same statements again; each level of nesting may double the number. [1]
@@ -36,7 +35,7 @@ class Script:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives data and notes.
     source : Source
         Parsed script.
@@ -270,7 +269,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # after these statements, the rows that are read inside them are unknown
+        self.calls.draws.rows = rows  # rows that are read inside these statements are unknown after them
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

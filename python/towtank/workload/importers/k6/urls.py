@@ -140,7 +140,9 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: ImportDraft, place: Place, parameters: list[str]) -> str:
-    """Return an address that consists of parameters. The target for it is named after the last parameter."""
+    """Add a target whose address consists of parameters, and return the address. The target is named after the last
+    parameter.
+    """
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"

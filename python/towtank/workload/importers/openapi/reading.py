@@ -1,4 +1,4 @@
-"""Reads OpenAPI 3.0 and 3.1 descriptions: one transaction per operation, all with the same weight."""
+"""Reads OpenAPI 3.0 and 3.1 descriptions into drafts with one transaction per operation, all with the same weight."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
 
 
 def _tree(path: Path) -> Node:
-    """Read the OpenAPI description. JSON gets a reader without the size limits of study files; any other file is read
-    as YAML.
-    """
+    """Read the OpenAPI description as JSON or YAML. The JSON reader does not have the size limits of study files."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root

@@ -141,8 +141,8 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Combine the values that several schemas give for the same place: mappings are merged; otherwise the last
-        value is returned.
+        """Combine the values that several schemas give for one property: mappings are merged; otherwise the last value
+        is returned.
         """
         whole: dict[str, Any] = {}
         other: Any = None
