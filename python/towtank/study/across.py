@@ -76,8 +76,8 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPU limit of the hosts of the predicted service; None if a host has no limit, or if limits differ.
-    [CPUs]
+    """Return the CPU limit of the hosts of the predicted service; None if limits differ or a host has no
+    limit. [CPUs]
     """
     assert study.study.predict is not None
     system = study.system_with(place)
@@ -87,18 +87,20 @@ def _cpus(study: Study, place: dict[str, str]) -> float | None:
 
 
 def _sizes(system: SystemFile) -> dict[str, float]:
-    """Return the CPU limit of each host by name, without hosts that have no limit. [CPUs]"""
+    """Return the CPU limits of hosts by host name; hosts without a limit are omitted. [CPUs]"""
     sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
 def _periods(system: SystemFile) -> dict[str, float]:
-    """Return the period of the CPU quota of each host that has a CPU limit, by name. [s]"""
+    """Return the periods of CPU quotas by host name; hosts without a CPU limit are omitted. [s]"""
     return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
 
 
 def is_prediction_source(study: Study, factors: dict[str, str]) -> bool:
-    """Return True if a run with these factor levels belongs to the configuration from which the study predicts."""
+    """Return True if a run with these factor levels belongs to the configuration that is measured for the
+    prediction.
+    """
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 

@@ -41,7 +41,8 @@ class StudyCheck:
     system, workload : Document or None
         Documents of the system and workload files; None for a file that could not be read.
     system_is_right, workload_is_right : bool
-        True if the system or workload file has no faults. If False, values of overrides in this file are not checked.
+        True if the system or workload file has no faults. If False, the values that the study overrides in this file
+        are not checked.
     levels : mapping of str to sequence of str
         Levels of each factor in the study file and in all its presets.
     loads : Levels
@@ -167,7 +168,6 @@ class StudyCheck:
         return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
-        """Return the names of the user groups in the workload; None if the workload could not be read."""
         return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:

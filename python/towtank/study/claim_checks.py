@@ -23,7 +23,9 @@ from towtank.yamlfile import Path_
 
 ALL_LEVELS = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords for levels of a factor, by position or by value. A level with the same name takes precedence."""
+"""Keywords for a level of a factor: the first or last level of the list, or the level with the lowest or highest
+number. If a level has one of these names, the name stands for this level.
+"""
 Wrong = tuple[Path_, str, bool]
 
 
@@ -81,8 +83,8 @@ class ClaimsCheck:
             yield at, "must have the key 'holds' if it has 'measure', got none", False
 
     def _has_faulty_kind(self, measure: Measure, at: Path_) -> bool:
-        """Return True if the file contains a measure that the model omits because of its faults. These faults are
-        reported elsewhere.
+        """Return True if the file contains a measure that was dropped because it is malformed. Another check reports
+        the reason.
         """
         left_out = (kind for kind in MEASURES if kind not in measure.model_fields_set)
         return not measure.kinds and any(self.is_written((*at, "measure", kind)) for kind in left_out)

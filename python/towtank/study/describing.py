@@ -57,7 +57,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """Return the workload with the values of its parameters that apply to all runs of the study."""
+    """Return the workload with the parameter values that the study sets for all runs."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 

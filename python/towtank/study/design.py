@@ -233,7 +233,6 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         parameters: dict[str, Any],
     ) -> dict[str, Any]:
-        """Compile the workload for the plan of a run."""
         named = self.system.all_targets
         placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
         return compile_workload(
@@ -248,7 +247,7 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return each address of a target, with the name of the service that listens there."""
+    """Return each address of a target, with the name of the service at this address."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 

@@ -210,8 +210,8 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor in this variant, in the file and in all presets. Claims may name any of these
-    levels.
+    """Return the levels of each factor: in `tree`, in the study file and in all its presets. Claims may name any of
+    these levels.
     """
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
@@ -234,8 +234,8 @@ def _levels_of(tree: Node | None) -> dict[str, list[str]]:
 
 
 def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of the study file that a variant omits, by factor. Factors to which the variant adds levels
-    are excluded.
+    """Return the levels in `whole` that `tree` omits, by factor. A factor to which `tree` adds levels is not
+    included.
     """
     kept = _levels_of(tree)
     return {
@@ -246,7 +246,7 @@ def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of all runs: in this variant, in the file without a preset, and with each preset."""
+    """Return the loads of all runs: of `study`, of the file without a preset, and of the file with each preset."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -270,7 +270,9 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the trace that the load follows, if any. An unreadable file is reported as a fault of the study."""
+    """Read the trace (a CSV file of arrival rates) that the load follows, if any. If it cannot be read, this is a
+    fault of the study.
+    """
     trace = study.trace
     if trace is None:
         return None, []

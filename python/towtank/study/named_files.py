@@ -110,9 +110,9 @@ def has_paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the paths in the value of the key `files` of a service; each path is stored under the path of its key.
+    """Return the paths that the key `files` of a service names, each by the path of its key.
 
-    The value is a folder to serve, or maps names to the templates of a program.
+    The value of `files` is a folder to serve, or maps names to the templates of a program.
     """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 

@@ -71,7 +71,8 @@ class Objective:
     rate : float or None
         Arrival rate at which the objective must be met; None for every load. [1/s]
     phase : str or None
-        One of `PHASES`. If None, the analysis chooses the interval; with `every_s`, it is the planned steady stages.
+        One of `PHASES`. If None, the analysis chooses the interval, or uses all planned steady stages if `every_s` is
+        set.
     every_s : float or None
         Length of windows; the objective must be met in each window. None for a single value over the phase. [s]
     of_limit : float or None

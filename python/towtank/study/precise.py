@@ -15,8 +15,8 @@ class SteadyUntil(FileModel):
 
     until: Literal["precise"] = Field(
         description=(
-            "`precise` ends the stage when no trend remains, and the half-width of the 95 % confidence interval, "
-            "relative to the mean, is at most `to` for throughput and at most 25 % for the response time."
+            "`precise` ends the stage when no trend remains, and the relative half-width of the 95 % confidence "
+            "interval is at most `to` for throughput and at most 25 % for the mean response time."
         )
     )
     to: Share = Field(

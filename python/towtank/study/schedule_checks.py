@@ -53,5 +53,4 @@ def check_schedule(
 
 
 def _most(schedule: list[ScheduleStage]) -> int:
-    """Return the largest total number of users in any stage of a schedule. [1]"""
     return max(int(total_of(stage)) for stage in schedule)

@@ -178,7 +178,6 @@ def _fault(where: str, message: str) -> Fault:
 
 
 def _faults(chosen: StarterOptions) -> list[Fault]:
-    """Return all faults of the options of `towtank init`."""
     faults = [_exists(chosen.folder / name) for name in FILES if os.path.lexists(chosen.folder / name)]
     if chosen.folder.exists() and not chosen.folder.is_dir():
         faults.append(_fault("FOLDER", f"must be a folder, got the file {str(chosen.folder)!r} instead"))

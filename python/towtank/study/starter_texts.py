@@ -117,7 +117,6 @@ load:
 
 
 def system_text(name: str, services: Iterable[Running | Started]) -> str:
-    """Return the text of the system file."""
     parts = list(services)
     local = any(isinstance(part, Started) or part.is_here for part in parts)
     hosts = "\nhosts:\n  here: {provider: local}\n" if local else ""

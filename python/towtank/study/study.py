@@ -78,7 +78,6 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name of the study."""
         return self.study.name
 
     @property
@@ -214,7 +213,7 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            # This check cannot find a fault, because the file was checked when the study was loaded.
+            # The file was checked when the study was loaded, so that this check finds no fault.
             assert checked.model is not None
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
@@ -244,7 +243,6 @@ def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
 def make_factor(
     name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
 ) -> Factor:
-    """Make a factor from its levels in the study file."""
     if isinstance(levels, list):
         values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)

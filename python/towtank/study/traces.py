@@ -62,7 +62,6 @@ class _Rows:
         self.faults: list[Fault] = []
 
     def fault(self, line: int, where: str, message: str) -> None:
-        """Collect one fault of the trace file."""
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:

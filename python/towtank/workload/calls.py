@@ -75,7 +75,7 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the key `checks` of the engine's plan.
+        """Return the checks in the form of the engine's plan (key `checks`).
 
         `write` is a function that converts a template for the engine's plan.
         """
@@ -180,7 +180,8 @@ class CallStep(FileModel):
     def values(self) -> Iterator[tuple[Path_, str | None]]:
         """Yield the values of the operation in order.
 
-        Each element is a pair: the path of the value below the step, and the template of the value or None.
+        Each element is a pair: the path of the value below the step, and the template of the value, or None if it is
+        not set.
         """
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
@@ -210,7 +211,7 @@ def _statement(value: str) -> str:
 
 
 class Sql(TableStep):
-    """SQL statement, which each session of the database prepares at its first use."""
+    """SQL statement. Each session of the database prepares the statement at its first use."""
 
     speaks: ClassVar[str] = "sql"
 
@@ -243,7 +244,6 @@ class Sql(TableStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the SQL statement as an operation in the form of the engine's plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -370,7 +370,6 @@ class FileStep(TableStep):
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the file operation in the form of the engine's plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -411,7 +410,6 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return the exchange of bytes as an operation in the form of the engine's plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

@@ -194,7 +194,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if the workload could have a value for a part of a text file that looks like a placeholder."""
+        """Return True if a placeholder in a text file names a value that the workload defines."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}

@@ -266,7 +266,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of the columns of a pool that templates read."""
+        """Return the names of those columns of a pool that occur in templates."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -282,7 +282,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        # A file name consists of text and exports. As this part is not an export, it is text.
+        # A file name consists of text and exports. This part is not an export.
         assert isinstance(part, str)
         return part
 
@@ -440,7 +440,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split a list of steps before and after each think time, which forms a list of its own."""
+    """Split a list of steps before and after each think time."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

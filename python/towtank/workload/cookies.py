@@ -62,7 +62,7 @@ class Cookies(FileModel):
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
-        """Return the key `cookies` of the engine's plan.
+        """Return the settings of cookies in the form of the engine's plan (key `cookies`).
 
         `target_of` is a function that returns the index of the target to which a cookie belongs.
         """

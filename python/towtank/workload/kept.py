@@ -23,7 +23,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     workload : WorkloadFile
         Workload file, without keys that have malformed values.
     transactions, kinds : list of str
-        Names written in the file, including those whose values are malformed.
+        Names of transactions and of kinds in the file, including names whose values are malformed.
     """
     if workload.stored and STORED in workload.data:
         yield (

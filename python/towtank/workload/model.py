@@ -102,7 +102,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the key `connections` of the engine's plan for this pool of connections."""
+        """Settings of this pool of connections in the form of the engine's plan (key `connections`)."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -158,7 +158,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the key `connections` of the engine's plan for these default settings."""
+        """Settings of connections in the form of the engine's plan (key `connections`)."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):

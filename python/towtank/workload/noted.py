@@ -80,11 +80,13 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the key `note` of a step in the engine's plan, in a mapping; empty if the step refers to no stored item.
+    """Return the entry `note` of a step in the form of the engine's plan; an empty mapping if the step refers to no
+    stored item.
 
     Parameters
     ----------
     step : Request or CallStep
+        Step to convert.
     write : callable
         Converts a template for the engine's plan.
     """

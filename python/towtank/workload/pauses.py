@@ -137,7 +137,7 @@ def read_pacing(value: object) -> object:
     Raises
     ------
     ValueError
-        If the rate is 0.
+        If the rate is 0, or so low that the time exceeds `LONGEST_S`.
     """
     if not isinstance(value, str) or "/" not in value:
         return value

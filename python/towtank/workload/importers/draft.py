@@ -266,7 +266,6 @@ def request(method: str, path: str, **keys: Any) -> Step:
 
 
 def page(name: str, steps: list[Step]) -> Step:
-    """Return a page step that contains the given steps."""
     return {"page": name, "steps": steps}
 
 
@@ -279,7 +278,6 @@ def steps_of(item: Step) -> list[Step]:
 
 
 def think(pause: str | dict[str, Any]) -> Step:
-    """Return a think step with the given pause."""
     return {"think": pause}
 
 

@@ -37,7 +37,7 @@ _LINE = re.compile(
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
-# Matches an octet that is not part of valid UTF-8; the error handler "surrogateescape" decodes it to such a character.
+# Matches the characters to which the error handler "surrogateescape" decodes octets that are not valid UTF-8.
 _OCTET = re.compile("[\udc80-\udcff]")
 _ESCAPED = re.compile(rf"\\(x[0-9A-Fa-f]{{2}}|.)|{_OCTET.pattern}")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
@@ -165,7 +165,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def _hit(number: int, text: str, notes: ImportNotes) -> Hit | bool:
     """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request.
 
-    Octets of the request that are not valid UTF-8 are kept in percent-encoded form; in other fields they are replaced.
+    Octets of the request that are not valid UTF-8 stay in percent-encoded form; in other fields, U+FFFD replaces them.
     """
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
@@ -240,7 +240,7 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Return the response time at the end of a log line [s] or None, and whether the logged time is the end of the
+    """Return the response time at the end of a log line [s], or None, and True if the logged time is the end of the
     request.
 
     Integers are microseconds (Apache), decimal numbers are seconds (nginx).

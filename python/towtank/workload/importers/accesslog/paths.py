@@ -54,18 +54,20 @@ class Pattern:
 
     Attributes
     ----------
-    count, failures : int
-        Number of requests, and number of requests with status 400 or above.
-    rows : Counter
-        Rows of parameter values, with their counts: path parts, then query values.
-    not_kept : int
-        Number of requests whose row exceeded `ROWS_AT_MOST`.
     line : int
         Line number of the first request.
+    count, failures : int
+        Number of requests, and number of requests with status 400 or above.
+    not_kept : int
+        Number of requests whose parameter values are not in `rows`, because `rows` had `ROWS_AT_MOST` rows already.
+    response_time : float
+        Sum of the response times of all requests. [s]
+    rows : Counter
+        Number of requests by parameter values: values of path parts, then values of the query.
     statuses : Counter
         Number of requests by status.
     assets : Counter
-        Static files requested with the page, with their counts.
+        Number of requests by static file, for the static files that were requested with the page.
     """
 
     line: int
@@ -156,7 +158,7 @@ def shortened(url: str) -> bool:
 
 
 class Patterns:
-    """Request patterns of an access log. Their number is limited."""
+    """Request patterns of an access log. Merging and discarding limit their number."""
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}

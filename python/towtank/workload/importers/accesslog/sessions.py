@@ -147,8 +147,8 @@ class Sessions:
             pattern.add_asset(hit.url)
 
     def _end_silent(self) -> None:
-        """End the sessions without a request for `SILENCE` seconds. If there are more than `SESSIONS_AT_MOST`, also end
-        the oldest.
+        """End the sessions without a request for `SILENCE` seconds. If more than `SESSIONS_AT_MOST` remain, also end
+        the oldest sessions.
         """
         while self.active:
             session = next(iter(self.active.values()))

@@ -1,8 +1,8 @@
 """Parses the values of curl's option --form: texts and files of a multipart body, with their settings.
 
 The syntax is that of `get_param_part` in curl 7.88: a text, or several files separated by commas, each followed by
-settings after `;`. A text or file name in double quotes may contain these signs; there, a backslash escapes a quote
-or a backslash.
+settings after `;`. A text or file name in double quotes may contain commas and semicolons; a backslash within the
+quotes escapes a quote or a backslash.
 """
 
 from __future__ import annotations

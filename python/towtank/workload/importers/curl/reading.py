@@ -271,7 +271,7 @@ class _Reader:
             self._settle(name, word)
 
     def _settle(self, name: str, word: Word) -> None:
-        """Account for an option that no other method handles: add a note unless the option is harmless."""
+        """Add a note about an option that no other method handles, unless the option is harmless."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
             return  # the option switches off a feature that is off by default, so it has no effect

@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
-# Beginnings of the values in a path with a query: a slash, or the name of a query value with its `=`.
+# Matches the text before a value in a path with a query: a slash, or the name of a query value with `=`.
 _PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 

@@ -178,7 +178,8 @@ def _response_text(entry: Node) -> str:
 
 def _is_asset(entry: Node, url: str) -> bool:
     """Return True if a recorded request is for a script, style sheet, picture or font, which are the same for all
-    users."""
+    users.
+    """
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -209,7 +210,6 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it did."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had the content in its cache; new users would request it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):

@@ -41,7 +41,9 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: ImportDraft, ledger: Ledger) -> None:
-    """Account for an element and the elements below it, unless a note already states that the element is left out."""
+    """Check that an element and the elements below it are converted or noted, unless the element is marked as left
+    out.
+    """
     if item.left_out:
         return
     element = item.element
@@ -54,7 +56,9 @@ def _item(item: Item, draft: ImportDraft, ledger: Ledger) -> None:
 
 
 def _properties(kind: str, element: Element, ledger: Ledger) -> None:
-    """Account for the properties of an element, including the properties of elements inside their values."""
+    """Check that the properties of an element are converted or noted, including the properties of elements inside
+    their values.
+    """
     for key, value in element.attributes.items():
         ledger.settle(kind, key, value, element.place)
     for child in element.children:
@@ -69,7 +73,9 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Account for the elements inside the value of a property, such as arguments, headers or cookies."""
+    """Check that the elements inside the value of a property are converted or noted, for example arguments
+    or headers.
+    """
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
 
 
 class CookieManagers:
-    """Reader of the cookie managers that apply to requests.
+    """Converts the cookie managers that apply to requests.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the key `cookies` of a thread group. This method requires that all requests of the group have been
-        converted.
+        """Return the cookie settings of a thread group (key `cookies`). All requests of the group must have been
+        converted before.
         """
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
@@ -111,7 +111,7 @@ class CookieManagers:
     def close(self) -> None:
         """Add notes about cookies that JMeter sends differently, and about cookie managers without effect.
 
-        This method requires that the whole test plan has been converted.
+        The whole test plan must have been converted before.
         """
         for manager in self.declared:
             if id(manager) not in self.managers:

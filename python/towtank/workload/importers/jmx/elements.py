@@ -269,7 +269,9 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression with a single capturing group. Group 0 of JMeter is the whole match."""
+    """Return a regular expression in which only the group `number` captures text. Group 0 of JMeter is the whole
+    match.
+    """
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

@@ -84,7 +84,7 @@ class Requests:
     def pauses(self, scope: Scope) -> list[Step]:
         """Return the pauses that the timers of a sampler cause.
 
-        A throughput timer causes no pause here; the number of samplers in its scope is increased instead.
+        A throughput timer causes no pause; instead, the number of samplers in its scope is increased.
         """
         steps = []
         for timer in scope.timers:
@@ -381,7 +381,6 @@ def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
 
 
 def _arguments_of(item: Item) -> list[Element]:
-    """Return the arguments of a sampler or of request defaults."""
     return [each for each in item.collection("Arguments.arguments") if each.tag == "elementProp"]
 
 

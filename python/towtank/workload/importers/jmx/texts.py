@@ -64,7 +64,7 @@ class Texts:
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Convert a JMeter text to a template. The function `fixed` converts the text between the placeholders
+        """Convert a JMeter text to a template. The function `fixed` converts the literal text outside the placeholders
         `${...}`.
         """
         written = ""

@@ -79,11 +79,9 @@ class Calls:
         self.body: Callable[[Node, Environment], Any] = lambda *_: None
 
     def note(self, node: Node, what: str, why: str) -> None:
-        """Add a note about a part of the script."""
         self.draft.notes.add(self.source.place(node), what, why)
 
     def value(self, node: Node | None, environment: Environment) -> Any:
-        """Return the value of an expression."""
         return self.expressions.value(node, environment)
 
     def call(self, node: Node, environment: Environment) -> Any:

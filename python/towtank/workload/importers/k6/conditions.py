@@ -146,7 +146,7 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is executed once by each user, before its rounds"
-        # If the request of the branch failed, its variable stays empty in k6, and the branch runs again in the next
+        # If a request in the branch fails, the tested variable stays empty in k6, and the branch runs again in the next
         # round. A branch that tests the round number runs only once.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"

@@ -75,7 +75,8 @@ class Draws:
         # Index of the first random number that is generated inside the current loop. Numbers with a lower index were
         # generated before the loop, so every iteration uses the same values of them.
         self.loop_from = 0
-        # Rows already read at the current position, by pool, random number of the index, and range of the index.
+        # Rows that were already read at the current position, by pool, random number of the index, and range of the
+        # index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -197,8 +198,8 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a random number was tested or sent before, so that a new condition on it depends on
-        that use.
+        """Return True if a random number was tested or used before, so that a new condition on the number depends on
+        that test or use.
         """
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from

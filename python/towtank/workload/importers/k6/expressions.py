@@ -91,7 +91,7 @@ class Expressions:
     draw : callable
         Returns a list element that is selected at run time, and adds a step that reads it.
     ends : callable
-        Makes failing requests end the round.
+        Makes the round end if a tested request fails.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Expressions:
         return whole
 
     def joined(self, left: Any, right: Any) -> Any:
-        """Concatenate two values as texts."""
+        """Concatenate two values as texts; the result is `Unknown` if a value is not known or too long."""
         for side in (left, right):
             if isinstance(side, Unknown):
                 return side

@@ -261,7 +261,9 @@ class Requests:
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests, and account for all other parameters of the request."""
+        """Return the tag `name`, by which k6 groups requests. Add notes about other parameters of the request that are
+        lost.
+        """
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():

@@ -192,7 +192,7 @@ class Script:
                 return
             self.calls.note(inner, shown(inner), "left out: it is not supported")
         elif inner.type == "string":
-            return  # 'use strict'
+            return  # a directive such as 'use strict'
         else:
             value = self.calls.value(inner, environment)
             if isinstance(value, Unknown):
@@ -242,13 +242,13 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block that is converted to the inner steps of another step."""
+        """Return the steps of a block, for use as the inner steps of another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements that become the inner steps of another step.
+        """Return the steps of statements, for use as the inner steps of another step.
 
         With `leaves`, a `return` ends the statements without a note. Notes refer to the block `place`, or to the first
         statement if `place` is None.

@@ -1,4 +1,4 @@
-"""Parses JavaScript with tree-sitter: positions, syntax faults and literals."""
+"""Parses JavaScript with tree-sitter, and reads positions, syntax faults and literals."""
 
 from __future__ import annotations
 

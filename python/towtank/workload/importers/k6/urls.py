@@ -102,7 +102,9 @@ def _goes_on(known: str, rest: list[Piece]) -> bool:
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces of a template after its first `end` characters, and the parameters in the pieces before."""
+    """Return the pieces of a template after its first `end` characters, and the names of the parameters in earlier
+    pieces.
+    """
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""

@@ -133,7 +133,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the script."""
+    """JavaScript function of the script, with the scope in which it was defined."""
 
     node: Node
     environment: Environment

@@ -188,7 +188,7 @@ class _Reader:
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
         """Return the values of an operation's parameters by location and name.
 
-        Parameters of the operation replace those of its path.
+        Parameters of the operation replace parameters of its path that have the same name.
         """
         values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
         for each in declared:

@@ -13,7 +13,7 @@ from towtank.yamlfile import Node
 # Nesting depth at which the generation of a value ends, because schemas may be recursive. Deeper values are omitted
 # or null. [1]
 DEPTH_AT_MOST = 8
-# Largest number of generated values. It is limited because nested schemas and arrays multiply the number. [1]
+# Largest number of generated values. Without this limit, nested schemas and arrays would multiply the number. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
