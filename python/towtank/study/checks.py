@@ -111,14 +111,16 @@ class StudyCheck:
             if message_or_none is not None:
                 yield self._at((*path, index), message_or_none)
             elif level in levels[:index]:
-                yield self._at((*path, index), f"must be a level not given before, got {units.shown(level)} again")
+                yield self._at((*path, index), f"must differ from all earlier levels, got {units.shown(level)} again")
 
     def _load(self) -> Iterator[Fault]:
         """Check that exactly one key sets the amount of load, and that the key fits the kind of load."""
         load = self.study.load
         if isinstance(load, FindLimit):
             if isinstance(load.stages.steady, SteadyUntil):
-                yield self._at(("load", "stages", "steady"), "must be a time with find-limit load, got 'until' instead")
+                yield self._at(
+                    ("load", "stages", "steady"), "must be a fixed duration with find-limit load, got 'until' instead"
+                )
             for path, wrong in search_checks.wrongs(self.study, load):
                 yield self._at(path, wrong, key=path[0] == "factors")
             return

@@ -95,7 +95,7 @@ _FORMS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """Names that a path may contain, by kind of name; None if they are unknown, so that every name is allowed."""
+    """Names that a path may contain, by kind of name. None means that every name of this kind is allowed."""
 
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
@@ -158,7 +158,7 @@ def _near(path: tuple[str, ...]) -> str:
 
 
 def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
-    """Return a message for each unknown name in a path. If `names` does not know the names of a kind, they are not
+    """Return a message for each unknown name in a path. If `names` has None for a kind, names of this kind are not
     checked.
     """
     found = []

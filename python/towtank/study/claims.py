@@ -119,7 +119,7 @@ class Measure(FileModel):
 
     @property
     def kind(self) -> str:
-        """Kind of the measure: its only key. The checks ensure that a claim gives exactly one."""
+        """Kind of the measure, which is its only key. The checks refuse claims with another number of keys."""
         return self.kinds[0]
 
     @property
@@ -158,6 +158,6 @@ class Claim(FileModel):
     )
 
     def document(self) -> dict[str, Any]:
-        """Return the claim as JSON for the manifest of a study; `Claim.model_validate` converts it back."""
+        """Return the claim as JSON for the manifest of a study; `Claim.model_validate` reads this JSON."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written if self.required else {key: value for key, value in written.items() if key != "required"}

@@ -1,6 +1,4 @@
-"""Defines events during the load, for example: a service is killed, a disk fills up, a host loses its network
-connection.
-"""
+"""Defines events during the load, such as the loss of a service, a full disk, or a host without network."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ class Event(FileModel):
         if needless := sorted(given - allowed):
             raise ValueError(f"must not have {' and '.join(needless)} to {self.do}, which allows {_listed(allowed)}")
         if self.do in _LASTING and self.for_ == 0:
-            raise ValueError(f"must have for above 0 to {self.do}, got 0")
+            raise ValueError(f"must have a duration `for` above 0 to {self.do}, got 0")
         return self
 
     @property

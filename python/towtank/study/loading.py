@@ -270,8 +270,8 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the trace (a CSV file of arrival rates) that the load follows, if any. If it cannot be read, this is a
-    fault of the study.
+    """Read the trace (a CSV file of arrival rates) that the load follows, if any. An unreadable file is a fault of the
+    study.
     """
     trace = study.trace
     if trace is None:

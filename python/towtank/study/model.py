@@ -239,8 +239,8 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run, for example of errors, start lag and the CPU use of other programs. A run that violates them
-    does not count.
+    """Limits of a run, for example for errors, start lag and the CPU use of other programs. A run that violates a
+    limit does not count.
     """
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
@@ -303,7 +303,7 @@ class ReadBack(FileModel):
 
 
 class StudyFile(FileModel):
-    """Study: a question, and the runs of a system and a workload that answer it."""
+    """Study: a question, and the runs of a system and a workload that answer the question."""
 
     schema_: Literal["towtank/study/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the study; names of results folders begin with it.")

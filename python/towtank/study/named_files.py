@@ -110,7 +110,7 @@ def has_paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the paths that the key `files` of a service names, each by the path of its key.
+    """Return the file paths in the value of the key `files` of a service, each with the path of its key.
 
     The value of `files` is a folder to serve, or maps names to the templates of a program.
     """

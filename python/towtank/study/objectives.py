@@ -215,7 +215,9 @@ def _scopes(text: str, scopes: str) -> dict[str, str]:
             raise ValueError(f"must be {_SHAPE}, such as 'p95 of search < 1 s', got {text!r} instead")
         for name, value in match.groupdict().items():
             if value is not None and name in found:
-                raise ValueError(f"must name each scope once, got {match[0].strip()!r} besides {found[name]!r} instead")
+                raise ValueError(
+                    f"must state each condition once, got {match[0].strip()!r} besides {found[name]!r} instead"
+                )
             if value is not None:
                 found[name] = value
         at = match.end()

@@ -69,7 +69,7 @@ def overrides_of(node: Node | None) -> list[Override]:
 def check_override(
     override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
 ) -> Fault | None:
-    """Check that the path of an override exists; the value is checked after it has been applied.
+    """Check that the path of an override exists. Other checks examine the value, after the override is applied.
 
     Parameters
     ----------

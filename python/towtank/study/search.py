@@ -87,8 +87,10 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision of the search for the load limit. After a level has failed, Towtank narrows the range between the
-    highest passing and the lowest failing level until it is this precise.
+    """Precision of the search for the load limit.
+
+    After a level has failed, Towtank narrows the range between the highest passing and the lowest failing level until
+    the range is as narrow as `to` requires.
     """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(

@@ -219,7 +219,7 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        # `urlsplit` accepts invalid hosts: it drops line breaks and tabs, and lets blanks and escapes pass.
+        # `urlsplit` accepts invalid hosts: it removes line breaks and tabs, and keeps blanks and escapes.
         right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
         if parts.scheme in _PORTS and parts.port != 0 and right:
             return []

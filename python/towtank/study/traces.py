@@ -107,7 +107,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
     if not rows.faults and len(knots) < 2:
         rows.fault(1, "", f"must have at least two rows below the names of columns, got {len(knots)} instead")
     if not rows.faults and not any(rate for _, rate in knots):
-        rows.fault(1, trace.rate, "must have a rate above 0 somewhere, got only 0 instead")
+        rows.fault(1, trace.rate, "must have at least one rate above 0, got only 0 instead")
     if rows.faults:
         return None, rows.faults
     start = knots[0][0]

@@ -137,7 +137,7 @@ def _extract(value: object) -> object:
 class CallStep(FileModel):
     """Step that calls a server, with checks of the response and values to extract."""
 
-    # Protocol that this kind of call uses; its target must have the same protocol.
+    # Protocol of this kind of call; the target of the call must have the same protocol.
     speaks: ClassVar[str] = ""
 
     name: str | None = Field(None, min_length=1, description="Name of the step in the results; default: the operation.")
@@ -366,7 +366,7 @@ class FileStep(TableStep):
 
     @property
     def what(self) -> str:
-        """Name of the operation, such as `read`. Paths are left out because they differ between virtual users."""
+        """Name of the operation, such as `read`, without the path of the file, which differs between virtual users."""
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:

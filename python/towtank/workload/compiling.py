@@ -89,7 +89,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Properties of the targets apart from their addresses, each by the name of the target."""
+    """Properties of the targets except their addresses; the keys are names of targets."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -188,7 +188,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if the workload uses a connection pool, but a target keeps each user at one service."""
+        """Return a fault if the workload has a connection pool although each user must stay with one service."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -399,7 +399,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Compile a step that takes a row from a pool. Only columns that templates read are stored in variables."""
+        """Compile a step that reads a row from a pool. Only columns that templates use are stored in variables."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# Number of characters of the first line of a CSV file that are read as its header.
+# Largest number of characters that are read of the header, the first line of a CSV file.
 _HEADER_AT_MOST = 65536
 # Number of bytes at the start of a file that are searched for placeholders `${...}`. Text files written by hand are
 # shorter, so that they are searched completely.

@@ -50,8 +50,8 @@ class Normal(FileModel):
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # A value outside of the bounds is generated again until it lies inside. This takes few attempts only if the
-        # bounds contain a sufficient part of the distribution.
+        # A value outside of the bounds is generated again until it lies inside. The number of attempts is small only if
+        # the bounds contain a sufficient part of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:

@@ -74,8 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # After the load, a separate virtual user runs this read-back transaction. It knows only the key of the
-                # stored item.
+                # After the load, a separate virtual user runs this read-back transaction. It has only one variable, the
+                # key of the stored item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))

@@ -228,7 +228,7 @@ class Request(FileModel):
         noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
-                f"must have one content if it {noted[0]} an item: a body, or one part that is a file or generated"
+                f"must have exactly one content if it {noted[0]} an item: a body, or one file or generated part"
             )
         return self
 

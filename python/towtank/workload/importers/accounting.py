@@ -114,4 +114,4 @@ class Ledger:
         elif entry.fate is Fate.CARRIED and not read and value and value not in entry.default:
             if self._strict:
                 raise UnaccountedError(f"{place[0]}:{place[1]}: {kind}: {shown} is listed as carried, but was not read")
-            self._notes.add(place, f"{kind}: {shown}", "was not carried")
+            self._notes.add(place, f"{kind}: {shown}", "was not imported: this is a fault of the importer")

@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # For each element on the stack, the pieces of its text.
+    # Parts of the text of each element on the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:

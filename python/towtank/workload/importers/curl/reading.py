@@ -163,8 +163,8 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # In `NAME=$(command)`, which was read as an assignment followed by a command, the shell sets the variable
-            # to a value that is unknown here.
+            # `NAME=$(command)` was read as an assignment followed by a command. The shell would set the variable to a
+            # value that is unknown here.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
@@ -357,7 +357,7 @@ class _Reader:
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
-            # for an upload to a URL with a slash at its end, curl appends the file name
+            # If the URL of an upload ends with a slash, curl appends the file name.
             text += quote(Path(call.upload.text).name)
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
@@ -448,7 +448,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends only from data of files, which `_joined` refuses.
+            # curl removes line ends only from the data of files, which `_joined` refuses.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:

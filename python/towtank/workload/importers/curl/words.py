@@ -104,7 +104,7 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            # after `||`, the command may continue on the next line, so a line end does not end it
+            # after `||`, the command may continue on the next line, so that a line end does not end the command
             if char != "\n" or self.commands[-1]:
                 self.commands.append([])
             if char == following and char in "|&":

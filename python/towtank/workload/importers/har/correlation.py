@@ -152,7 +152,8 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # No variable replaces this value. If its name indicates a secret, `secrets` replaces it by a parameter.
+        # No variable replaces this value. If its name indicates a secret, the module `secrets` replaces the value by a
+        # parameter.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"

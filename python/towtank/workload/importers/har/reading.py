@@ -104,7 +104,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
 
 
 def _load(path: Path, draft: ImportDraft) -> Node:
-    """Read the recording. The incomplete last line of a recording by `towtank record` is left out."""
+    """Read the recording, without the incomplete last line of an interrupted `towtank record`."""
     text = read_text(path)
     try:
         return jsonfile.parse(text, str(path))

@@ -124,8 +124,8 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # If decoding and encoding would change the value, such as `a+b` in a query, the parameter has its
-                # encoded form.
+                # If decoding and encoding would change the value, such as `a+b` in a query, the parameter gets the
+                # encoded form of the value.
                 what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")

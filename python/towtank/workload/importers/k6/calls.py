@@ -222,7 +222,7 @@ class Calls:
             self._leaving.append((node, self.depth))
 
     def _leave(self) -> None:
-        """Move the tests of the function whose conversion ends now from `_leaving` to `left`."""
+        """Move tests from `_leaving` to `left` when the conversion of their function ends."""
         while self._leaving and self._leaving[-1][1] == self.depth:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
@@ -315,7 +315,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Return a row of a pool for a list element selected at run time, and add the step that takes the row."""
+        """Return a row of a pool for a list element selected at run time, and add the step that reads the row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:

@@ -108,7 +108,7 @@ class Chances:
 
     def _note_if_asked(self, node: Node, draw: int) -> None:
         if self.draws.depends(draw):
-            why = "depends on a new random number; in k6 it depends on the number that was drawn before"
+            why = "depends on a new random number; in k6 it depends on the number that was generated before"
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:

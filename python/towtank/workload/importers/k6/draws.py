@@ -24,7 +24,7 @@ _WHOLE = 1e-6
 _TEXT_AT_MOST = 2**20
 _FEWER = "chooses among {} of the {} rows in k6; the workload draws from all rows"
 _OTHER_CHARACTERS = "consists of letters and digits, not of the characters of the script"
-_AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
+_AGAIN = "is generated once in k6; the workload generates it again for each kind of use"
 
 
 @dataclass

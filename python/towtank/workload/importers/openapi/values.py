@@ -71,7 +71,7 @@ class References:
             )
             found = found.child(index) if found is not None else None
         if found is None:
-            self.note(place_of(node), f"$ref {reference[:80]}", "leads nowhere")
+            self.note(place_of(node), f"$ref {reference[:80]}", "does not exist in the file")
         return found
 
 
