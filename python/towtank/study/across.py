@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults in the section `predict`: unknown names, missing levels, or a predicted configuration that is
-    not larger than the measured one.
+    """Yield the faults in the section `predict`, such as unknown names, missing levels, or a predicted configuration
+    that is not larger than the measured one.
     """
     given = study.study.predict
     if given is None:

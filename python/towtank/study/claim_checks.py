@@ -23,8 +23,8 @@ from towtank.yamlfile import Path_
 
 ALL_LEVELS = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords for a level of a factor: the first or last level of the list, or the level with the lowest or highest
-number. If a level has one of these names, the name stands for this level.
+"""Keywords that name a level of a factor by its position in the list (`first`, `last`) or by its number (`lowest`,
+`highest`). If a level has one of these names, the name stands for this level.
 """
 Wrong = tuple[Path_, str, bool]
 
@@ -58,7 +58,9 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield each fault of the claims: path, message, and True if the key instead of the value is wrong."""
+        """Yield each fault of the claims as a tuple of its path, its message, and True if the key instead of the value
+        is wrong.
+        """
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -144,8 +146,8 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _total(self, given: ValueMeasure | PairMeasure, at: Path_) -> Iterator[Wrong]:
-        """Check the key `total_over` of a claim: the factor exists, has several levels, and the quantity can be added
-        up.
+        """Check the key `total_over` of a claim. The factor must exist and have several levels, and it must be
+        possible to add up the quantity.
         """
         factor = given.total_over
         if factor is None:

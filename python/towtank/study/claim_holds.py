@@ -1,4 +1,4 @@
-"""Reads the condition `holds` of a claim: bounds of a number, a direction, or levels of a factor."""
+"""Reads the condition `holds` of a claim, which gives bounds of a number, a direction, or levels of a factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the quantities of claims: metrics as in objectives, or paths in the summary of a run.
+"""Reads the quantities of claims. A quantity is a metric as in objectives, or a path in the summary of a run.
 
 Each quantity on the left is converted to the path on the right:
 

@@ -122,7 +122,7 @@ class RunSpec:
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        """Stages of the run's load, as in the plan for the engine."""
+        """Stages of the run's load, in the form of the engine's plan."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 

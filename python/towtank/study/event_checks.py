@@ -1,4 +1,4 @@
-"""Checks the events of a study: stage, time, service, host and disk of each event."""
+"""Checks the stage, the time, the service, the host and the disk of each event of a study."""
 
 from __future__ import annotations
 

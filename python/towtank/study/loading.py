@@ -41,7 +41,7 @@ class _Named:
 
 
 class _Files:
-    """The study file and the files that its variants name. Each file is read and checked once."""
+    """Study file, and the files that its variants name. Each file is read and checked once."""
 
     def __init__(self, document: Document, corrected: Corrected) -> None:
         self.document = document
@@ -210,8 +210,8 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor: in `tree`, in the study file and in all its presets. Claims may name any of
-    these levels.
+    """Return the levels that each factor has in `tree`, in the study file or in a preset. Claims may name any of these
+    levels.
     """
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
@@ -246,7 +246,7 @@ def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of all runs: of `study`, of the file without a preset, and of the file with each preset."""
+    """Return the loads of all runs of `study`, of the file without a preset, and of the file with each preset."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):

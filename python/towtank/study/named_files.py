@@ -65,7 +65,9 @@ def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
 
 
 def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
-    """Yield the files and folders that a system file names: scripts, users, served folders, certificates, programs."""
+    """Yield the files and folders that a system file names, such as scripts, served folders, certificates and
+    programs.
+    """
     folder = path.parent
 
     def named(text: str, *keys: str, leaves: bool = True) -> NamedFile:

@@ -22,8 +22,8 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Metrics that count stored items by the result of reading them back after the run: lost, different, unreadable, or not
-read. An item counts as stored if the system acknowledged it.
+"""Metrics that count stored items by the result of reading them back after the run. An item counts as stored if the
+system acknowledged it; it may then be lost, different, unreadable, or not read.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS_METRIC = "loss"

@@ -1,7 +1,7 @@
-"""Applies overrides: values of the system, the workload or an event that a study sets by dotted path.
+"""Applies overrides, which are values of the system, the workload or an event that a study sets by dotted path.
 
-Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service;
-`hosts.NAME.KEY`; `network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
+Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
+`network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -46,12 +46,10 @@ class Override:
 
     @property
     def is_parameter(self) -> bool:
-        """True if the override sets a parameter of the workload."""
         return self.path[0] == "parameters"
 
     @property
     def is_event(self) -> bool:
-        """True if the override changes an event of the study."""
         return self.path[0] == EVENTS
 
     def fault(self, message: str) -> Fault:

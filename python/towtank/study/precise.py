@@ -1,4 +1,6 @@
-"""Defines the length of a steady stage: a fixed time, or the time until throughput is known precisely enough."""
+"""Defines the length of a steady stage, which is a fixed time or the time until throughput is known
+precisely enough.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Number of runs of each combination of levels: fixed, or until every claim and objective is decided."""
+"""Defines the number of runs of each combination of levels, which is fixed, or grows until all claims and objectives
+are decided.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def by_group(load: Load) -> bool:
 
 
 def schedule_stages(load: Load, groups: Groups) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.schedule`."""
+    """Return the stages of the engine's plan for `load.schedule`."""
     own = by_group(load)
     stages, level = [], 0
     for stage in load.schedule or ():
@@ -98,8 +98,9 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: RateCurve) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.trace`: a settle stage at the first rate, if the study has one, then a
-    steady stage.
+    """Return the stages of the engine's plan for `load.trace`.
+
+    A settle stage at the first rate, if the study has one, precedes the steady stage.
     """
     assert load.trace is not None
     stages: list[dict[str, Any]] = []

@@ -137,7 +137,7 @@ class SearchLoad(FileModel):
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
-        """Return the search as JSON for the manifest of a run: start, steps and limits, in SI units."""
+        """Return the settings of the search as JSON for the manifest of a run, in SI units."""
         return {
             "of": self.of,
             "start": load_amount(self.start),

@@ -1,4 +1,4 @@
-"""Checks the settings of a search for the load limit: rising levels, and stop conditions that can occur."""
+"""Checks that the levels of a search for the load limit rise, and that its stop conditions can occur."""
 
 from __future__ import annotations
 

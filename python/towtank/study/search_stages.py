@@ -23,7 +23,7 @@ RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return the entry `load` of the plan with which a search starts; it contains only the first plateau."""
+    """Return the load of the engine's plan with which a search starts; it contains only the first plateau."""
     stages = plateau_stages(load, 0, 0.0, load_amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(load_amount(load.at_most)), "stages": stages}
@@ -39,11 +39,12 @@ def plan_search(load: FindLimit) -> dict[str, Any]:
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
 ) -> list[dict[str, Any]]:
-    """Return the stages of one plateau, in the form of the plan.
+    """Return the stages of one plateau, in the form of the engine's plan.
 
     Parameters
     ----------
     load : FindLimit
+        Settings of the search.
     number : int
         Number of earlier plateaus. [1]
     before, level : float

@@ -29,7 +29,7 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> dict[str, Any]:
-    """Return the entry `load` of a plan.
+    """Return the load of a run in the form of the engine's plan (key `load`).
 
     Parameters
     ----------
@@ -60,7 +60,9 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for several load levels, with the stages of `load.stages` at each level."""
+    """Return the stages of the engine's plan for several load levels, with the stages of `load.stages` at
+    each level.
+    """
     assert load.stages is not None  # ensured by the checks of the study file
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []

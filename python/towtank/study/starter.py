@@ -98,7 +98,6 @@ class Starter:
 
     @property
     def study(self) -> Path:
-        """Path of the study file."""
         return self.folder / FILES[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Holds a loaded study: its file, workload, system and runs."""
+"""Defines a loaded study, which consists of its file, workload, system and runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from towtank.yamlfile import Document, Node
 
 @dataclass(frozen=True)
 class Study:
-    """A loaded study without faults.
+    """Loaded study without faults.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Study:
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """Return the entry `load` of the plan for a run with the given load levels."""
+        """Return the load of a run with the given load levels, in the form of the engine's plan (key `load`)."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)

@@ -59,8 +59,8 @@ BytesOrRange = Annotated[
 class Expected(FileModel):
     """Checks of a response that every protocol other than HTTP offers."""
 
-    # Checks that compare a number with bounds: the key in the workload file, and the name of the check in the engine's
-    # plan.
+    # Checks that compare a number with bounds. Maps the key in the workload file to the name of the check in the
+    # engine's plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(

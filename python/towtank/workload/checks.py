@@ -20,7 +20,7 @@ _SUM_TOLERANCE = 1e-6
 
 
 class WorkloadCheck:
-    """Check of the content of a workload file: names, shares, variables and data files.
+    """Checks the content of a workload file, such as names, shares, variables and data files.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class _Indexes:
 
 
 class _Compiler:
-    """Compiler for one workload. The method `plan` may be called once."""
+    """Compiles one workload. The method `plan` may be called once."""
 
     def __init__(
         self,

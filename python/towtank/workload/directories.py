@@ -72,7 +72,7 @@ class Changes(FileModel):
                 yield verb, attribute, [values] if isinstance(values, str) else values
 
 
-# For each LDAP operation: keys that it may have, and keys that it must have.
+# Keys that each LDAP operation may have, and keys that the operation must have.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bind": (("password",), ()),
     "search": (("scope", "filter", "attributes", "size_limit"), ()),

@@ -15,8 +15,8 @@ Problem = tuple[Path_, str, bool]
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Yield the faults of stored items: in their kinds, in requests that name them, and in transactions that read them
-    back.
+    """Yield the faults of stored items: in their kinds, in requests that name the kinds, and in transactions that read
+    items back.
 
     Parameters
     ----------

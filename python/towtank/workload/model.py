@@ -1,4 +1,4 @@
-"""Defines the schema of workload files: pools, defaults, pages, loops, groups. The module `steps` defines the steps."""
+"""Defines the schema of workload files. The module `steps` defines the steps of transactions."""
 
 from __future__ import annotations
 

@@ -207,7 +207,6 @@ def files(step: Step) -> Iterator[Placed]:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names of the variables that a template reads."""
     return templates.variables(text)
 
 

@@ -21,7 +21,7 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Check of the variables and lists that the transactions of each user group read and set.
+    """Checks the variables and lists that the transactions of each user group read and set.
 
     Parameters
     ----------

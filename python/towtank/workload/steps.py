@@ -240,7 +240,7 @@ class Request(FileModel):
 
     @property
     def parts(self) -> list[tuple[str | int, str, Part]]:
-        """Parts of a multipart body: for each part its key or index in the file, its name, and the part itself."""
+        """Parts of a multipart body, each with its key or index in the file and its name."""
         if isinstance(self.multipart, list):
             return [(index, part.name, part) for index, part in enumerate(self.multipart)]
         return [(name, name, part) for name, part in (self.multipart or {}).items()]

@@ -13,7 +13,7 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_
 
-# Parts of a workload that need a target: steps that send requests, and cookies.
+# Entries of a workload that need a target. These are steps that send requests, and cookies.
 Aimed = Request | CallStep | GivenCookie
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from towtank.workload.importers.draft import ImportDraft, ImportOptions, identifier, literal, steps_of
 from towtank.workload.importers.writing import ImportResult, finish_import, import_document, import_note_lines
 
-# Import formats: name on the command line, and description of the files. A package of the same name reads the format.
+# Names of import formats on the command line, each with a description. A package of the same name reads the format.
 IMPORT_FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",

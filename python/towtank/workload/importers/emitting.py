@@ -1,4 +1,4 @@
-"""Writes YAML in the style of handwritten files: block style, short values on one line, few quotes."""
+"""Writes YAML in the style of handwritten files, with short values on one line and few quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders the table of each importer as text: which keys are converted, noted or harmless."""
+"""Renders the table of each importer, which states for each key if the importer converts, notes or ignores it."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def import_note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def import_document(imported: ImportResult, out: str | None) -> dict[str, Any]:
-    """Return the JSON document on the result of an import: files, targets, transactions, findings and notes."""
+    """Return the result of an import as a JSON document."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

@@ -41,7 +41,7 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _OCTET = re.compile("[\udc80-\udcff]")
 _ESCAPED = re.compile(rf"\\(x[0-9A-Fa-f]{{2}}|.)|{_OCTET.pattern}")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# Handling of each field of a log line: converted, reported in a note, or ignored as harmless.
+# Treatment of each field of a log line. A field is converted, reported in a note, or ignored as harmless.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),

@@ -1,6 +1,7 @@
-"""Reads access logs of web servers into drafts: mix of pages, fitted think times, sessions, and arrivals over time.
+"""Reads access logs of web servers into drafts with a mix of pages, fitted think times, sessions, and arrivals over
+time.
 
-The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns, `sessions`
+The log is read once, line by line, in bounded memory. `lines` reads requests, `paths` builds path patterns, `sessions`
 tracks clients, and `thinking` fits distributions to the gaps between pages.
 """
 
@@ -291,7 +292,7 @@ def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] 
 
 
 def _findings(sessions: Sessions, patterns: Patterns, draft: ImportDraft, pause: float) -> None:
-    """Add findings about the load to the draft: sessions, arrivals over time, and users at the peak."""
+    """Add findings about sessions, arrivals over time, and the number of users at the peak to the draft."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)
     pages = sum(pattern.count for pattern in patterns.patterns.values())

@@ -1,4 +1,4 @@
-"""Tracks the sessions of clients in an access log: gaps between pages, and number of sessions over time."""
+"""Tracks the sessions of clients in an access log, with the gaps between pages and the number of sessions over time."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _is_setting(word: Word) -> bool:
 
 
 class _Reader:
-    """Reader of curl commands, which collects their faults."""
+    """Reads curl commands, and collects their faults."""
 
     def __init__(self, draft: ImportDraft, options: ImportOptions) -> None:
         self.draft = draft

@@ -1,4 +1,4 @@
-"""Expands URLs in the syntax of curl: a set or a range denotes several URLs, and `..` in a path is resolved."""
+"""Expands URLs in the syntax of curl, where a set or a range denotes several URLs. Resolves `..` in paths."""
 
 from __future__ import annotations
 

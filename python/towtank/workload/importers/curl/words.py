@@ -56,7 +56,7 @@ class Word:
 
 
 class Splitter:
-    """Splitter of a file into commands, each a list of words.
+    """Splits a file into commands; each command is a list of words.
 
     Parameters
     ----------

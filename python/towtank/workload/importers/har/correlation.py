@@ -90,7 +90,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a value: the extraction that finds it in a response, and the value's name in this response."""
+    """Extraction that finds a value in a response, and the name of the value in this response."""
 
     extract: Any
     name: str

@@ -1,4 +1,4 @@
-"""Converts JMeter controllers to steps: loops, conditions, pages."""
+"""Converts JMeter controllers to loops, conditions, pages and other steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGrou
 
 
 class Controllers:
-    """Converter of the elements of thread groups to steps.
+    """Converts the elements of thread groups to steps.
 
     Parameters
     ----------
@@ -70,7 +70,6 @@ class Controllers:
         self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
-        """Add a note about an element of the test plan."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:

@@ -18,7 +18,7 @@ _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGN
 
 
 class Elements:
-    """Converter of elements that apply to samplers: timers, extractors and assertions."""
+    """Converts elements that apply to samplers: timers, extractors and assertions."""
 
     def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft

@@ -63,8 +63,6 @@ class Scope:
 
 
 class Requests:
-    """Converter of samplers to requests."""
-
     def __init__(self, draft: ImportDraft, texts: Texts, folder: Path) -> None:
         self.draft = draft
         self.texts = texts
@@ -247,7 +245,6 @@ class Requests:
         return ({"form": fields} if fields else {}), more
 
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
-        """Return a multipart body that contains fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
             why = "parts are sent as browsers send them; JMeter adds headers to each part (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
@@ -385,7 +382,6 @@ def _arguments_of(item: Item) -> list[Element]:
 
 
 def read_logins(item: Item, texts: Texts) -> list[Login]:
-    """Return the entries of an authorization manager."""
     return [
         Login(
             texts.static(text_of(each, "Authorization.url")).strip(),

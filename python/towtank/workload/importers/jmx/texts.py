@@ -245,9 +245,7 @@ def _property(function: str, arguments: list[str]) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text: literal text, and the content of each placeholder `${...}`. Placeholders may be
-    nested.
-    """
+    """Yield literal texts, and the contents of placeholders `${...}`, in their order. Placeholders may be nested."""
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

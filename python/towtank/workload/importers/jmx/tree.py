@@ -49,7 +49,6 @@ class Item:
 
     @property
     def enabled(self) -> bool:
-        """True if the element is enabled in the test plan."""
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
@@ -73,7 +72,6 @@ class Item:
         return self.text(name, default)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a property as a boolean."""
         return self.text(name, str(default)).strip().lower() == "true"
 
     def collection(self, name: str) -> list[Element]:

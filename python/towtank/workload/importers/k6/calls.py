@@ -1,4 +1,4 @@
-"""Evaluates the calls in k6 scripts: requests, checks, pauses, groups, data, and JavaScript functions."""
+"""Evaluates the calls in k6 scripts, such as requests, checks, pauses, groups, and JavaScript functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
 
 class Calls:
-    """Evaluator of calls, which converts them to steps and values.
+    """Evaluates calls, and converts them to steps and values.
 
     Parameters
     ----------
@@ -146,9 +146,7 @@ class Calls:
 
     @staticmethod
     def _json(answer: Answer, path: str) -> Part:
-        """Return the part of a response that `res.json('a.0.b')` selects: the value at a dotted path, or the whole
-        body.
-        """
+        """Return the part of a response that `res.json('a.0.b')` selects, or the whole body if the path is empty."""
         part = Part(answer.step, "json")
         for each in path.split(".") if path else []:
             part = part.member(int(each) if each.isdecimal() else each) or part

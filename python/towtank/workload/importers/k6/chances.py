@@ -30,7 +30,7 @@ _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
 
 class Chances:
-    """Converter of conditions on random numbers to branches.
+    """Converts conditions on random numbers to branches.
 
     Parameters
     ----------
@@ -265,7 +265,6 @@ def _leaves(consequence: Node | None) -> bool:
 
 
 def statements_of(node: Node | None) -> list[Node]:
-    """Return the statements of a branch."""
     if node is None:
         return []
     inner = named(node)

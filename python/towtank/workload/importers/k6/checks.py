@@ -28,7 +28,7 @@ class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
 
 
 class Checks:
-    """Converter of the expression that a test returns.
+    """Converts the expression that a test returns.
 
     Parameters
     ----------

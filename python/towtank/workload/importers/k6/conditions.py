@@ -1,4 +1,5 @@
-"""Converts conditions in scripts: random choices, first round of a user, successful responses, existing values.
+"""Converts conditions in scripts. A condition may choose at random, or test for the first round of a user, a
+successful response, or an existing value.
 
 Each condition is evaluated exactly once, as in k6, because its evaluation may add requests.
 """
@@ -44,7 +45,7 @@ class Condition:
 
 
 class Conditions:
-    """Converter of `if` statements.
+    """Converts `if` statements.
 
     Parameters
     ----------
@@ -58,7 +59,6 @@ class Conditions:
         self.chances = Chances(script)
 
     def follow(self, node: Node, environment: Environment) -> None:
-        """Convert an `if` statement."""
         if self.by_chance(node, environment, None) is not None:
             return
         condition = self._read(node.child_by_field_name("condition"), environment)

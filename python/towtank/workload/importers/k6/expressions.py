@@ -80,7 +80,7 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 
 
 class Expressions:
-    """Evaluator of the expressions of a script.
+    """Evaluates the expressions of a script.
 
     Parameters
     ----------
@@ -381,7 +381,6 @@ class Expressions:
 
 
 def _place(node: Node) -> tuple[int, int]:
-    """Return the line and column of a node."""
     return node.start_point[0] + 1, node.start_point[1] + 1
 
 

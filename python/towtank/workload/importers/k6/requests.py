@@ -29,7 +29,7 @@ Place = tuple[int, int]
 
 
 class Requests:
-    """Converter of the requests of a script to steps.
+    """Converts the requests of a script to steps.
 
     Parameters
     ----------

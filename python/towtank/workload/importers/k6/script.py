@@ -1,4 +1,4 @@
-"""Converts the statements of a script to steps: sequence, loops and conditions."""
+"""Converts the statements of a script, such as loops and conditions, to steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MODULES = {
 
 
 class Script:
-    """Converter of the statements of a script, which analyses the script without running it.
+    """Converts the statements of a script without running the script.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Script:
         }
 
     def top(self) -> None:
-        """Read the statements outside of functions: imports, constants, data, functions."""
+        """Read the statements outside of functions, such as imports, constants, data and definitions of functions."""
         statements = named(self.source.root)
         # Functions are read before all other statements, because a statement may call a function above its definition.
         for node in statements:

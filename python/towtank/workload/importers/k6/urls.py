@@ -1,4 +1,6 @@
-"""Separates addresses from the URLs of a script: in a workload, targets have the addresses, and requests only paths."""
+"""Separates addresses from the URLs of a script, because requests of a workload have only paths, and targets have the
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text as written, its value if known before the run, and the parameter that it names, if
-    any.
+    """Part of a template, with its text as written, its value if this is known before the run, and the name of its
+    parameter, if any.
     """
 
     written: str

@@ -298,7 +298,10 @@ class _Reader:
         return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
 
     def _parts(self, name: str, value: Any, content: Node) -> list[Any]:
-        """Return the parts that a property becomes: a file, a part for each file of an array, otherwise one text."""
+        """Return the parts of a multipart body for a property.
+
+        A file becomes one part, an array of files one part per file, and any other value one text.
+        """
         schema = self.references.resolve(child_of(self.references.resolve(content.child("schema")), "properties", name))
         stem = identifier(name, "file")
         if text_of(schema, "format") == "binary":

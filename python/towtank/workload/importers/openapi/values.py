@@ -1,4 +1,6 @@
-"""Generates values for OpenAPI schemas: the example of a schema if it has one, otherwise a value that fits it."""
+"""Generates a value for an OpenAPI schema. The value is the example of the schema, if any, otherwise a value that fits
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ Noter = Callable[[tuple[int, int], str, str], None]
 
 
 class References:
-    """Resolver of `$ref` references within one file.
+    """Resolves `$ref` references within one file.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class References:
 
 
 class Maker:
-    """Generator of values, with templates for values that must differ from request to request.
+    """Generates values, with templates for values that must differ from request to request.
 
     Parameters
     ----------
