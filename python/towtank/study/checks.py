@@ -281,7 +281,7 @@ def _keys_of(document: Document | None, section: str) -> list[str] | None:
 
 
 def _wrong_level(name: str, level: object) -> str | None:
-    """Return the error message for an invalid load level; None for a valid level."""
+    """Return the error message for an invalid load level; None if the level is valid."""
     if name == "users":
         if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 10_000_000:
             return f"must be a whole number of users from 1, got {units.shown(level)} instead"

@@ -58,7 +58,7 @@ class Override:
 
 
 def overrides_of(node: Node | None) -> list[Override]:
-    """Return the overrides in a mapping of paths to values; empty if the node is not a mapping."""
+    """Return the overrides in a mapping of paths to values; an empty list if the node is not a mapping."""
     if node is None or not isinstance(node.value, dict):
         return []
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]

@@ -133,7 +133,7 @@ class SearchLoad(FileModel):
 
     @property
     def stops(self) -> dict[str, float | None]:
-        """Share in each stop condition, by name; None for a condition without a share."""
+        """Share in each stop condition, by name of the condition; None if the condition has no share."""
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:

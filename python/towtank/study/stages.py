@@ -18,7 +18,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return length and end condition of a settle stage; None if there is no settle stage.
+    """Return length and end condition of a settle stage; None if the stage has no length.
 
     The key `until` is present if the stage ends as soon as the system is in steady state.
     """

@@ -136,7 +136,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
 
 
 def _writes(draft: importers.ImportDraft) -> list[str]:
-    """Return a note with the number of requests that may change data; empty if there are no such requests."""
+    """Return a note with the number of requests that may change data; an empty list if no request may change data."""
     steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
     count = sum(found.values())
@@ -333,8 +333,8 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the first service that Towtank starts; None if there is no such service. The study can vary
-    the settings of this service.
+    """Return the name of the first service that Towtank starts, whose settings the study can vary; None if Towtank
+    starts no service.
     """
     return next((part.name for part in parts if isinstance(part, Started)), None)
 

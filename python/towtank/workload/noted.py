@@ -52,7 +52,9 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the key of a step that concerns stored items, in a list; empty without such a key.
+    """Return the key of a step that concerns stored items, as the only element of a list.
+
+    The list is empty if the step has no such key.
 
     Raises
     ------

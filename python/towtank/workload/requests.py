@@ -110,10 +110,8 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the login for Basic authorization of a request.
-
-        A login of the request has precedence over the login in the defaults, and this over the login in the target's
-        address.
+        """Return the login for Basic authorization. The first login that exists is used: of the request, the defaults,
+        or the target's address.
         """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):

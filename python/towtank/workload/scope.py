@@ -149,7 +149,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return the reason why a step cannot read a variable; None if it can."""
+        """Return the reason why a step cannot read a variable; None if the step can read the variable."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -171,7 +171,7 @@ class Scope:
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return the reason why a step cannot read a column of a pool row; None if it can."""
+        """Return the reason why a step cannot read a column of a pool row; None if the step can read the column."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)

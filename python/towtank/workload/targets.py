@@ -68,7 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_in_addresses(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """Return the user and the password that all given HTTP addresses contain; None without a login.
+    """Return the user and the password that all given HTTP addresses contain; None if they contain no login.
 
     Raises
     ------

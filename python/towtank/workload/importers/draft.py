@@ -222,7 +222,7 @@ def url_address(url: str) -> str:
 
 
 def user_info(url: str) -> dict[str, str] | None:
-    """Return the user and the password in a URL as request keys; None without a login.
+    """Return the user and the password in a URL as request keys; None if the URL has no login.
 
     Examples
     --------
@@ -342,5 +342,5 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 
 
 def method_of(step: Step) -> str | None:
-    """Return the key of a request's method, such as `get`; None for other steps."""
+    """Return the key of a request's method, such as `get`; None if the step is not a request."""
     return next((key for key in step if key.upper() in METHODS), None)

@@ -55,7 +55,7 @@ def account(
 
 
 def _shown(node: Node) -> str:
-    """Return a value as text for notes; empty without a value."""
+    """Return a value as text for notes; an empty text if the node has no value."""
     if isinstance(node.value, dict | list):
         return "..." if node.value else ""
     if isinstance(node.value, bool):

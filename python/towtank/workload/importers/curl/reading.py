@@ -138,8 +138,8 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if any request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of the requests, None for a request without the option; each with its first position in
-        # the file.
+        # Connection timeouts of the requests, each with its first position in the file. None stands for requests that
+        # set no connection timeout.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -150,7 +150,7 @@ class _Reader:
         self.draft.notes.add((word.line, word.column), what, why)
 
     def steps(self, words: list[Word]) -> list[Step]:
-        """Return the steps of a command, one for each URL; empty if the command is not curl."""
+        """Return the steps of a command, one for each URL; an empty list if the command is not curl."""
         first = words[0]
         if all(map(_is_setting, words[words[0].text == "export" :])):
             for word in self.variables.set(words):
@@ -474,8 +474,8 @@ class _Reader:
         return [(key, self._content(word, content, value[0] if named else "")) for content in contents]
 
     def _content(self, word: Word, content: Content, sign: str) -> Any:
-        """Return one part of a multipart body. `sign` is `@` for a file, `<` for a text in a file, and empty for a
-        text.
+        """Return one part of a multipart body. `sign` precedes the content in the command: `@` for a file, `<` for a
+        text in a file.
         """
         keys = {"type": "content_type", "filename": "filename"}
         given = {keys[name]: literal(text) for name, text in content.settings.items() if name in keys}

@@ -74,8 +74,9 @@ def resolved(url: str) -> str:
 
 
 def separator(url: str) -> str:
-    """Return the character that curl inserts between a URL and additional query text; empty if the URL ends with `?` or
-    `&`.
+    """Return the character that curl inserts between a URL and additional query text.
+
+    The result is an empty text if the URL ends with `?` or `&`.
     """
     if "?" not in url:
         return "?"

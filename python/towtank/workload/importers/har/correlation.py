@@ -73,7 +73,7 @@ class Exchange:
     bearer: str | None = None
 
     def header(self, name: str) -> str | None:
-        """Return the value of a response header; None without the header."""
+        """Return the value of a response header; None if the response lacks the header."""
         for each in items_of(self.node, "response", "headers"):
             if text_of(each, "name").lower() == name.lower():
                 return text_of(each, "value")

@@ -165,7 +165,6 @@ def _exchange(entry: Node) -> Exchange:
 
 
 def _response_text(entry: Node) -> str:
-    """Return the body text of a response; empty if no text was recorded."""
     content = child_of(entry, "response", "content")
     text = text_of(content, "text")
     if text_of(content, "encoding") == "base64":
@@ -188,7 +187,7 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return the reason why the workload omits an entry; None if it includes the entry."""
+    """Return the reason why the workload omits an entry of the recording; None if the workload includes the entry."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "left out: WebSocket is not supported"
@@ -218,7 +217,9 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request that the user did not cause; None for all other requests."""
+    """Return the reason why a browser made a request without an action of the user; None if the user caused the
+    request.
+    """
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight request of the browser for another origin; users of a workload do not need it"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -344,7 +345,7 @@ def _step(exchange: Exchange, draft: ImportDraft, secrets: Secrets) -> Step:
 
 
 def _login(url: str) -> tuple[str, str] | None:
-    """Return the user and the password in a URL; None without a login."""
+    """Return the user and the password in a URL; None if the URL has no login."""
     parts = urlsplit(url)
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 

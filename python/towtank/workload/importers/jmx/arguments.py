@@ -47,8 +47,8 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Name and literal text of the value as written in the test plan, if these are already encoded; empty
-        otherwise.
+        """Name and literal text of the value as written in the test plan; an empty list if these texts are not encoded
+        yet.
         """
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 

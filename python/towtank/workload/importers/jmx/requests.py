@@ -166,7 +166,7 @@ class Requests:
         return own or scope.defaults.get(name, "")
 
     def _address(self, sampler: Item, scope: Scope) -> str:
-        """Return the address and path of a request; empty if the request has no host.
+        """Return the address and path of a request; an empty text if the request has no host.
 
         Values that are not known before the run stay as `${...}`.
         """

@@ -113,7 +113,9 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the column or extracted variable with which a text begins; None if it begins with anything else."""
+        """Return the column or extracted variable with which a text begins; None if the text begins with anything
+        else.
+        """
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
@@ -127,7 +129,7 @@ class Texts:
         return [value for value in known if "${" not in value], rows
 
     def values_of(self, variable: str) -> list[str]:
-        """Return the values of a data column whose file exists; empty for all other variables."""
+        """Return the values of a data column whose file exists; an empty list for all other variables."""
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:

@@ -108,7 +108,7 @@ def _property(element: Element, name: str) -> Element | None:
 
 
 def inner(element: Element, name: str) -> Element | None:
-    """Return an inner element by name, and mark it as read; None if it does not exist."""
+    """Return an inner element by name, and mark the element as read; None if no inner element has this name."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
             child.read = True

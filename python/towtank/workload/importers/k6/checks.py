@@ -113,7 +113,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text that `r.body.indexOf(text)` searches for; None for any other expression."""
+        """Return the text that `r.body.indexOf(text)` searches for; None if the expression has another form."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None
@@ -176,7 +176,9 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return the bound that a comparison of integers sets, with `<` or `>=`; None for other operators."""
+    """Return the bound that a comparison of integers sets, with `<` or `>=`; None if the comparison sets no such
+    bound.
+    """
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None

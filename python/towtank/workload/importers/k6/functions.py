@@ -23,7 +23,7 @@ OF_NUMBERS: dict[str, Callable[[float], float]] = {
 
 
 def base64_of(text: str, variant: Any) -> str | None:
-    """Encode a text in a base64 variant of k6; None for an unknown variant."""
+    """Encode a text in a base64 variant of k6; None if the variant is unknown."""
     if variant not in {"std", "rawstd", "url", "rawurl"}:
         return None
     encode = base64.urlsafe_b64encode if variant.endswith("url") else base64.b64encode

@@ -45,7 +45,7 @@ class Requests:
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
-        """Return the request for `http.NAME(...)`; None, with a note, if the call cannot be converted."""
+        """Return the request for `http.NAME(...)`. If the call cannot be converted, add a note and return None."""
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
@@ -60,7 +60,7 @@ class Requests:
         return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
 
     def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
-        """Return a request step; None, with a note, if the request cannot be converted."""
+        """Return a request step. If the request cannot be converted, add a note and return None."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
             why = (
@@ -333,7 +333,7 @@ def _numbers(value: Any) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON text for notes; empty for null."""
+    """Return a value as JSON text for notes; an empty text for null."""
     try:
         return "" if value is None else json.dumps(value)
     except TypeError:

@@ -71,7 +71,7 @@ def drawn(step: Step) -> list[str]:
 
 
 def _row(step: Step) -> str:
-    """Return the name of the pool row that a step reads; empty for all other steps."""
+    """Return the name of the pool row that a step reads; an empty text if the step reads no row with a name."""
     name = str(step.get("as", ""))
     return name if "__row" in name else ""
 
@@ -82,7 +82,7 @@ def _values(step: Step) -> dict[str, str]:
 
 
 def _pool(step: Step) -> str:
-    """Return the name of the pool from which a step reads a row; empty for all other steps."""
+    """Return the name of the pool from which a step reads a row; an empty text if the step reads no row."""
     return str(step.get("draw", ""))
 
 

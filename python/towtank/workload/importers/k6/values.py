@@ -266,7 +266,9 @@ class Writer:
         return Text(f"${{{row.name}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
-        """Create a pool from a list of texts or of mappings of texts; None for other lists."""
+        """Create a pool from a list of texts or of mappings of texts; return None if the list is empty or has other
+        items.
+        """
         if not rows:
             return None
         pool = unique(identifier(name, "data"), self.draft.data)

@@ -160,7 +160,8 @@ class _Reader:
         ]
 
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
-        """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
+        """Return the reason why an operation is not suitable for a load that only reads data; None if the operation is
+        suitable.
 
         The operation must not change data, and each required value must have an example.
         """
@@ -314,10 +315,10 @@ class _Reader:
         return [{"generated": {"size": "10 KiB"}, "filename": each} for each in names]
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login for Basic authentication that the first security requirement of an operation names; None if
-        it names none.
+        """Return the login for Basic authentication that the first security requirement of an operation names.
 
-        Keys and tokens that the requirement names are added to the request, with parameters as values.
+        The result is None if the requirement names no such login. Keys and tokens that the requirement names are added
+        to the request, with parameters as values.
         """
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
@@ -357,7 +358,9 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check for the status codes that an operation declares as successful; None if it declares none."""
+    """Return a check for the status codes that an operation declares as successful; None if it declares no
+    such code.
+    """
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:
