@@ -176,9 +176,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if a recorded request is for a script, style sheet, picture or font, which are the same for all
-    users.
-    """
+    """Return True if a recorded request is for a static file, such as a script, a style sheet or a picture."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -217,9 +215,7 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request without an action of the user; None if the user caused the
-    request.
-    """
+    """Return the reason why the browser made a request by itself; None if the user caused the request."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight request of the browser for another origin; users of a workload do not need it"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -273,7 +269,8 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 def _views(exchanges: list[Exchange]) -> list[View]:
     """Split the session into page views.
 
-    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight."""
+    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight.
+    """
     views: list[View] = []
     previous: str | None = None
     for exchange in exchanges:
@@ -287,9 +284,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: ImportDraft) -> None:
-    """Add a note about cookies that the browser sent although no earlier response sets them. The virtual users do not
-    send these cookies.
-    """
+    """Add a note about each cookie that no earlier response sets, because virtual users do not send these cookies."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -303,7 +298,8 @@ def _cookies_of_nobody(exchanges: list[Exchange], draft: ImportDraft) -> None:
 def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
     """Return the names of the cookies in a header.
 
-    Browsers join several Set-Cookie headers with line breaks."""
+    Browsers join several Set-Cookie headers with line breaks.
+    """
     values = [
         text_of(each, "value")
         for each in items_of(exchange.node, side, "headers")
