@@ -88,7 +88,7 @@ class Event(FileModel):
         description=(
             "Action: `kill` ends all processes of a service without notice, `restart` also starts them "
             "again, `stop` ends them in an orderly way, `start` starts them, `pause` suspends them, `cut` "
-            "unplugs the network of a host, `fill` fills a disk of a host."
+            "disconnects a host from the network, `fill` fills a disk of a host."
         )
     )
     service: Name | None = Field(

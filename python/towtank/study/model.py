@@ -162,7 +162,7 @@ class Load(FileModel):
         10_000,
         ge=1,
         le=10_000_000,
-        description="Largest number of concurrent users of open load: transactions in progress.",
+        description="Largest number of transactions of open load that may be in progress at the same time.",
     )
     backlog_at_most: int = Field(
         1_000_000,
@@ -200,7 +200,7 @@ class FindLimit(SearchLoad):
         10_000,
         ge=1,
         le=10_000_000,
-        description="Largest number of concurrent users of open load: transactions in progress.",
+        description="Largest number of transactions of open load that may be in progress at the same time.",
     )
     backlog_at_most: int = Field(
         1_000_000,
@@ -375,13 +375,13 @@ class StudyFile(FileModel):
         ),
     )
     predict: Predict | None = Field(
-        None, description="Configuration to predict, before its runs, from the runs of another configuration."
+        None, description="Prediction of a configuration, made before its runs, from the runs of another configuration."
     )
     size: str | None = Field(
         None,
         min_length=1,
         description=(
-            "Sizing file, relative to the study file; the report adds its sizing result, computed from the results."
+            "Sizing file, relative to the study file; the report adds the sizing, computed from the measured results."
         ),
     )
     claims: list[Claim] = Field(

@@ -9,6 +9,7 @@ from towtank.spelling import misnamed
 from towtank.study.model import Load, ScheduleStage
 from towtank.study.schedules import STEADY, total_of
 
+# Largest number of users of a closed load. [1]
 _USERS_AT_MOST = 10_000_000
 # Longest duration of a load that the engine supports. [s]
 _SECONDS_AT_MOST = 1e7

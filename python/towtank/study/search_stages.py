@@ -19,6 +19,7 @@ DECIDE_AT_MOST_S = 60.0
 # Load during which a backlog drains, as a fraction of the highest passing level. The remaining capacity processes the
 # backlog. [1]
 RELIEVE_SHARE = 0.5
+# Time limit for a backlog to drain. [s]
 RELIEVE_AT_MOST_S = 300.0
 
 

@@ -20,6 +20,7 @@ With one row per second, this is a trace of eleven days.
 """
 # Largest number of faults reported for one file.
 _FAULTS_AT_MOST = 20
+# Largest arrival rate [1/s], latest time [s], and longest field [characters] that is read from a trace.
 _RATE_AT_MOST = 1e8
 _SECONDS_AT_MOST = 1e7
 _FIELD_AT_MOST = 1024

@@ -25,6 +25,7 @@ _RULE = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+")
 _TOKEN = re.compile(r"\$\$\{|\$\{[^}]*\}|.", re.DOTALL)
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{2}")
 _COMPARISONS = {"~": "approximate", ">": "greater_or_equal", "<": "less_or_equal"}
+# Largest nesting depth of brackets in a filter. [1]
 _DEEPEST = 30
 
 

@@ -26,6 +26,7 @@ _LAST_CHARACTER = 0x10FFFF
 # size, the engine reaches its limit of 10 MiB. The sizes of character classes were measured by this limit: the engine
 # accepts `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}`.
 _SIZE_AT_MOST = 50_000
+# Sizes of `\w`, of `\d`, of `\s`, `.` and negated classes, and of a class with a character outside ASCII.
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
@@ -33,6 +34,7 @@ _FAR_SIZE = 20
 # Factor by which the size of a letter grows if case is ignored, because the letter then matches several
 # characters. [1]
 _CASELESS = 5
+# Largest nesting depth of groups. [1]
 _DEPTH_AT_MOST = 100
 
 

@@ -118,7 +118,7 @@ class Extract(FileModel):
     status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Match to extract: `all` fills a list, `append` extends a list, `count` gives the number.",
+        description="Match to extract: `all` fills a list, `append` extends a list, `count` counts the matches.",
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
     default: Text | None = Field(

@@ -1,9 +1,9 @@
 """Checks that every key of an imported file is converted, reported in a note, harmless, or refused.
 
-Each importer has a table that states, for each key of its format, if the key is converted, noted or harmless. It passes
-every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table lists a key as
-converted but no code has read it, the importer has a fault. The fault raises an exception in strict mode (tests) and
-otherwise becomes a note.
+Each importer has a table that states, for each key of its format, whether the key is converted, noted or harmless. The
+importer passes every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table
+lists a key as converted but no code has read the key, the importer has a fault. The fault raises an exception in strict
+mode (tests) and otherwise becomes a note.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from towtank.yamlfile import Node
 
+# Numbers of at least this size count as missing. [1]
 _NUMBER_BELOW = 1e18
 
 

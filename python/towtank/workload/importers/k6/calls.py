@@ -39,6 +39,7 @@ from towtank.workload.importers.textfile import beside
 ROWS_AT_MOST = 5000
 # Largest depth of nested function calls. The limit stops infinite recursion in the script. [1]
 _CALLS_AT_MOST = 30
+# Largest size of a file that a script opens and the importer reads. [bytes]
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
