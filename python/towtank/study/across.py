@@ -1,5 +1,5 @@
-"""Validates and describes the section `predict` of a study, which predicts one configuration from runs of a smaller
-one.
+"""Validates and describes the section `predict` of a study, which predicts a configuration from runs of a smaller
+configuration.
 
 The smaller configuration has fewer servers, or hosts with fewer CPUs.
 """

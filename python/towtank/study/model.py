@@ -291,7 +291,7 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Reading back stored items after a run: number of users, time limit and sample size."""
+    """Settings with which stored items are read back after a run."""
 
     users: int = Field(4, ge=1, le=1000, description="Number of concurrent users that read back.")
     at_most: PositiveDuration = Field(
@@ -410,10 +410,10 @@ class StudyFile(FileModel):
 
     @property
     def settle(self) -> SettleUntil | float:
-        """Length of the settle stages; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the settle stages, or the condition that ends them; 0 if the study has a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.settle
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """Length of the steady stages; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the steady stages, or the condition that ends them; 0 if the study has a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.steady

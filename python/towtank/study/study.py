@@ -96,7 +96,7 @@ class Study:
         return any(self.path.resolve().is_relative_to(folder.resolve()) for folder in shipped_folders())
 
     def named_files(self) -> list[NamedFile]:
-        """Return the files that the workload and the systems of the runs name."""
+        """Return the files that are named in the workload and in the systems of the runs."""
         systems = {run.system.model_dump_json(): run.system for run in self.design()}
         return files_of_study(self.workload, systems.values(), self.system_document.path)
 

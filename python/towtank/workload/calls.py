@@ -57,7 +57,7 @@ BytesOrRange = Annotated[
 
 
 class Expected(FileModel):
-    """Checks of a response that every protocol other than HTTP offers."""
+    """Checks of a response, available for every protocol except HTTP."""
 
     # Checks that compare a number with bounds. Maps the key in the workload file to the name of the check in the
     # engine's plan.
@@ -185,7 +185,7 @@ class CallStep(FileModel):
         """
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Yield every template of the step with its path below the step."""
+        """Yield every template of the step with the path of its key below the step."""
         yield from ((path, text) for path, text in self.values() if text is not None)
         for column, text in (self.expect.value if self.expect is not None else {}).items():
             if text is not None:
@@ -247,13 +247,13 @@ class Sql(TableStep):
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the parameters of the SQL statement, each with its path below the step."""
+        """Yield the parameters of the SQL statement, each with the path of its key below the step."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """Return a size as a text with its number of bytes, and a valid template unchanged."""
+    """Convert a size to a text with its number of bytes; return a valid template unchanged."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -373,7 +373,7 @@ class FileStep(TableStep):
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the path of the file, the offset, the size and the new path, each with its path below the
+        """Yield the file, the offset, the size and the new path of the file, each with the path of its key below the
         step.
         """
         yield ("file", self.file.action), getattr(self.file, self.file.action)

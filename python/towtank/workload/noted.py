@@ -68,7 +68,8 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the verb (such as `stores`), kind and key with which a step refers to a stored item.
+    """Return how a step refers to a stored item: key of the step (such as `stores`), kind of the item, and key of the
+    item.
 
     The result is None if the step refers to no stored item.
     """

@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the recorded user: one page view."""
+    """Page view, which consists of the requests between two pauses of the recorded user."""
 
     name: str
     exchanges: list[Exchange]

@@ -18,7 +18,7 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 def account(draft: ImportDraft, top: Sequence[Item], *, strict: bool) -> None:
     """Add a note for each element of a test plan that was not converted.
 
-    This function requires that the whole test plan has been converted.
+    The conversion of the test plan must be complete, because it marks the properties that it has read.
 
     Parameters
     ----------

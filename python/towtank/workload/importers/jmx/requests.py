@@ -397,10 +397,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return the forms in which an address may be written.
-
-    If the port is the default port of the scheme, these are the address with the port and without it.
-    """
+    """Return an address with its port and, if this is the default port of the scheme, also without the port."""
     split = split_address(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []

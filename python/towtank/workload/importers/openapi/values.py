@@ -152,8 +152,8 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            # A part may refer back to the schema that contains it. The properties of that schema are included only
-            # once.
+            # A schema in the list may refer back to the schema that contains it. The properties of the containing
+            # schema are included only once.
             own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
