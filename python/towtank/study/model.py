@@ -410,10 +410,10 @@ class StudyFile(FileModel):
 
     @property
     def settle(self) -> SettleUntil | float:
-        """Length of the settle stages, or the condition that ends them; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the settle stages, or the condition that ends them; 0 for a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.settle
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """Length of the steady stages, or the condition that ends them; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the steady stages, or the condition that ends them; 0 for a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.steady
