@@ -176,8 +176,8 @@ def test_a_disk_is_filled_completely_unless_something_is_left(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"do": "pause", "service": "web", "for": "0 s"}, "must have for above 0 to pause"),
-        ({"do": "cut", "host": "box", "for": "0 s"}, "must have for above 0 to cut"),
+        ({"do": "pause", "service": "web", "for": "0 s"}, "must have a duration `for` above 0 to pause"),
+        ({"do": "cut", "host": "box", "for": "0 s"}, "must have a duration `for` above 0 to cut"),
         ({**FULL, "leave_files": -1}, "greater than or equal to 0"),
     ],
 )

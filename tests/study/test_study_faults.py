@@ -74,7 +74,7 @@ CASES = [
     ),
     case("no users", "study", "[10, 20]", "[⟦0, 20]", "users from 1", "got 0"),
     case("half a user", "study", "[10, 20]", "[10, ⟦2.5]", "whole number of users"),
-    case("level twice", "study", "[10, 20]", "[10, ⟦10]", "not given before"),
+    case("level twice", "study", "[10, 20]", "[10, ⟦10]", "must differ from all earlier levels"),
     case("share above all", "study", "errors: 2 %", "errors: ⟦200 %", "at most 100 %"),
     case(
         "objective of nothing",

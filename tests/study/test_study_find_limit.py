@@ -83,8 +83,12 @@ FAULTS = [
     ("at_most: 2000", "at_most: 100", ":20:12: load.at_most: must be above start (100), got 100 instead"),
     ("start: 100", "start: 5 /s", ":18:10: load.start: must be a whole number of users from 1, got '5 /s' instead"),
     ("of: users", "of: rate", ":18:10: load.start: must be a rate above 0 such as 5 /s, got 100 instead"),
-    ("up_to: 400", "up_to: 90", "load.steps[0].up_to: must be above the level before it (100), got 90 instead"),
-    ("{by: 100, up_to: 400}", "{by: 100}", "load.steps[0]: must have up_to, because a further step comes after it"),
+    (
+        "up_to: 400",
+        "up_to: 90",
+        "load.steps[0].up_to: must be above the level at which this step starts (100), got 90 instead",
+    ),
+    ("{by: 100, up_to: 400}", "{by: 100}", "load.steps[0]: must have the key up_to, because another step follows"),
     ("{by: 50}", "{by: 50, times: 2}", "load.steps[1]: must have either by or times, got both instead"),
     ("{by: 50}", "{up_to: 500}", "load.steps[1]: must have either by or times, got neither instead"),
     ("{by: 50}", "{times: 1}", "load.steps[1].times: must be above 1.0, got 1 instead"),
@@ -97,7 +101,7 @@ FAULTS = [
     (
         "  refine:",
         "  stop_when: [achieved < 9 %]\n  refine:",
-        "load.stop_when[0]: must be used for a search over rates only",
+        "load.stop_when[0]: must only be used in a search for a rate",
     ),
     ("  refine:", "  users: 5\n  refine:", "unknown key 'users'"),
 ]
@@ -126,7 +130,9 @@ def test_refinement_needs_an_objective(searching: Files, capfd: pytest.CaptureFi
 def test_objective_that_is_asked_for_must_be_there(searching: Files, capfd: pytest.CaptureFixture[str]) -> None:
     searching.edit("study", "  - p95 of view < 1 s", "  - p95 of view < 1 s in ramp_up")
     searching.edit("study", "  refine: {to: 5 %, repeats: 3}", "  stop_when: [objective missed]")
-    assert any("load.stop_when[0]: must be used with an objective" in line for line in faults(searching, capfd))
+    assert any(
+        "load.stop_when[0]: must only be used if an objective applies" in line for line in faults(searching, capfd)
+    )
 
 
 def test_shares_of_conditions_are_read() -> None:

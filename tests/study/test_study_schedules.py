@@ -221,7 +221,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         ),
         ("hour,call\n1,5\n", ["day.csv:1:1: must have one column 'calls' (trace.rate), got the columns hour, call"]),
         ("hour,calls\n1,5\n", ["day.csv:1:1: must have at least two rows below the names of columns, got 1 instead"]),
-        ("hour,calls\n1,0\n2,0\n", ["day.csv:1:1: calls: must have a rate above 0 somewhere, got only 0 instead"]),
+        ("hour,calls\n1,0\n2,0\n", ["day.csv:1:1: calls: must have at least one rate above 0, got only 0 instead"]),
         (
             "hour,calls\n1,inf\n2,nan\n",
             ["day.csv:2:1: calls: must be a number", "day.csv:3:1: calls: must be a number"],

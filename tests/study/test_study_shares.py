@@ -55,7 +55,7 @@ def test_the_shipped_study_has_its_levels_from_the_pilot():
     [
         ("[20 %, 50]", "must be a share such as '20 %', like the other levels, got 50 instead"),
         ("[0 %]", "must be above 0 % and at most 500 %, got '0 %' instead"),
-        ("[20 %, 20 %]", "must be a level not given before"),
+        ("[20 %, 20 %]", "must differ from all earlier levels"),
     ],
 )
 def test_faults_of_shares_have_their_places(files, levels, message):

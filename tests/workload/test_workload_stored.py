@@ -103,7 +103,7 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
             "must not be a transaction that reads back after the run",
         ),
         ("      reads: documents\n", "", "must have one request with `reads: documents`, got none"),
-        ("      body: ${names.name}\n", "", "must have one content if it stores an item"),
+        ("      body: ${names.name}\n", "", "must have exactly one content if it stores an item"),
         ('stores: {documents: "${id}"}', 'stores: {documents: "${uuid}"}', "must be a key made of variables"),
         ('stores: {documents: "${id}"}', 'stores: {documents: "${nothing}"}', "got 'nothing'"),
         ("  names: {", "  stored: {columns: [key], rows: [[x]]}\n  names: {", "must have another name"),

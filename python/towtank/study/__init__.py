@@ -1,7 +1,7 @@
-"""Defines studies: a question, the system and workload under study, and the design of the runs.
+"""A study asks a question about a system under a workload, and plans the runs that answer it.
 
-`model` defines the content of a study file and `checks` its rules; `loading` reads a study with its system and
-workload files; `design` creates the runs.
+`model` defines the schema of study files and `checks` validates their content. `loading` reads a study with the system
+and workload files that it names; `design` creates the list of runs.
 """
 
 from __future__ import annotations

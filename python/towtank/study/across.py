@@ -1,5 +1,7 @@
-"""Checks and describes the prediction of a configuration from a smaller one, which has fewer servers or
-smaller hosts.
+"""Validates and describes the section `predict` of a study, which predicts a configuration from runs of a smaller
+configuration.
+
+The smaller configuration has fewer servers, or hosts with fewer CPUs.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults in the prediction of a study: unknown names, missing levels, or a predicted configuration that
-    is not larger than its source.
+    """Yield the faults in the section `predict`, such as unknown names, missing levels, or a predicted configuration
+    that is not larger than the measured one.
     """
     given = study.study.predict
     if given is None:
@@ -74,7 +76,9 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPU limit of the hosts of a service; None if the hosts have no limit, or different limits. [CPUs]"""
+    """Return the CPU limit of the hosts of the predicted service; None if limits differ or a host has no
+    limit. [CPUs]
+    """
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)
@@ -83,25 +87,27 @@ def _cpus(study: Study, place: dict[str, str]) -> float | None:
 
 
 def _sizes(system: SystemFile) -> dict[str, float]:
-    """Return the CPU limit of each host that has a limit, by name. [CPUs]"""
+    """Return the CPU limits of hosts by host name; hosts without a limit are omitted. [CPUs]"""
     sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
 def _periods(system: SystemFile) -> dict[str, float]:
-    """Return the period of the CPU quota of each host that has a CPU limit, by name. [s]"""
+    """Return the periods of CPU quotas by host name; hosts without a CPU limit are omitted. [s]"""
     return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
 
 
 def is_prediction_source(study: Study, factors: dict[str, str]) -> bool:
-    """Return True for the factor levels of the runs to which the prediction is fitted."""
+    """Return True if a run with these factor levels belongs to the configuration that is measured for the
+    prediction.
+    """
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
 def describe_across(study: Study) -> dict[str, Any] | None:
-    """Return the prediction that the study requests, as an entry for the manifest of the results; None if the study
-    requests none.
+    """Return the section `predict` with servers, CPUs and loads, as an entry for the manifest; None if the study has
+    no such section.
     """
     given = study.study.predict
     if given is None:

@@ -1,4 +1,4 @@
-"""Prediction of one configuration from another, as declared in a study file."""
+"""Section `predict` of a study file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Predict(FileModel):
     """Prediction of a configuration from the runs of another configuration."""
 
     from_: dict[Name, Text] = Field(
-        alias="from", min_length=1, description="Configuration that is measured first, as a level for each factor."
+        alias="from", min_length=1, description="Configuration to measure first: the level of each factor."
     )
     to: dict[Name, Text] = Field(
         min_length=1,
-        description="Configuration to predict, at all its loads: the levels that differ from those in `from`.",
+        description="Configuration to predict, for all loads of the study: the factor levels that differ from `from`.",
     )
     service: Name = Field(
         description=(

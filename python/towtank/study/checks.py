@@ -1,4 +1,4 @@
-"""Checks the content of a study file: load levels, override paths, and transactions of objectives."""
+"""Validates the content of a study file against the system and workload files that it names."""
 
 from __future__ import annotations
 
@@ -28,24 +28,25 @@ RUNS_AT_MOST = 100_000
 
 
 class StudyCheck:
-    """Checks one study file together with the system and workload files that it names, if these files could be read.
+    """Validates one variant of a study: the study file alone, or with one preset applied.
 
     Parameters
     ----------
     study : StudyFile
-        Content of the study file, without malformed parts.
+        Study file, without keys that have malformed values.
     tree : Node
-        Tree of the file with source positions, without malformed parts.
+        Syntax tree of `study`, with source positions.
     written : Node
-        Complete tree of the file, including malformed parts.
+        Complete syntax tree of the file, including malformed values.
     system, workload : Document or None
-        Documents of the system and workload files; None if a file could not be read.
+        Documents of the system and workload files; None for a file that could not be read.
     system_is_right, workload_is_right : bool
-        Whether the system and the workload have no faults. Otherwise the values of overrides are not checked.
+        True if the system or workload file has no faults. If False, the values that the study overrides in this file
+        are not checked.
     levels : mapping of str to sequence of str
-        Levels of each factor, collected over all presets.
+        Levels of each factor in the study file and in all its presets.
     loads : Levels
-        Loads of the runs, collected over all presets.
+        Loads of all runs, for the study file and for all its presets.
     """
 
     def __init__(
@@ -110,14 +111,16 @@ class StudyCheck:
             if message_or_none is not None:
                 yield self._at((*path, index), message_or_none)
             elif level in levels[:index]:
-                yield self._at((*path, index), f"must be a level not given before, got {units.shown(level)} again")
+                yield self._at((*path, index), f"must differ from all earlier levels, got {units.shown(level)} again")
 
     def _load(self) -> Iterator[Fault]:
         """Check that exactly one key sets the amount of load, and that the key fits the kind of load."""
         load = self.study.load
         if isinstance(load, FindLimit):
             if isinstance(load.stages.steady, SteadyUntil):
-                yield self._at(("load", "stages", "steady"), "must be a time with find-limit load, got 'until' instead")
+                yield self._at(
+                    ("load", "stages", "steady"), "must be a fixed duration with find-limit load, got 'until' instead"
+                )
             for path, wrong in search_checks.wrongs(self.study, load):
                 yield self._at(path, wrong, key=path[0] == "factors")
             return
@@ -167,7 +170,6 @@ class StudyCheck:
         return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
-        """Return the names of the user groups in the workload; None if the workload could not be read."""
         return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
@@ -178,7 +180,7 @@ class StudyCheck:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
     def _repeat(self) -> Iterator[Fault]:
-        """Check `repeat: until decided`: the study must have claims or objectives to decide, and no prediction."""
+        """Check that a study with the key `repeat` has claims or objectives to decide, and no key `predict`."""
         if self.study.repeat is None:
             return
         if self.study.predict is not None:
@@ -266,7 +268,7 @@ class StudyCheck:
 
 
 def _stands(node: Node | None, path: Path_) -> bool:
-    """Return True if a node exists at the given path below another node."""
+    """Return True if a node has a descendant at the given path."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node is not None
@@ -279,7 +281,7 @@ def _keys_of(document: Document | None, section: str) -> list[str] | None:
 
 
 def _wrong_level(name: str, level: object) -> str | None:
-    """Return the error message for an invalid load level; None for a valid level."""
+    """Return the error message for an invalid load level; None if the level is valid."""
     if name == "users":
         if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 10_000_000:
             return f"must be a whole number of users from 1, got {units.shown(level)} instead"

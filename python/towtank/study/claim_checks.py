@@ -23,24 +23,26 @@ from towtank.yamlfile import Path_
 
 ALL_LEVELS = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords for levels of a factor, by position or by value. A level with the same name takes precedence."""
+"""Keywords that name a level of a factor by its position in the list (`first`, `last`) or by its number (`lowest`,
+`highest`). If a level has one of these names, the name stands for this level.
+"""
 Wrong = tuple[Path_, str, bool]
 
 
 class ClaimsCheck:
-    """Checks the claims of one variant of a study.
+    """Checks the claims of one variant of a study: the study file alone, or with one preset applied.
 
     Parameters
     ----------
     claims : sequence of Claim
-        Claims of valid form.
+        Claims without malformed values.
     levels : mapping of str to sequence of str
-        Levels of each factor, collected over all presets, because a claim may name a level that the chosen preset
-        leaves out.
+        Levels of each factor in the study file and in all its presets, because a claim may name a level that the
+        chosen preset omits.
     names : Names
-        Transactions, services and hosts of the study.
+        Names of transactions, services, hosts, events and stored items in the study.
     is_written : function
-        Function that returns True if the study file has a valid or invalid value at a path.
+        Function that returns True if the study file contains a value at a path, even an invalid value.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield path and message of each fault in the claims."""
+        """Yield each fault of the claims as a tuple of its path, its message, and True if the key instead of the value
+        is wrong.
+        """
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -65,7 +69,7 @@ class ClaimsCheck:
                 yield from self._holds(claim, (*at, "holds"))
 
     def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault unless a claim has either a measure and its bounds, or a reason why it cannot be tested."""
+        """Check that a claim has either a measure with its condition `holds`, or a reason why it cannot be tested."""
         if claim.not_testable is not None:
             for key in ("measure", "holds", "required"):
                 if getattr(claim, key):
@@ -81,7 +85,9 @@ class ClaimsCheck:
             yield at, "must have the key 'holds' if it has 'measure', got none", False
 
     def _has_faulty_kind(self, measure: Measure, at: Path_) -> bool:
-        """Return True if the file has a measure that is left out because of its faults, which are reported."""
+        """Return True if the file contains a measure that was dropped because it is malformed. Another check reports
+        the reason.
+        """
         left_out = (kind for kind in MEASURES if kind not in measure.model_fields_set)
         return not measure.kinds and any(self.is_written((*at, "measure", kind)) for kind in left_out)
 
@@ -140,7 +146,9 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _total(self, given: ValueMeasure | PairMeasure, at: Path_) -> Iterator[Wrong]:
-        """If a claim cannot add up a quantity over the levels of a factor, yield a fault for each reason."""
+        """Check the key `total_over` of a claim. The factor must exist and have several levels, and it must be
+        possible to add up the quantity.
+        """
         factor = given.total_over
         if factor is None:
             return
@@ -158,8 +166,8 @@ class ClaimsCheck:
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if the key `at` of a claim omits a factor with several levels. The compared runs would be
-        ambiguous.
+        """Check that the key `at` of a claim names a level of every factor with several levels. Otherwise, the runs to
+        compare would be ambiguous.
         """
         over = given.over if isinstance(given, CourseMeasure) else given.total_over
         open_ = [
@@ -176,9 +184,10 @@ class ClaimsCheck:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
 
     def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
-        """Return a message if a claim probably misspells the name of a factor; otherwise None.
+        """Return a message if the study file probably misspells the name of a factor; otherwise None.
 
-        The misspelt name must be a factor that exists only in a preset and that no claim names.
+        A misspelling is assumed if no claim names the factor, and this claim names a similar factor that exists only in
+        a preset.
         """
         if any(name in _factors_of(claim) for claim in self.claims):
             return None
@@ -197,8 +206,7 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO_MEASURE or given.per else unit_of_metric(read_metric(given.of))
         except ValueError:
-            # The method `_measure` reports the invalid quantity. As its unit is unknown, the condition cannot be
-            # checked.
+            # `_measure` reports the invalid quantity. Its unit is unknown, so that the condition cannot be checked.
             return
         try:
             holds = read_holds(kind, claim.holds, unit)
@@ -211,7 +219,10 @@ class ClaimsCheck:
                     yield at, self._no_level(given.over, level), False
 
     def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
-        """Return True if a claim gives several levels, by a list or by `all` (unless a level has the name `all`)."""
+        """Return True if a claim gives several levels of a factor, as a list or by the keyword `all`.
+
+        If a level has the name `all`, the word stands for this single level.
+        """
         return isinstance(written, list) or (written == ALL_LEVELS and ALL_LEVELS not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:
@@ -228,12 +239,12 @@ class ClaimsCheck:
 
 
 def _named_by(given: AnyMeasure) -> list[str]:
-    """Return the factors that the measure of a claim names."""
+    """Return the factors that `at`, `over` and `total_over` of a measure name."""
     over = given.over if isinstance(given, CourseMeasure) else given.total_over
     return [*given.at, *([over] if over else [])]
 
 
 def _factors_of(claim: Claim) -> list[str]:
-    """Return the factors that a claim names."""
+    """Return the factors that the measure of a claim names; an empty list if the claim has no valid measure."""
     measured = claim.measure is not None and len(claim.measure.kinds) == 1
     return _named_by(claim.measure.given) if claim.measure is not None and measured else []

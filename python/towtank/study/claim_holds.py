@@ -1,4 +1,4 @@
-"""Reads the condition of a claim: bounds of a number, a direction, or levels of a factor."""
+"""Reads the condition `holds` of a claim, which gives bounds of a number, a direction, or levels of a factor."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 @dataclass(frozen=True)
 class NumberBounds:
-    """Lower and upper bound of a number; if a bound is missing, it is infinite."""
+    """Lower and upper bound of a number, both inclusive; infinite if the condition has no such bound."""
 
     low: float
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True if an interval lies within the bounds, and False if it lies outside. Return None if the interval
-        is unknown, or is partly within the bounds.
+        """Return True if the interval from `low` to `high` lies within the bounds, and False if it lies outside.
+
+        Return None if the interval is unknown or lies only partly within the bounds.
         """
         if low is None or high is None:
             return None
@@ -45,9 +46,9 @@ class TrendDirection:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Condition that a quantity has its highest or lowest value at one of these levels.
+    """Condition that a quantity is highest or lowest at one of these levels of a factor.
 
-    An empty tuple means any level except the first and the last.
+    An empty tuple stands for all levels except the first and the last.
     """
 
     levels: tuple[str, ...]
@@ -76,7 +77,7 @@ def read_holds(kind: str, text: str, unit: str = "") -> Holds:
     Examples
     --------
     >>> read_holds("ratio", "between 0.9 and 1.1")
-    Bounds(low=0.9, high=1.1)
+    NumberBounds(low=0.9, high=1.1)
     >>> read_holds("lowest", "at 20k or 40k")
     AtLevels(levels=('20k', '40k'))
     """
@@ -111,8 +112,9 @@ def _bounds(text: str, unit: str) -> NumberBounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit of its quantity. A share may be written in percent, such as 70 %; a bound of 0 may
-    be written without a unit.
+    """Convert the text of a bound to a number in the base unit.
+
+    A ratio may be written in percent, such as `70 %`; the bound 0 needs no unit.
     """
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":

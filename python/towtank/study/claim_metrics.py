@@ -1,6 +1,6 @@
-"""Reads the quantities of claims: metrics of objectives, or paths in the summary of a run.
+"""Reads the quantities of claims. A quantity is a metric as in objectives, or a path in the summary of a run.
 
-The quantity on the left is read as the path on the right:
+Each quantity on the left is converted to the path on the right:
 
     p95 of search                       transactions.search.response_time_s.p95
     mean of search in ramp_up           transactions.search.phases.ramp_up.mean_s
@@ -20,8 +20,8 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 PER_LOAD = "load"
-"""Word in a claim that requests the division of a quantity by the load: the number of users or the arrival rate. [1,
-1/s]
+"""Keyword in `per` of a claim that divides a quantity by the load of the run: number of users [1] or arrival rate
+[1/s].
 """
 EACH_NAME = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
@@ -30,15 +30,15 @@ _DISK = (
     *("utilization", "busy_share", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _EARLIER_STORED = {"told": "acknowledged"}
-"""Names of counts under the key `stored` of older summaries, each with its present name."""
+"""Earlier names of counts under the key `stored`, each with its present name; claims may use both."""
 _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 _SHARES = ("fairness", "utilization", "steal")
 """Metrics that are shares (numbers from 0 to 1) although their names do not end in `share`."""
 
-# Allowed paths in the summary of a run. `<transaction>` and other placeholders stand for names; the last part is a
-# number or an estimate.
+# Permitted paths in the summary of a run. A placeholder such as `<transaction>` stands for a name; the value at each
+# path is a number or an estimate.
 _FORMS: tuple[str, ...] = (
     *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
     *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
@@ -95,7 +95,7 @@ _FORMS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Names:
-    """Names that a path may contain, by kind; None means that the names are unknown and any name is allowed."""
+    """Names that a path may contain, by kind of name. None means that every name of this kind is allowed."""
 
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
@@ -158,7 +158,9 @@ def _near(path: tuple[str, ...]) -> str:
 
 
 def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
-    """Return a message for each unknown name in a path; names whose kind is unknown are not checked."""
+    """Return a message for each unknown name in a path. If `names` has None for a kind, names of this kind are not
+    checked.
+    """
     found = []
     form = next(form for form in _SPLIT_FORMS if _fits(path, form))
     for part, place in zip(path, form, strict=True):
@@ -171,10 +173,10 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
 
 
 def adds_up(text: str) -> bool:
-    """Return True if values of a quantity may be added up over several runs. The sum of percentiles, extremes or shares
-    has no meaning.
+    """Return True if values of a quantity may be added up over several runs. The sum of percentiles, extremes or
+    ratios has no meaning.
 
-    An unknown quantity returns True, because it is reported as another fault.
+    The result for an unknown quantity is True, because another check reports this fault.
     """
     try:
         last = read_metric(text)[-1]
@@ -218,7 +220,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Split a path at its dots; only names of service metrics may contain dots and braces."""
+    """Split a path at its dots, except at dots within the name of a service metric and in `p99.9`."""
     parts = text.split(".")
     if parts[0] == "services" and len(parts) > 3:
         return (parts[0], parts[1], ".".join(parts[2:-1]), parts[-1])

@@ -1,8 +1,8 @@
-"""Defines claims: statements from a reference about comparable systems, with the measures that test them.
+"""Defines claims: statements about comparable systems, quoted from a reference and tested by the runs of a study.
 
-A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. Its measure is a
-value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity is highest or
-lowest.
+The measure of a claim is a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a
+quantity is highest or lowest. Absolute values from other machines are not comparable, so most claims state a ratio, a
+direction or a level.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ LevelsAt = Annotated[
     Discriminator(_list_or_plain),
 ]
 Place = dict[Name, LevelsAt]
-_AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` means their average."
+_AT = (
+    "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a list or `all` averages over the levels."
+)
 _OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
-_PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
+_PER = "Quantity by which `of` is divided in each run; `load` stands for the planned number of users or arrival rate."
 _TOTAL = (
-    "Factor over whose levels the quantity is added up instead of averaged, for example if each level is a query: the "
-    "levels "
-    "in `at`, or all levels."
+    "Factor over whose levels the quantity is added up instead of averaged, for example if each level is a query. "
+    "If `at` lists levels of the factor, only these are added up."
 )
 
 
@@ -68,8 +69,9 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """Measure of a claim: the course of a quantity over the levels of a factor. If `to` is set, the quantity at each
-    level is divided by its value at `to`.
+    """Measure of a claim: values of a quantity at all levels of a factor, in the order of the file.
+
+    If `to` is set, the quantity at each level is divided by its value at `to`.
     """
 
     of: str = Field(min_length=1, description=_OF)
@@ -112,17 +114,17 @@ class Measure(FileModel):
 
     @property
     def kinds(self) -> list[str]:
-        """Names of the kinds of measures that the claim gives."""
+        """Keys of this measure that are set; each names a kind of measure."""
         return [name for name in MEASURES if getattr(self, name) is not None]
 
     @property
     def kind(self) -> str:
-        """Kind of the measure; the checks ensure that a claim gives exactly one kind."""
+        """Kind of the measure, which is its only key. The checks refuse claims with another number of keys."""
         return self.kinds[0]
 
     @property
     def given(self) -> AnyMeasure:
-        """Settings of the claim's measure."""
+        """Settings of the measure, which depend on its kind."""
         found: AnyMeasure = getattr(self, self.kind)
         return found
 
@@ -156,6 +158,6 @@ class Claim(FileModel):
     )
 
     def document(self) -> dict[str, Any]:
-        """Return the claim as JSON for the manifest of a study; `Claim.model_validate` reads it back."""
+        """Return the claim as JSON for the manifest of a study; `Claim.model_validate` reads this JSON."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written if self.required else {key: value for key, value in written.items() if key != "required"}

@@ -57,7 +57,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """Return the workload with the values of its parameters that apply to all runs of the study."""
+    """Return the workload with the parameter values that the study sets for all runs."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
@@ -141,7 +141,8 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
 
 
 def _system(study: Study) -> dict[str, Any]:
-    """Return hosts, services and targets of the system; sizes and durations in settings keep their units for display.
+    """Return hosts, services and targets of the system. Sizes and durations in settings are texts with units, for
+    display.
 
     Each copy of a host is listed with its services; `copies` maps the name of a copy to the name of the host in the
     file.

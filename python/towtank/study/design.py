@@ -1,4 +1,4 @@
-"""Makes the runs of a study: a full factorial design in which each repetition is a block in random order.
+"""Creates the runs of a study: a full factorial design in which each repetition is a block in random order.
 
 If the machine changes slowly during a study, blocks distribute the change evenly over all combinations of levels. The
 random order within a block keeps the change from looking like the effect of a factor.
@@ -122,13 +122,13 @@ class RunSpec:
 
     @property
     def stages(self) -> list[dict[str, Any]]:
-        """Stages of the run's load, as in the plan for the engine."""
+        """Stages of the run's load, in the form of the engine's plan."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Settings with which the run searches for the system's load limit; None if the load levels are given."""
+        """Settings of the search for the load limit; None if the study sets the load levels."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -233,7 +233,6 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         parameters: dict[str, Any],
     ) -> dict[str, Any]:
-        """Compile the workload for the plan of a run."""
         named = self.system.all_targets
         placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
         return compile_workload(
@@ -248,7 +247,7 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return each address of a target, with the name of the service that listens there."""
+    """Return each address of a target, with the name of the service at this address."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
@@ -268,9 +267,10 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Divide the combinations of factor levels into parts that are conducted one after the other.
+    """Divide the combinations of factor levels into lists; all repetitions of a list run before the next list starts.
 
-    If the study predicts a configuration from another, the runs for the fit come first.
+    If the study predicts a configuration, the first list contains the configuration that is measured for the
+    prediction.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
@@ -292,7 +292,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # A search chooses its load levels during the run, so its upper bound counts as the highest level here.
+    # The load levels of a search are unknown before the run, so its upper bound serves as the highest level.
     highest = load_amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",

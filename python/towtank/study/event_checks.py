@@ -1,4 +1,4 @@
-"""Checks the events of a study: stage, time, service, host and disk of each event."""
+"""Checks the stage, the time, the service, the host and the disk of each event of a study."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def event_faults(study: Study) -> list[Fault]:
 def _combinations(study: Study) -> Iterator[dict[str, str]]:
     """Yield every combination of factor levels for which the events may differ.
 
-    Load levels are included, because the length of ramps, and thus the time for events, depends on them.
+    Load levels are included: they determine the length of the ramps, and therefore whether an event lies within its
+    stage.
     """
     varied = [factor for factor in study.factors if factor.name in LOAD_FACTORS or any(map(_matters, factor.overrides))]
     for cell in itertools.product(*(factor.levels for factor in varied)):
@@ -76,8 +77,8 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
 
 
 def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the first stage with the given name; if there is none, return the first stage of the phase with
-    that name.
+    """Return the first stage with the given name, otherwise the first stage of the phase with this name; None if
+    neither exists.
     """
     named = [stage for stage in stages if stage["name"] == wanted]
     return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)

@@ -1,4 +1,4 @@
-"""Defines events during the load: services are stopped or killed, disks fill up, networks are cut."""
+"""Defines events during the load, such as the loss of a service, a full disk, or a host without network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# Actions of events on services, and on hosts.
+# Actions that apply to a service, and actions that apply to a host.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
 OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")
@@ -88,7 +88,7 @@ class Event(FileModel):
         description=(
             "Action: `kill` ends all processes of a service without notice, `restart` also starts them "
             "again, `stop` ends them in an orderly way, `start` starts them, `pause` suspends them, `cut` "
-            "unplugs the network of a host, `fill` fills a disk of a host."
+            "disconnects a host from the network, `fill` fills a disk of a host."
         )
     )
     service: Name | None = Field(
@@ -108,7 +108,9 @@ class Event(FileModel):
         None, description="Number of bytes that `fill` leaves free; default: 0, unless `leave_files` is set."
     )
     leave_files: int | None = Field(None, ge=0, description="Number of files that can still be created after `fill`.")
-    happens: bool = Field(True, description="Whether the event happens; a level of a factor can set this value.")
+    happens: bool = Field(
+        True, description="If false, the event does not occur; a level of a factor can set this value."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Event:
@@ -126,7 +128,7 @@ class Event(FileModel):
         if needless := sorted(given - allowed):
             raise ValueError(f"must not have {' and '.join(needless)} to {self.do}, which allows {_listed(allowed)}")
         if self.do in _LASTING and self.for_ == 0:
-            raise ValueError(f"must have for above 0 to {self.do}, got 0")
+            raise ValueError(f"must have a duration `for` above 0 to {self.do}, got 0")
         return self
 
     @property
@@ -151,7 +153,7 @@ class Event(FileModel):
 
     @property
     def leave_bytes(self) -> int | None:
-        """Free space that `fill` leaves on a disk; None if the event does not limit bytes. [B]"""
+        """Free space that `fill` leaves on a disk; None for other actions, or if only `leave_files` is set. [B]"""
         return 0 if self.do == "fill" and self.leave is None and self.leave_files is None else self.leave
 
 

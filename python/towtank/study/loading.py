@@ -1,4 +1,4 @@
-"""Reads studies: study, system and workload files, presets, and changes from the command line.
+"""Reads a study with its system and workload files, and applies a preset and changes from the command line.
 
 All faults are reported together.
 """
@@ -32,7 +32,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class _Named:
-    """File that a study names, with its content and the faults found when it was read."""
+    """File that a study names, with its content and its faults."""
 
     document: Document | None = None
     faults: tuple[Fault, ...] = ()
@@ -41,7 +41,7 @@ class _Named:
 
 
 class _Files:
-    """The study file and the files that its variants name. Each file is read and checked once."""
+    """Study file, and the files that its variants name. Each file is read and checked once."""
 
     def __init__(self, document: Document, corrected: Corrected) -> None:
         self.document = document
@@ -89,7 +89,7 @@ def load_study(
     Raises
     ------
     StudyError
-        Lists every fault of the three files.
+        If any of the three files has a fault; the error lists all faults.
     """
     document = path if isinstance(path, Document) else yamlfile.load(path)
     study, faults = as_meant(lambda corrected: _check_all(document, preset, changes or {}, corrected))
@@ -210,7 +210,9 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor in this variant, in the file and in all presets. Claims may name all of them."""
+    """Return the levels that each factor has in `tree`, in the study file or in a preset. Claims may name any of these
+    levels.
+    """
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -222,7 +224,7 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
 
 
 def _levels_of(tree: Node | None) -> dict[str, list[str]]:
-    """Return the levels of each factor in a variant of a study, as they are written."""
+    """Return the levels of each factor as written in a variant of a study; an empty list for malformed levels."""
     factors = tree.child("factors") if tree is not None else None
     plain = factors.plain() if factors is not None else None
     return {
@@ -232,7 +234,9 @@ def _levels_of(tree: Node | None) -> dict[str, list[str]]:
 
 
 def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor that a variant of a study leaves out, if it adds no others."""
+    """Return the levels in `whole` that `tree` omits, by factor. A factor to which `tree` adds levels is not
+    included.
+    """
     kept = _levels_of(tree)
     return {
         name: [level for level in levels if level not in kept[name]]
@@ -242,7 +246,7 @@ def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of all runs: in this variant, in the file without a preset, and with each preset."""
+    """Return the loads of all runs of `study`, of the file without a preset, and of the file with each preset."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -254,9 +258,7 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """Read the sizing file of a study, if the study names one. Its content is not checked here, but by the report and
-    by `towtank validate`.
-    """
+    """Read the sizing file that a study names, if any. The report and `towtank validate` check its content."""
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
@@ -268,7 +270,9 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the trace that the load follows, if any. An unreadable file is reported as a fault of the study."""
+    """Read the trace (a CSV file of arrival rates) that the load follows, if any. An unreadable file is a fault of the
+    study.
+    """
     trace = study.trace
     if trace is None:
         return None, []
@@ -278,9 +282,7 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve 
 
 
 def _with_curve(study: Study, curve: RateCurve) -> Study:
-    """Return the study with the arrival rates of its trace. The text of the trace is stored with the texts of the other
-    files.
-    """
+    """Return the study with the arrival rates of its trace, and with the text of the trace among its files."""
     path = study.trace_path
     assert path is not None
     # Line ends are kept unchanged: later, the hash of this text shows whether the file has changed.
@@ -308,9 +310,7 @@ def _make(
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return the faults between a workload and its system: targets and services that the workload names, but the system
-    lacks.
-    """
+    """Return a fault for each target or service that the workload names but the system lacks."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -323,8 +323,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads; none if the template is invalid, which the check of the workload
-    reports.
+    """Return the exports that a template reads; none if the template is invalid, because another check reports this
+    fault.
     """
     try:
         return templates.exports(text)
@@ -339,7 +339,7 @@ def study_path(text: str) -> Path:
     Raises
     ------
     StudyError
-        If the text is none of these.
+        If the text does not look like a path and no shipped study has this name.
     """
     path = Path(text)
     if path.is_dir() and (path / STUDY_FILE).is_file():

@@ -1,4 +1,4 @@
-"""Defines the schema of study files: a question, the system and workload under study, and the design of the runs."""
+"""Defines the schema of study files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ Level = Annotated[int | str, BeforeValidator(_level)]
 
 
 class ScheduleStage(FileModel):
-    """Stage of a load whose stages are listed individually."""
+    """Stage in the `schedule` of a load."""
 
     name: str | None = Field(None, min_length=1, description="Name of the stage; default: its phase.")
     phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
@@ -141,8 +141,8 @@ class Trace(FileModel):
 class Load(FileModel):
     """Kind and amount of the load."""
 
-    # A load of kind `find-limit` is read as the model `FindLimit`. The kind is listed here only for messages and
-    # reference tables.
+    # Loads of kind `find-limit` use the model `FindLimit`. This list contains the kind only for messages and reference
+    # tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description=(
@@ -162,7 +162,7 @@ class Load(FileModel):
         10_000,
         ge=1,
         le=10_000_000,
-        description="Largest number of concurrent users of open load: transactions in progress.",
+        description="Largest number of transactions of open load that may be in progress at the same time.",
     )
     backlog_at_most: int = Field(
         1_000_000,
@@ -200,7 +200,7 @@ class FindLimit(SearchLoad):
         10_000,
         ge=1,
         le=10_000_000,
-        description="Largest number of concurrent users of open load: transactions in progress.",
+        description="Largest number of transactions of open load that may be in progress at the same time.",
     )
     backlog_at_most: int = Field(
         1_000_000,
@@ -239,8 +239,8 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run, for example of errors, start lag and the CPU use of other programs. A run that violates them
-    does not count.
+    """Limits of a run, for example for errors, start lag and the CPU use of other programs. A run that violates a
+    limit does not count.
     """
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
@@ -291,7 +291,7 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Reading back stored items after a run: number of users, time limit and sample size."""
+    """Settings with which stored items are read back after a run."""
 
     users: int = Field(4, ge=1, le=1000, description="Number of concurrent users that read back.")
     at_most: PositiveDuration = Field(
@@ -303,7 +303,7 @@ class ReadBack(FileModel):
 
 
 class StudyFile(FileModel):
-    """Study: a question, and the runs of a system and a workload that answer it."""
+    """Study: a question, and the runs of a system and a workload that answer the question."""
 
     schema_: Literal["towtank/study/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the study; names of results folders begin with it.")
@@ -375,13 +375,13 @@ class StudyFile(FileModel):
         ),
     )
     predict: Predict | None = Field(
-        None, description="Configuration to predict, before its runs, from the runs of another configuration."
+        None, description="Prediction of a configuration, made before its runs, from the runs of another configuration."
     )
     size: str | None = Field(
         None,
         min_length=1,
         description=(
-            "Sizing file, relative to the study file; the report adds its sizing result, computed from the results."
+            "Sizing file, relative to the study file; the report adds the sizing, computed from the measured results."
         ),
     )
     claims: list[Claim] = Field(
@@ -410,10 +410,10 @@ class StudyFile(FileModel):
 
     @property
     def settle(self) -> SettleUntil | float:
-        """Length of the settle stages; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the settle stages, or the condition that ends them; 0 for a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.settle
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """Length of the steady stages; 0 if the study has a schedule or a trace. [s]"""
+        """Length of the steady stages, or the condition that ends them; 0 for a schedule or a trace. [s]"""
         return 0.0 if self.load.stages is None else self.load.stages.steady

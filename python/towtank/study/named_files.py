@@ -32,7 +32,7 @@ class NamedFile:
     file : str
         Path of the workload or system file that names this file.
     key : str
-        Dotted path of the key whose value is this name.
+        Dotted path of the key that names this file.
     leaves : bool
         True if servers receive, serve or run the content of the file. False for keys and certificates, and for the
         words of a command, because the command itself decides which files it reads.
@@ -65,7 +65,9 @@ def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
 
 
 def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
-    """Yield the files and folders that a system file names: scripts, users, served folders, certificates, programs."""
+    """Yield the files and folders that a system file names, such as scripts, served folders, certificates and
+    programs.
+    """
     folder = path.parent
 
     def named(text: str, *keys: str, leaves: bool = True) -> NamedFile:
@@ -110,17 +112,17 @@ def has_paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the paths in the value of the key `files` of a service, by the path of their key.
+    """Return the file paths in the value of the key `files` of a service, each with the path of its key.
 
-    The value is a served folder, or maps names to the templates of a program.
+    The value of `files` is a folder to serve, or maps names to the templates of a program.
     """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the first path outside the allowed folders that a named file resolves to; None if there is none.
+    """Return the resolved path of a named file if it lies outside the allowed folders; otherwise None.
 
-    If the named file is a folder, all links in it are resolved, too.
+    If the named file is a folder, the targets of all links in the folder are checked, too.
 
     Parameters
     ----------

@@ -47,8 +47,9 @@ class Levels:
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Return a message if an objective is defined for a load that no run has; otherwise None. If some loads are
-        unknown, any load is accepted.
+        """Return a message if an objective is defined for a load that no run has; otherwise None.
+
+        If some loads are unknown before the run, every load is accepted.
         """
         if self.unknown:
             return None

@@ -22,12 +22,12 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Metrics that count stored items by the result of reading them back after the run: lost, different, unreadable, or not
-read. An item counts as stored if the system acknowledged it.
+"""Metrics that count stored items by the result of reading them back after the run. An item counts as stored if the
+system acknowledged it; it may then be lost, different, unreadable, or not read.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS_METRIC = "loss"
-"""Metric: share of arrivals that are lost because a station is full. Only a model evaluates this metric."""
+"""Metric for the share of arrivals that are lost because a station is full. Only a model evaluates this metric."""
 WAIT_METRIC = "wait"
 """Prefix in the names of metrics for percentiles of the waiting time: `80 % wait` is read as `wait80`. Only a model
 evaluates these metrics.
@@ -36,7 +36,7 @@ PLANNED_METRICS = ("mean", "pNN", "throughput", LOSS_METRIC, f"NN % {WAIT_METRIC
 """Metrics of objectives that a model, such as a queueing network, can evaluate."""
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Names of the phases to which an objective may apply."""
-# Shortest window. The engine records one interval per second. [s]
+# Shortest window of an objective with `in every TIME`. The engine records one interval per second. [s]
 _LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
     r"\s*(?P<metric>[\w.]+)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?\s*(?P<comparison><=|>=|<|>)\s*(?P<value>.+?)"
@@ -71,7 +71,8 @@ class Objective:
     rate : float or None
         Arrival rate at which the objective must be met; None for every load. [1/s]
     phase : str or None
-        One of `PHASES`. If None, the analysis chooses the interval; with `every_s`, it is the planned steady stages.
+        One of `PHASES`. If None, the analysis chooses the interval, or uses all planned steady stages if `every_s` is
+        set.
     every_s : float or None
         Length of windows; the objective must be met in each window. None for a single value over the phase. [s]
     of_limit : float or None
@@ -110,7 +111,7 @@ def read_objective(text: str) -> Objective:
     Raises
     ------
     ValueError
-        If the text is not an objective; the message shows the form.
+        If the text is not an objective; the message shows the expected form.
 
     Examples
     --------
@@ -148,13 +149,14 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective that a model evaluates. It may have any metric of a study's objectives, and also any
-    percentile, the waiting time or the loss.
+    """Read an objective that a model evaluates.
+
+    Besides the metrics of study files, the objective may use any percentile, the waiting time or the loss.
 
     Raises
     ------
     ValueError
-        If the text is not an objective for a model; the message shows the form.
+        If the text is not an objective for a model; the message shows the expected form.
 
     Examples
     --------
@@ -181,7 +183,7 @@ def read_planned_objective(text: str) -> Objective:
 
 
 def _share(digits: str, text: str) -> str:
-    """Write the digits of a percentile, such as 99.9, in their shortest form."""
+    """Return the number of a percentile in its shortest form, such as `99.9`."""
     if float(digits) <= 0:
         raise ValueError(f"must be about a percentile above 0 and below 100, got {text!r} instead")
     return f"{float(digits):g}"
@@ -201,8 +203,9 @@ def _count(text: str) -> float:
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:
-    """Read the conditions that follow the value of an objective, such as the phase or the load. Each may occur once, in
-    any order.
+    """Read the conditions after the value of an objective, such as the phase or the load.
+
+    Each condition may occur once; the order is free.
     """
     found: dict[str, str] = {}
     at, end = 0, len(scopes.rstrip())
@@ -212,7 +215,9 @@ def _scopes(text: str, scopes: str) -> dict[str, str]:
             raise ValueError(f"must be {_SHAPE}, such as 'p95 of search < 1 s', got {text!r} instead")
         for name, value in match.groupdict().items():
             if value is not None and name in found:
-                raise ValueError(f"must name each scope once, got {match[0].strip()!r} besides {found[name]!r} instead")
+                raise ValueError(
+                    f"must state each condition once, got {match[0].strip()!r} besides {found[name]!r} instead"
+                )
             if value is not None:
                 found[name] = value
         at = match.end()

@@ -1,7 +1,7 @@
-"""Applies overrides: values of the system, the workload or an event that a study sets by dotted path.
+"""Applies overrides, which are values of the system, the workload or an event that a study sets by dotted path.
 
-Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service;
-`hosts.NAME.KEY`; `network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
+Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
+`network.KEY`; `generator.KEY`; `parameters.NAME`; and `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
     "parameters.NAME or events.NAME.KEY"
 )
-# Sections of a system file that contain named parts, and the word for such a part in messages.
+# Sections of a system file that map names to entries, each with the word for such an entry in messages.
 _SECTIONS = {"services": "service", "hosts": "host"}
-# Sections of a system file that are not divided into named parts.
+# Sections of a system file with a single set of keys.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
@@ -28,7 +28,7 @@ FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets in another file by its path.
+    """Value that a study sets at a path of its system, its workload or its events.
 
     Attributes
     ----------
@@ -46,12 +46,10 @@ class Override:
 
     @property
     def is_parameter(self) -> bool:
-        """True if the override sets a parameter of the workload."""
         return self.path[0] == "parameters"
 
     @property
     def is_event(self) -> bool:
-        """True if the override changes an event of the study."""
         return self.path[0] == EVENTS
 
     def fault(self, message: str) -> Fault:
@@ -60,7 +58,7 @@ class Override:
 
 
 def overrides_of(node: Node | None) -> list[Override]:
-    """Return the overrides in a mapping of paths to values; empty if the node is not a mapping."""
+    """Return the overrides in a mapping of paths to values; an empty list if the node is not a mapping."""
     if node is None or not isinstance(node.value, dict):
         return []
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
@@ -69,7 +67,7 @@ def overrides_of(node: Node | None) -> list[Override]:
 def check_override(
     override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
 ) -> Fault | None:
-    """Check that the path of an override exists; the value is checked after it has been applied.
+    """Check that the path of an override exists. Other checks examine the value, after the override is applied.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Defines the length of a steady stage: a fixed time, or the time until throughput is known precisely enough."""
+"""Defines the length of a steady stage, which is a fixed time or the time until throughput is known
+precisely enough.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ class SteadyUntil(FileModel):
 
     until: Literal["precise"] = Field(
         description=(
-            "`precise` ends the stage when half the 95 % interval is at most `to` for throughput and 25 % "
-            "for the mean response time, and no trend remains."
+            "`precise` ends the stage when no trend remains, and the relative half-width of the 95 % confidence "
+            "interval is at most `to` for throughput and at most 25 % for the mean response time."
         )
     )
     to: Share = Field(
-        gt=0, description="Largest half-width of the 95 % interval of throughput, relative to throughput."
+        gt=0, description="Largest half-width of the 95 % confidence interval of throughput, relative to throughput."
     )
     at_most: PositiveDuration = Field(description="Longest duration of the stage.")
     at_least: PositiveDuration = Field(10.0, description="Shortest duration of the stage.")

@@ -1,4 +1,6 @@
-"""Number of runs of each combination of levels: fixed, or until every claim and objective is decided."""
+"""Defines the number of runs of each combination of levels, which is fixed, or grows until all claims and objectives
+are decided.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ class RepeatUntil(FileModel):
     budget: PositiveDuration | None = Field(
         None,
         description=(
-            "Longest time of all runs of a command together; no block of runs starts that would probably end later. "
-            "The study has at least two blocks."
+            "Time limit for all runs of a command together: a block of runs does not start if it would probably end "
+            "later. At least two blocks run in any case."
         ),
     )
 

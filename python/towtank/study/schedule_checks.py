@@ -9,6 +9,7 @@ from towtank.spelling import misnamed
 from towtank.study.model import Load, ScheduleStage
 from towtank.study.schedules import STEADY, total_of
 
+# Largest number of users of a closed load. [1]
 _USERS_AT_MOST = 10_000_000
 # Longest duration of a load that the engine supports. [s]
 _SECONDS_AT_MOST = 1e7
@@ -53,5 +54,4 @@ def check_schedule(
 
 
 def _most(schedule: list[ScheduleStage]) -> int:
-    """Return the largest total number of users in any stage of a schedule. [1]"""
     return max(int(total_of(stage)) for stage in schedule)

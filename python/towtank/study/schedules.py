@@ -1,4 +1,4 @@
-"""Makes the stages of the engine's plan, with their amounts of load, for a schedule or a trace."""
+"""Builds the stages of the engine's plan for a load with a schedule or a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Groups:
     names : tuple of str
         Names in the order of the file.
     shares : tuple of float
-        Share of each group in all users, in (0, 1].
+        Share of all users that belongs to each group, in (0, 1].
     """
 
     names: tuple[str, ...]
@@ -29,8 +29,9 @@ class Groups:
 
 
 def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
-    """Split a number of users into whole numbers that are proportional to shares and add up to the total (method of
-    largest remainders).
+    """Split a number of users into whole numbers in proportion to shares, by the method of largest remainders.
+
+    The results add up to `total`.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def by_group(load: Load) -> bool:
 
 
 def schedule_stages(load: Load, groups: Groups) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.schedule`."""
+    """Return the stages of the engine's plan for `load.schedule`."""
     own = by_group(load)
     stages, level = [], 0
     for stage in load.schedule or ():
@@ -84,7 +85,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the load of a stage by user group; an amount for all groups together is split by their shares."""
+    """Return the load of a stage by user group; a total is split in proportion to the shares of the groups."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -97,8 +98,9 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: RateCurve) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.trace`: a settle stage at the first rate, if the study has one, then a
-    steady stage.
+    """Return the stages of the engine's plan for `load.trace`.
+
+    A settle stage at the first rate, if the study has one, precedes the steady stage.
     """
     assert load.trace is not None
     stages: list[dict[str, Any]] = []
@@ -110,8 +112,9 @@ def trace_stages(load: Load, curve: RateCurve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the number of users that a closed load needs: the sum over the groups of the largest number in any
-    stage. [1]
+    """Return the number of users that a closed load needs. [1]
+
+    If the schedule gives users by group, the result is the sum of the largest number of users of each group.
     """
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)

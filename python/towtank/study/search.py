@@ -87,15 +87,20 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision of the search for the load limit. After a level has failed, Towtank narrows the range between the
-    highest passing and the lowest failing level until it is this precise.
+    """Precision of the search for the load limit.
+
+    After a level has failed, Towtank narrows the range between the highest passing and the lowest failing level until
+    the range is as narrow as `to` requires.
     """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
-        0.05, description="Largest width of the bracket around the limit, relative to its lower end."
+        0.05, description="Largest width of the bracket around the limit, relative to the lower load of the bracket."
     )
     repeats: int = Field(
-        3, ge=1, le=20, description="Number of plateaus at each end of the bracket; an interval needs at least two."
+        3,
+        ge=1,
+        le=20,
+        description="Number of plateaus at the lower and upper load of the bracket; an interval needs at least two.",
     )
 
 
@@ -128,11 +133,11 @@ class SearchLoad(FileModel):
 
     @property
     def stops(self) -> dict[str, float | None]:
-        """Share in each stop condition, by name; None for a condition without a share."""
+        """Share in each stop condition, by name of the condition; None if the condition has no share."""
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:
-        """Return the search as JSON for the manifest of a run: start, steps and limits, in SI units."""
+        """Return the settings of the search as JSON for the manifest of a run, in SI units."""
         return {
             "of": self.of,
             "start": load_amount(self.start),

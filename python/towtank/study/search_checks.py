@@ -1,4 +1,4 @@
-"""Checks the settings of a search for the load limit: rising levels, and stop conditions that can occur."""
+"""Checks that the levels of a search for the load limit rise, and that its stop conditions can occur."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS_AT_MOST = 1_000
 
 
 def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
-    """Yield the path and message of every fault of a search."""
+    """Yield path and message of every fault in the settings of a search."""
     levels_wrong = list(_levels(load))
     yield from levels_wrong
     if not levels_wrong:
@@ -32,7 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount of the wrong kind: users in a search for a rate, or a rate in a search for
+    """Yield a fault for each amount of the wrong kind: users if the search is for a rate, or a rate if it is for
     users.
     """
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
@@ -60,9 +60,12 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
         last = index == len(load.steps) - 1
         up_to = at_most if step.up_to is None else load_amount(step.up_to)
         if not last and step.up_to is None:
-            yield path, "must have up_to, because a further step comes after it, got none"
+            yield path, "must have the key up_to, because another step follows, got none"
         elif up_to <= reached and step.up_to is not None:
-            yield (*path, "up_to"), f"must be above the level before it ({reached:g}), got {up_to:g} instead"
+            yield (
+                (*path, "up_to"),
+                f"must be above the level at which this step starts ({reached:g}), got {up_to:g} instead",
+            )
         else:
             count += _number(step, reached, up_to)
             reached = max(reached, up_to)
@@ -85,12 +88,15 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
     asked = [read_stop(text)[0] for text in load.stop_when]
     for index, name in enumerate(asked):
         if name in asked[:index]:
-            yield ("load", "stop_when", index), f"must be a condition not given before, got {load.stop_when[index]!r}"
+            yield (
+                ("load", "stop_when", index),
+                f"must differ from all earlier conditions, got {load.stop_when[index]!r}",
+            )
         if name == "achieved" and load.of == "users" and tuple(load.stop_when) != STOP_WHEN:
-            message = "must be used for a search over rates only, because users wait for responses"
+            message = "must only be used in a search for a rate, because users wait for responses"
             yield ("load", "stop_when", index), f"{message}, got {load.stop_when[index]!r}"
         if name == "objective_missed" and not usable and tuple(load.stop_when) != STOP_WHEN:
-            message = "must be used with an objective for the steady stage at every load"
+            message = "must only be used if an objective applies to the steady stage at every load"
             yield ("load", "stop_when", index), f"{message}, got none"
     sees = (bool(usable) and "objective_missed" in asked) or ("achieved" in asked and load.of == "rate")
     if load.refine is not None and not sees and not ("errors" in asked and tuple(load.stop_when) != STOP_WHEN):

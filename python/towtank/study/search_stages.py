@@ -1,6 +1,4 @@
-"""Makes the stages of a plateau (a constant load during a search for the load limit), from the ramp to the stage in
-which the plateau is evaluated.
-"""
+"""Builds the stages of a plateau, which is a constant load during a search for the load limit."""
 
 from __future__ import annotations
 
@@ -15,17 +13,18 @@ DECIDE_STAGE = "decide"
 """First word in the name of the stage that keeps the load constant while a plateau is evaluated, as in `decide 100`."""
 RELIEVE_STAGE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
-# Longest time for the evaluation of a plateau, after which the load ends. The evaluation usually takes a second or
-# two. [s]
+# Time limit for the evaluation of a plateau, after which the load ends. The evaluation usually takes one to two
+# seconds. [s]
 DECIDE_AT_MOST_S = 60.0
 # Load during which a backlog drains, as a fraction of the highest passing level. The remaining capacity processes the
 # backlog. [1]
 RELIEVE_SHARE = 0.5
+# Time limit for a backlog to drain. [s]
 RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return the entry `load` of the plan with which a search starts; it contains only the first plateau."""
+    """Return the load of the engine's plan with which a search starts; it contains only the first plateau."""
     stages = plateau_stages(load, 0, 0.0, load_amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(load_amount(load.at_most)), "stages": stages}
@@ -41,11 +40,12 @@ def plan_search(load: FindLimit) -> dict[str, Any]:
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
 ) -> list[dict[str, Any]]:
-    """Return the stages of one plateau, in the form of the plan.
+    """Return the stages of one plateau, in the form of the engine's plan.
 
     Parameters
     ----------
     load : FindLimit
+        Settings of the search.
     number : int
         Number of earlier plateaus. [1]
     before, level : float

@@ -1,4 +1,4 @@
-"""Defines the length of a settle stage: a fixed time, or the time until the system is in steady state."""
+"""Defines the length of a settle stage, which is a fixed time or the time until the system is in steady state."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Defines load levels as shares of the system's load limit, so that a study suits machines of any speed. A pilot run
-finds the limit, in users.
+"""Defines load levels as shares of the system's load limit, so that a study suits machines of any speed.
+
+A pilot run finds the limit, in users.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
 """Largest load level that a study may use, as a share of the system's load limit. [1]"""
 UNKNOWN_LIMIT = 100
-"""Number of users that stands for the system's load limit while a study is checked or described before its pilot run.
-[1]
-"""
+"""Load limit that is assumed while a study is checked or described before its pilot run. [users]"""
 
 
 class Pilot(FileModel):
-    """Settings of the pilot run, which finds the load limit; load levels can then be shares of it. In the run, the load
-    rises until throughput grows more slowly than the load.
+    """Settings of the pilot run, which finds the load limit; load levels can then be shares of this limit.
+
+    In the pilot run, the load rises until throughput grows more slowly than the load.
     """
 
     start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")

@@ -10,7 +10,7 @@ STUDY_FILE = "study.yaml"
 
 
 def shipped_folders() -> list[Path]:
-    """Return the existing folders of studies that come with Towtank, in the order of the search."""
+    """Return the existing folders of studies that come with Towtank, in the order in which they are searched."""
     named = os.environ.get("TOWTANK_STUDIES")
     checkout = Path(__file__).resolve().parents[3] / "studies"
     installed = Path(sys.prefix) / "share" / "towtank" / "studies"

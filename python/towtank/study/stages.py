@@ -1,4 +1,4 @@
-"""Makes the load part of the engine's plan: load levels, and stages with their durations."""
+"""Builds the entry `load` of the engine's plan: stages with their durations and load levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return length and end condition of a settle stage; None if there is no settle stage.
+    """Return length and end condition of a settle stage; None if the stage has no length.
 
     The key `until` is present if the stage ends as soon as the system is in steady state.
     """
@@ -29,7 +29,7 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> dict[str, Any]:
-    """Return the entry `load` of a plan.
+    """Return the load of a run in the form of the engine's plan (key `load`).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
         Users, or arrival rates [1/s], that the run applies in this order.
     groups : Groups
         User groups of the workload.
-    curve : Curve, optional
+    curve : RateCurve, optional
         Rates of the trace that the load follows, if any.
     """
     if curve is not None:
@@ -60,8 +60,10 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for several load levels. The stages in `load.stages` are repeated at each level."""
-    assert load.stages is not None  # The checks of the study file ensure that this condition is true.
+    """Return the stages of the engine's plan for several load levels, with the stages of `load.stages` at
+    each level.
+    """
+    assert load.stages is not None  # ensured by the checks of the study file
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 

@@ -98,7 +98,6 @@ class Starter:
 
     @property
     def study(self) -> Path:
-        """Path of the study file."""
         return self.folder / FILES[0]
 
     @property
@@ -137,7 +136,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
 
 
 def _writes(draft: importers.ImportDraft) -> list[str]:
-    """Return a note with the number of requests that may change data; empty if there are no such requests."""
+    """Return a note with the number of requests that may change data; an empty list if no request may change data."""
     steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
     count = sum(found.values())
@@ -159,7 +158,7 @@ def write_starter(found: Starter) -> None:
     try:
         found.folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.texts.items():
-            # Another process may have created a file since the check above.
+            # Another process may have created a file since `starter_of` checked the folder.
             if (found.folder / name).exists():
                 raise StudyError([_exists(found.folder / name)])
             with open_private(found.folder / name) as stream:
@@ -178,7 +177,6 @@ def _fault(where: str, message: str) -> Fault:
 
 
 def _faults(chosen: StarterOptions) -> list[Fault]:
-    """Return all faults of the options of `towtank init`."""
     faults = [_exists(chosen.folder / name) for name in FILES if os.path.lexists(chosen.folder / name)]
     if chosen.folder.exists() and not chosen.folder.is_dir():
         faults.append(_fault("FOLDER", f"must be a folder, got the file {str(chosen.folder)!r} instead"))
@@ -220,7 +218,7 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        # `urlsplit` accepts invalid hosts: it drops line breaks and tabs, and lets blanks and escapes pass.
+        # `urlsplit` accepts invalid hosts: it removes line breaks and tabs, and keeps blanks and escapes.
         right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
         if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
@@ -236,8 +234,9 @@ def _draft(chosen: StarterOptions) -> importers.ImportDraft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.ImportDraft) -> list[Running | Started]:
-    """Return the services that an imported workload needs. The address or command from the options replaces that of the
-    workload's first target.
+    """Return the services that an imported workload needs.
+
+    An address or command in the options replaces the address of the workload's first target.
     """
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
@@ -271,9 +270,7 @@ def _is_here(host: str) -> bool:
 
 
 def _started(chosen: StarterOptions, name: str, command: str) -> Started:
-    """Return the service that a command starts. In the arguments and variables of the command, `${port}` replaces the
-    number of the port.
-    """
+    """Return the service that a command starts, with `${port}` for the port number in arguments and variables."""
     port = chosen.port or 0
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)
@@ -336,8 +333,8 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the first service that Towtank starts; None if there is no such service. The study can vary
-    the settings of this service.
+    """Return the name of the first service that Towtank starts, whose settings the study can vary; None if Towtank
+    starts no service.
     """
     return next((part.name for part in parts if isinstance(part, Started)), None)
 

@@ -117,7 +117,6 @@ load:
 
 
 def system_text(name: str, services: Iterable[Running | Started]) -> str:
-    """Return the text of the system file."""
     parts = list(services)
     local = any(isinstance(part, Started) or part.is_here for part in parts)
     hosts = "\nhosts:\n  here: {provider: local}\n" if local else ""
@@ -127,8 +126,8 @@ def system_text(name: str, services: Iterable[Running | Started]) -> str:
 
 
 _METRICS = """    # Towtank observes CPUs, memory, disks, networks, and the connections between servers of this machine.
-    # It names a pool of connections that are all busy, and a lock of PostgreSQL. To find a lock or a pool
-    # within the application, it needs a page of metrics in the Prometheus text format:
+    # It finds connection pools without a free connection, and contended locks of PostgreSQL. To find a lock or
+    # a pool within the application, it needs a page of metrics in the Prometheus text format:
     # metrics: /metrics
 """
 

@@ -1,4 +1,4 @@
-"""Holds a loaded study: its file, workload, system and runs."""
+"""Defines a loaded study, which consists of its file, workload, system and runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from towtank.yamlfile import Document, Node
 
 @dataclass(frozen=True)
 class Study:
-    """A loaded study without faults.
+    """Loaded study without faults.
 
     Attributes
     ----------
@@ -49,15 +49,15 @@ class Study:
     files : dict of str to str
         Texts of the study, workload and system files, and of the trace and sizing files if any, by path. They are
         copied to the results folder.
-    curve : Curve or None
+    curve : RateCurve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
         Result of the pilot run: the load limit, to which load levels in percent refer. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     left_out : dict of str to list of str
-        Levels of the study file that the preset or the command line leaves out, by factor; empty if these replace the
-        levels by others.
+        Levels of the study file that the preset or the command line omits, by factor. A factor to which they add
+        other levels is not listed.
     at_least : int
         Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
     """
@@ -78,7 +78,6 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name of the study."""
         return self.study.name
 
     @property
@@ -97,7 +96,7 @@ class Study:
         return any(self.path.resolve().is_relative_to(folder.resolve()) for folder in shipped_folders())
 
     def named_files(self) -> list[NamedFile]:
-        """Return the files that the workload and the systems of the runs name."""
+        """Return the files that are named in the workload and in the systems of the runs."""
         systems = {run.system.model_dump_json(): run.system for run in self.design()}
         return files_of_study(self.workload, systems.values(), self.system_document.path)
 
@@ -119,9 +118,7 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study. Loads given as shares of the system's load limit are replaced by numbers of
-        users.
-        """
+        """Objectives of the study, with loads in users instead of shares of the load limit."""
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
             for text in self.study.objectives
@@ -171,7 +168,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # The checks of the study file ensure that this condition is true.
+        assert only is not None  # ensured by the checks of the study file
         return (float(only),)
 
     @property
@@ -181,7 +178,7 @@ class Study:
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """Return the entry `load` of the plan for a run with the given load levels."""
+        """Return the load of a run with the given load levels, in the form of the engine's plan (key `load`)."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)
@@ -216,7 +213,7 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            # This check cannot find a fault, because the file was checked when the study was loaded.
+            # The file was checked when the study was loaded, so that this check finds no fault.
             assert checked.model is not None
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
@@ -246,7 +243,6 @@ def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
 def make_factor(
     name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
 ) -> Factor:
-    """Make a factor from its levels in the study file."""
     if isinstance(levels, list):
         values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)

@@ -1,4 +1,4 @@
-"""Finds the system file for a command-line argument: a system file, or a study with its system file."""
+"""Finds the system file that a command-line argument names, directly or through a study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_system(text: str) -> tuple[str, Path]:
     Raises
     ------
     StudyError
-        With every fault of the files.
+        If a file has faults; the error lists all of them.
     """
     path = study_path(text)
     if path.is_file() and "services" in _keys(path):
@@ -42,9 +42,8 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system that names files outside the folders of the system file and of the study.
-
-    Towtank would serve or run these files.
+    """Refuse a system that names files outside the folders of the system file and of the study, because Towtank would
+    serve or run these files.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     Raises
     ------
     StudyError
-        With every fault of the files.
+        If a file has faults; the error lists all of them.
     """
     path = study_path(text)
     if path.is_file() and "services" in _keys(path):
@@ -100,7 +99,7 @@ def needed_packages(text: str) -> list[Need]:
     Raises
     ------
     StudyError
-        With every fault of the files.
+        If a file has faults; the error lists all of them.
     """
     from towtank.system import needs_of  # noqa: PLC0415 - imports all services
 

@@ -20,6 +20,7 @@ With one row per second, this is a trace of eleven days.
 """
 # Largest number of faults reported for one file.
 _FAULTS_AT_MOST = 20
+# Largest arrival rate [1/s], latest time [s], and longest field [characters] that is read from a trace.
 _RATE_AT_MOST = 1e8
 _SECONDS_AT_MOST = 1e7
 _FIELD_AT_MOST = 1024
@@ -62,7 +63,6 @@ class _Rows:
         self.faults: list[Fault] = []
 
     def fault(self, line: int, where: str, message: str) -> None:
-        """Collect one fault of the trace file."""
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
@@ -90,7 +90,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
 
     Returns
     -------
-    Curve or None
+    RateCurve or None
         Rates of the trace; None if the file has faults.
     list of Fault
         Faults with their lines in the file.
@@ -108,7 +108,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
     if not rows.faults and len(knots) < 2:
         rows.fault(1, "", f"must have at least two rows below the names of columns, got {len(knots)} instead")
     if not rows.faults and not any(rate for _, rate in knots):
-        rows.fault(1, trace.rate, "must have a rate above 0 somewhere, got only 0 instead")
+        rows.fault(1, trace.rate, "must have at least one rate above 0, got only 0 instead")
     if rows.faults:
         return None, rows.faults
     start = knots[0][0]
@@ -116,7 +116,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]
 
 
 def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:
-    """Yield the valid pairs of time and rate in SI units."""
+    """Yield each valid row as a pair of time [s] and arrival rate [1/s]; collect the faults of the other rows."""
     places = _columns(rows, next(reader, []), trace)
     if places is None:
         return

@@ -1,4 +1,4 @@
-"""Reads stage lengths that end on a condition: `until CONDITION, at most TIME[, at least TIME]`."""
+"""Reads the length of a stage that ends on a condition: `until CONDITION, at most TIME[, at least TIME]`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Workload files: read, checked and compiled for the engine.
+"""Reads, checks and compiles workload files for the engine.
 
-`model` and `steps` define the content of a file, `checks` and `scope` check the rules of the content,
-`compiling` writes the workload part of a plan, and `targets` refuses addresses that the user has not
-permitted.
+`model` and `steps` define the schema of a file, `checks` and `scope` check its content. `compiling` writes the workload
+part of a plan, and `targets` refuses addresses that the user has not permitted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Steps for protocols other than HTTP: SQL, files, TCP.
+"""Defines the steps for SQL, files and TCP.
 
 Each driver returns its response as a table of texts and a number of rows, so that checks and extraction are the same
-for all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in
+for all drivers. To add a driver, add its step class to `CALLS` in `steps`, its scheme to `drivers`, and its code to
 `crates/drivers`.
 """
 
@@ -22,7 +22,7 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Length at which an SQL statement is cut if it serves as the name of a step. [characters]
+# Longest step name that is derived from an SQL statement; longer names are truncated. [characters]
 _TITLE_LENGTH = 60
 
 
@@ -57,10 +57,10 @@ BytesOrRange = Annotated[
 
 
 class Expected(FileModel):
-    """Checks of a response that every protocol other than HTTP offers."""
+    """Checks of a response, available for every protocol except HTTP."""
 
-    # Checks that compare a number with bounds: the key in the workload file, and the name of the check in the engine's
-    # plan.
+    # Checks that compare a number with bounds. Maps the key in the workload file to the name of the check in the
+    # engine's plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -75,7 +75,7 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the key `checks` of the engine's plan.
+        """Return the checks in the form of the engine's plan (key `checks`).
 
         `write` is a function that converts a template for the engine's plan.
         """
@@ -137,7 +137,7 @@ def _extract(value: object) -> object:
 class CallStep(FileModel):
     """Step that calls a server, with checks of the response and values to extract."""
 
-    # Protocol that this kind of call uses; its target must have the same protocol.
+    # Protocol of this kind of call; the target of the call must have the same protocol.
     speaks: ClassVar[str] = ""
 
     name: str | None = Field(None, min_length=1, description="Name of the step in the results; default: the operation.")
@@ -180,11 +180,12 @@ class CallStep(FileModel):
     def values(self) -> Iterator[tuple[Path_, str | None]]:
         """Yield the values of the operation in order.
 
-        Each element is a pair: the path of the value below the step, and the template of the value or None.
+        Each element is a pair: the path of the value below the step, and the template of the value, or None if it is
+        not set.
         """
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
-        """Yield every template of the step with its path below the step."""
+        """Yield every template of the step with the path of its key below the step."""
         yield from ((path, text) for path, text in self.values() if text is not None)
         for column, text in (self.expect.value if self.expect is not None else {}).items():
             if text is not None:
@@ -210,7 +211,7 @@ def _statement(value: str) -> str:
 
 
 class Sql(TableStep):
-    """SQL statement, which each session of the database prepares at its first use."""
+    """SQL statement. Each session of the database prepares the statement at its first use."""
 
     speaks: ClassVar[str] = "sql"
 
@@ -243,17 +244,16 @@ class Sql(TableStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the SQL statement as an operation in the form of the engine's plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the parameters of the SQL statement, each with its path below the step."""
+        """Yield the parameters of the SQL statement, each with the path of its key below the step."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """Return a size as a text with its number of bytes, and a valid template unchanged."""
+    """Convert a size to a text with its number of bytes; return a valid template unchanged."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -344,7 +344,7 @@ class FileOperation(FileModel):
 
 
 class FileStep(TableStep):
-    """Step that works on a file."""
+    """Step that performs an operation on a file."""
 
     speaks: ClassVar[str] = "file"
 
@@ -366,15 +366,14 @@ class FileStep(TableStep):
 
     @property
     def what(self) -> str:
-        """Name of the operation, such as `read`. Paths are left out because they differ between virtual users."""
+        """Name of the operation, such as `read`, without the path of the file, which differs between virtual users."""
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the file operation in the form of the engine's plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the path of the file, the offset, the size and the new path, each with its path below the
+        """Yield the file, the offset, the size and the new path of the file, each with the path of its key below the
         step.
         """
         yield ("file", self.file.action), getattr(self.file, self.file.action)
@@ -411,7 +410,6 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return the exchange of bytes as an operation in the form of the engine's plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

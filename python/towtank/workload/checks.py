@@ -1,6 +1,4 @@
-"""Checks the content of a workload file: names exist, shares add up to 100 %, variables are set before they are
-read.
-"""
+"""Checks the content of a workload file: names exist, shares add up to 100 %, variables are set before use."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ _SUM_TOLERANCE = 1e-6
 
 
 class WorkloadCheck:
-    """Check of the content of a workload file: names, shares, variables and data files.
+    """Checks the content of a workload file, such as names, shares, variables and data files.
 
     Parameters
     ----------
     workload : WorkloadFile
-        Valid part of the file.
+        Workload file, without keys that have malformed values.
     tree : Node
-        Tree of the valid part.
+        Syntax tree of `workload`, with source positions.
     written : Node
-        File as written. The names of malformed parts also count as known.
+        Complete syntax tree of the file. The names of malformed entries count as known.
     folder : Path
         Folder to which file names are relative.
     """
@@ -60,7 +58,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Return the keys that the workload file has at a path, even if their values are invalid."""
+        """Return the keys of the workload file below a path, even if their values are invalid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -137,7 +135,7 @@ class WorkloadCheck:
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
             if pool.weight not in row:
-                continue  # `_rows` reports rows with too few columns, so they are skipped here
+                continue  # reported by `_rows`
             weight = row.get(pool.weight or "", "")
             if datafiles.weight(weight) is None:
                 yield self._at(
@@ -152,7 +150,7 @@ class WorkloadCheck:
 
         Files that the system exports are skipped, because they exist only while the system runs.
         """
-        assert pool.csv is not None  # a pool without rows has a `csv`, because the model requires it
+        assert pool.csv is not None  # the model requires `csv` if there are no rows
         self.columns[name] = pool.columns
         try:
             parts = templates.parse(pool.csv)
@@ -196,7 +194,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if the workload could have a value for a part of a text file that looks like a placeholder."""
+        """Return True if a placeholder in a text file names a value that the workload defines."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -208,7 +206,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names that only malformed steps set. The workload lacks these steps."""
+        """Return the names of variables and lists that only malformed steps set; `self.workload` lacks these steps."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:

@@ -1,5 +1,7 @@
-"""Compiles a workload into the workload part of the engine's plan. The plan refers to variables, steps and targets by
-index, not by name."""
+"""Compiles a workload into the workload part of the engine's plan.
+
+The plan refers to variables, steps and targets by index, not by name.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target: user and password of its requests. The plan has them in each request, not in the target.
+# Key in the options of a target: user and password for its requests. The plan repeats these in each request and not in
+# the target.
 _LOGIN = "login"
 
 
@@ -76,7 +79,8 @@ def compile_workload(
     Raises
     ------
     StudyError
-        Lists all missing parameters, targets, exports, data files and columns."""
+        Lists all missing parameters, targets, exports, data files and columns.
+    """
     if parameters:
         workload = workload.with_parameters(parameters)
     details = _TargetDetails(balance or {}, options or {}, services or {})
@@ -85,7 +89,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Properties of the targets apart from their addresses, each by the name of the target."""
+    """Properties of the targets except their addresses; the keys are names of targets."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -103,7 +107,7 @@ class _Indexes:
 
 
 class _Compiler:
-    """Compiler for one workload. Its method `plan` is called only once."""
+    """Compiles one workload. The method `plan` may be called once."""
 
     def __init__(
         self,
@@ -184,9 +188,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if the workload file sets a connection pool although each user must stay with one service of a
-        target.
-        """
+        """Return a fault if the workload has a connection pool although each user must stay with one service."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -194,7 +196,6 @@ class _Compiler:
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
-        """Return a fault for each export that the workload reads and the system does not have."""
         faults = []
         for path, text in self.workload.texts():
             for export in templates.exports(text):
@@ -235,7 +236,6 @@ class _Compiler:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Compile all data pools. The faults of all their files are raised together."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -266,7 +266,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of the columns of a pool that templates read."""
+        """Return the names of those columns of a pool that occur in templates."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -282,8 +282,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        # A file name may contain only plain text and values that the system exports. This part is not an export, so it
-        # is text.
+        # A file name consists of text and exports. This part is not an export.
         assert isinstance(part, str)
         return part
 
@@ -341,7 +340,8 @@ class _Compiler:
     def _step(self, step: Request | CallStep, transaction: str) -> int:
         """Return the index of a step.
 
-        Hidden secrets may make the names of different steps equal; such names get a number."""
+        If hidden secrets make the names of different steps equal, a number is appended to the name.
+        """
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
@@ -399,7 +399,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Compile a step that takes a row from a pool. Only columns that templates read are stored in variables."""
+        """Compile a step that reads a row from a pool. Only columns that templates use are stored in variables."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -440,7 +440,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split a list of steps at think times. Each think time becomes a part that consists of this step only."""
+    """Split a list of steps before and after each think time."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

@@ -1,4 +1,4 @@
-"""Cookies of the virtual users of a group: initial cookies, and how long users keep the cookies that servers set."""
+"""Defines the initial cookies of users, and how long users keep cookies from servers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Cookies(FileModel):
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
-        """Return the key `cookies` of the engine's plan.
+        """Return the settings of cookies in the form of the engine's plan (key `cookies`).
 
         `target_of` is a function that returns the index of the target to which a cookie belongs.
         """

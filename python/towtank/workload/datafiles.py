@@ -1,4 +1,4 @@
-"""Reads the files next to a workload: CSV files with pool data, and files that requests send."""
+"""Reads the files that a workload names: CSV files with pool data, and files that requests send."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# Greatest length of the header line of a CSV file. A longer first line is not a header. [character]
+# Largest number of characters that are read of the header, the first line of a CSV file.
 _HEADER_AT_MOST = 65536
-# Number of bytes at the start of a file that are searched for `${...}`. Text files written by hand are shorter, so
-# they are searched to the end. [byte]
+# Number of bytes at the start of a file that are searched for placeholders `${...}`. Text files written by hand are
+# shorter, so that they are searched completely.
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)

@@ -1,4 +1,4 @@
-"""Steps for LDAP: operations on the entries of a directory."""
+"""Defines the steps for LDAP: operations on the entries of a directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.workload.calls import CallStep, CountOrRange, Expected
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Length at which an LDAP filter is cut if it is part of a step's name. [characters]
+# Longest step name that is derived from an LDAP filter; longer names are truncated. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
 # Kinds of changes to a directory entry, as named in the engine's plan, in their order within a request.
@@ -72,7 +72,7 @@ class Changes(FileModel):
                 yield verb, attribute, [values] if isinstance(values, str) else values
 
 
-# Keys that each LDAP operation may have, and keys that it must have.
+# Keys that each LDAP operation may have, and keys that the operation must have.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bind": (("password",), ()),
     "search": (("scope", "filter", "attributes", "size_limit"), ()),

@@ -1,4 +1,4 @@
-"""Addresses of servers that the engine reaches through drivers, and the keys of these targets in the engine's plan."""
+"""Reads addresses of targets that the engine reaches through drivers, and converts them for the engine's plan."""
 
 from __future__ import annotations
 

@@ -25,14 +25,13 @@ _RULE = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+")
 _TOKEN = re.compile(r"\$\$\{|\$\{[^}]*\}|.", re.DOTALL)
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]{2}")
 _COMPARISONS = {"~": "approximate", ">": "greater_or_equal", "<": "less_or_equal"}
+# Largest nesting depth of brackets in a filter. [1]
 _DEEPEST = 30
 
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter in the form of the engine's plan. Its values are templates, to which the engine's plan refers by
-    index.
-    """
+    """LDAP filter in the form of the engine's plan, which refers to the values by index. The values are templates."""
 
     plan: dict[str, Any]
     values: list[str]
@@ -199,8 +198,8 @@ class _Reader:
     def _literal(self, text: bytearray, *, ends: bool) -> str:
         """Return literal text as a template.
 
-        With `ends`, a placeholder `${...}` follows. The text must then not end with a dollar sign, which would escape
-        the placeholder.
+        If `ends` is true, a placeholder `${...}` follows the text. The text must then not end with a dollar sign, which
+        would escape the placeholder.
         """
         try:
             shown = text.decode()

@@ -64,6 +64,6 @@ def check_path(text: str) -> None:
 HeaderName = Annotated[str, AfterValidator(_token)]
 """Name of a header that a workload reads from responses."""
 SentHeaderName = Annotated[HeaderName, AfterValidator(_sent)]
-"""Name of a header that a workload may send: not a header that only the engine sets."""
+"""Name of a header that a workload may send. Headers that only the engine sets are refused."""
 HeaderValue = Annotated[Template, AfterValidator(_value)]
 """Value of a header: a template on one line."""

@@ -15,15 +15,15 @@ Problem = tuple[Path_, str, bool]
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Yield the faults of stored items: in their kinds, in requests that name them, and in transactions that read them
-    back.
+    """Yield the faults of stored items: in their kinds, in requests that name the kinds, and in transactions that read
+    items back.
 
     Parameters
     ----------
     workload : WorkloadFile
-        Valid part of the file.
+        Workload file, without keys that have malformed values.
     transactions, kinds : list of str
-        Names written in the file, including those whose values are malformed.
+        Names of transactions and of kinds in the file, including names whose values are malformed.
     """
     if workload.stored and STORED in workload.data:
         yield (

@@ -125,7 +125,7 @@ def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) ->
     Raises
     ------
     StudyError
-        Lists every fault.
+        If the file has faults; the error lists all of them.
     """
     workload, faults = check_workload(yamlfile.load(path), {})
     if faults or workload is None:

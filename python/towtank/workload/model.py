@@ -1,6 +1,4 @@
-"""Schema of workload files: pools, defaults, pages, loops, groups. The module `steps` defines the steps of
-transactions.
-"""
+"""Defines the schema of workload files. The module `steps` defines the steps of transactions."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
-    """Rows of data that virtual users read in turn or at random."""
+    """Rows of data that virtual users read in a fixed or random order."""
 
     csv: str | None = Field(
         None,
@@ -77,7 +75,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Name that the engine's plan uses for the order in which virtual users get the rows of the pool."""
+        """Order in which virtual users get the rows of the pool, in the form of the engine's plan."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -104,7 +102,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the key `connections` of the engine's plan for this pool of connections."""
+        """Settings of this pool of connections in the form of the engine's plan (key `connections`)."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -160,7 +158,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the key `connections` of the engine's plan for these default settings."""
+        """Settings of connections in the form of the engine's plan (key `connections`)."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):

@@ -1,5 +1,5 @@
-"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their form in the engine's
-plan.
+"""Defines the keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and converts them
+for the engine's plan.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the key of a step that concerns stored items, in a list; empty without such a key.
+    """Return the key of a step that concerns stored items, as the only element of a list.
+
+    The list is empty if the step has no such key.
 
     Raises
     ------
@@ -66,7 +68,8 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the verb (such as `stores`), kind and key with which a step refers to a stored item.
+    """Return how a step refers to a stored item: key of the step (such as `stores`), kind of the item, and key of the
+    item.
 
     The result is None if the step refers to no stored item.
     """
@@ -80,11 +83,13 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the key `note` of a step in the engine's plan, in a mapping; empty if the step refers to no stored item.
+    """Return the entry `note` of a step in the form of the engine's plan; an empty mapping if the step refers to no
+    stored item.
 
     Parameters
     ----------
     step : Request or CallStep
+        Step to convert.
     write : callable
         Converts a template for the engine's plan.
     """

@@ -1,4 +1,4 @@
-"""Headers that the engine sets, each with the setting of the workload that influences the header."""
+"""Lists the headers that only the engine sets, each with advice for the author of a workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of a workload: values that a study may change. They are substituted before the file is checked."""
+"""Substitutes the parameters of a workload, which are values that a study may change, before the file is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of multipart bodies, given by name or as a list in which names may repeat."""
+"""Defines the parts of multipart bodies, given by name or as a list in which names may repeat."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Checks that a regular expression has the same meaning in Python and in the engine.
 
-The engine uses the Rust crate `regex`. It matches in linear time, supports neither look-around nor back-references, and
-differs from Python in some syntax. Only syntax that means the same in both is accepted. Other syntax is reported with
-its position when the file is checked, so that the engine need not reject the pattern at the start of the load.
+The engine uses the Rust crate `regex`, which matches in linear time, supports neither look-around nor back-references,
+and differs from Python in some syntax. Only syntax with the same meaning in both is accepted. Other syntax is reported
+with its position when the file is checked, so that the engine need not reject the pattern at the start of the load.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _LAST_CHARACTER = 0x10FFFF
 # size, the engine reaches its limit of 10 MiB. The sizes of character classes were measured by this limit: the engine
 # accepts `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}`.
 _SIZE_AT_MOST = 50_000
+# Sizes of `\w`, of `\d`, of `\s`, `.` and negated classes, and of a class with a character outside ASCII.
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
@@ -33,13 +34,16 @@ _FAR_SIZE = 20
 # Factor by which the size of a letter grows if case is ignored, because the letter then matches several
 # characters. [1]
 _CASELESS = 5
+# Largest nesting depth of groups. [1]
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes of the pieces in an open group of a regular expression. `last` is the size of the last piece, which a
-    count may still multiply. `before` is the total size of all pieces before the last.
+    """Size of an open group of a regular expression.
+
+    `last` is the size of the last atom of the group, which a count may still multiply. `before` is the total size of
+    all earlier atoms.
     """
 
     before: int = 0
@@ -80,8 +84,9 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add the size of a piece of the regular expression. Raise ValueError if the total exceeds `_SIZE_AT_MOST`,
-        since the memory of the engine is limited.
+        """Add the size of an atom of the regular expression.
+
+        Raises ValueError if the total exceeds `_SIZE_AT_MOST`, because the memory of the engine is limited.
         """
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size

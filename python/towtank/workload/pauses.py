@@ -1,4 +1,4 @@
-"""Pauses: think times and pacing, which are constant or random with a given distribution.
+"""Defines pauses (think times and pacing), which are constant or random with a given distribution.
 
 A workload file can state a pause in these forms:
 
@@ -37,18 +37,21 @@ class Uniform(FileModel):
 class Normal(FileModel):
     """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new value."""
 
-    mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
-    sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
-    min: TimedDuration = Field(0.0, description="Shortest pause; shorter pauses are drawn again.")
+    mean: TimedDuration = Field(description="Mean of the normal distribution before truncation.")
+    sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before truncation.")
+    min: TimedDuration = Field(0.0, description="Shortest pause; a shorter value is replaced by a new random value.")
     max: TimedDuration | None = Field(
         None,
-        description="Longest pause; longer pauses are drawn again. Default: the mean plus four standard deviations.",
+        description=(
+            "Longest pause; a longer value is replaced by a new random value. Default: the mean plus four standard "
+            "deviations."
+        ),
     )
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # A value outside of the bounds is generated again until it lies inside. This takes few attempts only if the
-        # bounds contain a sufficient part of the distribution.
+        # A value outside of the bounds is generated again until it lies inside. The number of attempts is small only if
+        # the bounds contain a sufficient part of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:
@@ -134,7 +137,7 @@ def read_pacing(value: object) -> object:
     Raises
     ------
     ValueError
-        If the rate is 0.
+        If the rate is 0, or so low that the time exceeds `LONGEST_S`.
     """
     if not isinstance(value, str) or "/" not in value:
         return value

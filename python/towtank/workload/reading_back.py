@@ -1,6 +1,4 @@
-"""Derives a workload that reads back stored items. It is made from the workload whose virtual users stored the
-items.
-"""
+"""Derives the workload that reads back stored items from the workload whose virtual users stored them."""
 
 from __future__ import annotations
 

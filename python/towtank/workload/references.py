@@ -35,8 +35,8 @@ class Placed:
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """Yield each step of a transaction, including steps of its pages, with its path; the step is the only element of a
-    list.
+    """Yield the path of each step of a transaction, including steps of its pages, and a list that contains only this
+    step.
     """
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
@@ -123,7 +123,7 @@ def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # only requests with checks get here
+    assert step.check is not None  # the caller passes only requests with checks
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -152,8 +152,8 @@ def reads(step: Step) -> Iterator[Placed]:
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables in the key of an item that a step stores. They are read after a successful response, which
-    may have set them.
+    """Yield the variables in the key of an item that a step stores. These variables are read after a successful
+    response, which may set them.
     """
     note = note_of(step)
     if note is not None and note[0] == "stores":
@@ -207,7 +207,6 @@ def files(step: Step) -> Iterator[Placed]:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names of the variables that a template reads."""
     return templates.variables(text)
 
 

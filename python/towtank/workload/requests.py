@@ -1,4 +1,4 @@
-"""Compiles requests for the engine: path, headers, body, extractions, checks."""
+"""Compiles requests with their headers, bodies, extractions and checks for the engine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiler of HTTP requests to operations of the engine's plan.
+    """Compiles HTTP requests to operations of the engine's plan.
 
     Parameters
     ----------
     writer : Writer
-        Writer of templates.
+        Converts templates for the engine's plan.
     variable, list_ : callable
         Functions that return the index of a variable and of a list.
     defaults : Defaults
@@ -110,8 +110,8 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the login for Basic authorization: from the request, else from the defaults, else from the address of
-        the target.
+        """Return the login for Basic authorization. The first login that exists is used: of the request, the defaults,
+        or the target's address.
         """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
@@ -207,8 +207,9 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Return accepted status codes for the engine's plan: a list, or bounds if only a single class such as `2xx` is
-    accepted.
+    """Return the accepted status codes in the form of the engine's plan.
+
+    The result is a list of codes, or the bounds of a class such as `2xx` if only this class is accepted.
     """
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100

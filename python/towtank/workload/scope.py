@@ -21,7 +21,7 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Check of the variables and lists that the transactions of each user group read and set.
+    """Checks the variables and lists that the transactions of each user group read and set.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # After the load, a separate virtual user runs this read-back transaction. It knows only the key of the
-                # stored item.
+                # After the load, a separate virtual user runs this read-back transaction. It has only one variable, the
+                # key of the stored item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -149,7 +149,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return the reason why a step cannot read a variable; None if it can."""
+        """Return the reason why a step cannot read a variable; None if the step can read the variable."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -171,7 +171,7 @@ class Scope:
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return the reason why a step cannot read a column of a pool row; None if it can."""
+        """Return the reason why a step cannot read a column of a pool row; None if the step can read the column."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)

@@ -12,7 +12,7 @@ MOST = 65_535
 
 
 def parameters(statement: str) -> int:
-    """Return the highest number of a parameter in an SQL statement, outside quotes and comments; 0 without parameters.
+    """Return the highest number of a parameter outside quotes and comments; 0 if the statement has no parameters.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as `get`."""
+"""Defines the steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as
+`get`.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,7 @@ class Extract(FileModel):
     status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
-        description="Match to extract: `all` fills a list, `append` extends a list, `count` gives the number.",
+        description="Match to extract: `all` fills a list, `append` extends a list, `count` counts the matches.",
     )
     required: bool = Field(True, description="If true, the step fails if there is no value to extract.")
     default: Text | None = Field(
@@ -226,7 +228,7 @@ class Request(FileModel):
         noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
-                f"must have one content if it {noted[0]} an item: a body, or one part that is a file or generated"
+                f"must have exactly one content if it {noted[0]} an item: a body, or one file or generated part"
             )
         return self
 
@@ -238,19 +240,17 @@ class Request(FileModel):
 
     @property
     def parts(self) -> list[tuple[str | int, str, Part]]:
-        """Parts of a multipart body: for each part its key or index in the file, its name, and the part itself."""
+        """Parts of a multipart body, each with its key or index in the file and its name."""
         if isinstance(self.multipart, list):
             return [(index, part.name, part) for index, part in enumerate(self.multipart)]
         return [(name, name, part) for name, part in (self.multipart or {}).items()]
 
     @property
     def method(self) -> str:
-        """HTTP method, such as `GET`."""
         return next(name for name in METHODS if getattr(self, name) is not None).upper()
 
     @property
     def path(self) -> str:
-        """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
         assert isinstance(path, str)  # `method` raises an error if no method has a path, so the path is set
         return path

@@ -13,7 +13,7 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_
 
-# Parts of a workload that need a target: steps that send requests, and cookies.
+# Entries of a workload that need a target. These are steps that send requests, and cookies.
 Aimed = Request | CallStep | GivenCookie
 
 
@@ -80,9 +80,9 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Return the reasons why a step or a cookie has no fitting target; empty if it has one.
+    """Return the reasons why a step or a cookie has no fitting target; an empty list if it has a fitting target.
 
-    Names of targets that do not exist are reported by `target_faults`.
+    `target_faults` reports names of targets that do not exist.
     """
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]

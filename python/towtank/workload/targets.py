@@ -68,7 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_in_addresses(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """Return the user and the password that all given HTTP addresses contain; None without a login.
+    """Return the user and the password that all given HTTP addresses contain; None if they contain no login.
 
     Raises
     ------
@@ -188,9 +188,8 @@ def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checked addresses for the host of a target, each with the port.
-
-    They are in the order in which the engine tries them.
+    """Return the checked addresses for the host of a target, each with the port, in the order in which the engine
+    tries them.
     """
     if address.startswith("unix:"):
         return [address]

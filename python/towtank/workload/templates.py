@@ -1,4 +1,4 @@
-"""Templates: text with placeholders `${...}`.
+"""Parses templates, which are texts with placeholders `${...}`, and converts them for the engine's plan.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
     reference = name ["." name]                     a variable, or a column of a pool row read before
@@ -179,7 +179,7 @@ def exports(text: str) -> list[Export]:
 
 
 class Writer:
-    """Converter of templates for the engine's plan.
+    """Converts templates for the engine's plan.
 
     Parameters
     ----------
@@ -244,9 +244,7 @@ def extend(written: list[Any], more: list[Any]) -> None:
 
 
 def percent_encoded(text: str) -> str:
-    """Percent-encode text for a query or a form: all characters except letters, digits and -._~ (RFC 3986, section
-    2.3).
-    """
+    """Percent-encode text for a query or a form, except letters, digits and -._~ (RFC 3986, section 2.3)."""
     return quote(text, safe="-._~")
 
 

@@ -1,5 +1,6 @@
-"""Builds the message about a step of an unknown kind: its keys, the valid key that is most similar, and the equivalent
-step if the key is from another tool.
+"""Builds the message about a step of an unknown kind.
+
+The message lists the keys of the step and suggests the most similar valid key, or the equivalent of another tool's key.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ HEAD = (
     "const users = new SharedArray('users', () => [{ n: 'a' }, { n: 'b' }]);\n"
     "export const options = { noCookiesReset: true, maxRedirects: 0 };\n"
 )
-AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
-ASKED = "depends on a new random number; in k6 it depends on the number that was drawn before"
+AGAIN = "is generated once in k6; the workload generates it again for each kind of use"
+ASKED = "depends on a new random number; in k6 it depends on the number that was generated before"
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ HEAD = (
 )
 CHAIN = {"/a": 0.5, "/b": 0.34, "/c": 0.12, "/d": 0.04}
 ODD = (
-    "depends on a new random number; in k6 it depends on the number that was drawn before",
+    "depends on a new random number; in k6 it depends on the number that was generated before",
     "returns in some rounds only: in the workload, the steps after it run in all rounds",
 )
 

@@ -39,6 +39,6 @@ def test_an_oversight_of_an_importer_is_an_exception_in_tests_and_a_note_for_use
     Ledger(notes, table).settle("kind", "key", "x", (3, 4), read=False)
     Ledger(notes, table).settle("kind", "other", "y", (5, 1))
     assert [(note.places, note.what, note.why) for note in notes.sorted()] == [
-        ([(3, 4)], "kind: key = 'x'", "was not carried"),
+        ([(3, 4)], "kind: key = 'x'", "was not imported: this is a fault of the importer"),
         ([(5, 1)], "kind: other = 'y'", "was not imported: the importer does not know this key"),
     ]

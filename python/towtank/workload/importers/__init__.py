@@ -1,7 +1,7 @@
-"""Importers: convert recordings, scripts and logs of other tools into workload files.
+"""Imports recordings, scripts and logs of other tools as workload files.
 
 Every format has a folder with a module `reading` and its function `read(path, options) -> ImportDraft`. Each construct
-that an importer cannot convert becomes a note with its position. `writing` writes the workload file of a draft, and
+that an importer cannot convert becomes a note with its position. `writing` writes the workload file of a draft and
 checks this file in the same way as `towtank validate`.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from towtank.workload.importers.draft import ImportDraft, ImportOptions, identifier, literal, steps_of
 from towtank.workload.importers.writing import ImportResult, finish_import, import_document, import_note_lines
 
-# Import formats: name on the command line, and description of the files. A package of the same name reads the format.
+# Names of import formats on the command line, each with a description. A package of the same name reads the format.
 IMPORT_FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",
@@ -33,13 +33,13 @@ def read_import(form: str, path: Path, options: ImportOptions) -> ImportDraft:
         Name of the format, a key of `IMPORT_FORMATS`.
     path : Path
         Path of the file.
-    options : Options
+    options : ImportOptions
         Import options of the user.
 
     Raises
     ------
     StudyError
-        Lists every fault, if the file cannot be read or has another format.
+        If the file cannot be read or has another format; the error lists every fault.
     """
     draft: ImportDraft = import_module(f"{__name__}.{form}.reading").read(path, options)
     return draft

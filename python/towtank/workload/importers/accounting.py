@@ -1,9 +1,9 @@
 """Checks that every key of an imported file is converted, reported in a note, harmless, or refused.
 
-Each importer has a table that states, for each key of its format, if the key is converted, noted or harmless. It passes
-every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table lists a key as
-converted but no code has read it, the importer has a fault. The fault raises an exception in strict mode (tests) and
-otherwise becomes a note.
+Each importer has a table that states, for each key of its format, whether the key is converted, noted or harmless. The
+importer passes every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table
+lists a key as converted but no code has read the key, the importer has a fault. The fault raises an exception in strict
+mode (tests) and otherwise becomes a note.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Key:
     fate : Fate
         Converted, noted or harmless.
     why : str
-        Counterpart in the workload if converted, text of the note if noted, or why nothing is lost if harmless.
+        For a converted key, its counterpart in the workload; for a noted key, the text of the note; for a harmless key,
+        the reason why nothing is lost.
     default : tuple of str
-        Values that change nothing, because the other tool assumes them if the key is absent.
+        Values that need no note, because the other tool assumes them if the key is absent.
     """
 
     fate: Fate
@@ -69,12 +70,12 @@ class Ledger:
 
     Parameters
     ----------
-    notes : Notes
-        Notes, to which keys that are lost are added.
+    notes : ImportNotes
+        Receives a note for each key whose value is lost.
     table : Table
         For each kind of construct, the handling of its keys.
     strict : bool
-        True if a key that is listed as converted but was not read raises an exception.
+        If True, a key that is listed as converted but was not read raises an exception.
     own : callable
         Returns True if a key that is missing from the table is an extension by the program that wrote the file; such a
         key is ignored.
@@ -89,7 +90,9 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note on a construct of the imported file, with its replacement or the reason why it is missing."""
+        """Add a note on a construct of the imported file. `why` names its replacement, or the reason why it is
+        missing.
+        """
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
@@ -111,4 +114,4 @@ class Ledger:
         elif entry.fate is Fate.CARRIED and not read and value and value not in entry.default:
             if self._strict:
                 raise UnaccountedError(f"{place[0]}:{place[1]}: {kind}: {shown} is listed as carried, but was not read")
-            self._notes.add(place, f"{kind}: {shown}", "was not carried")
+            self._notes.add(place, f"{kind}: {shown}", "was not imported: this is a fault of the importer")

@@ -57,9 +57,7 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, whose strings are escaped for templates; None if the body must be sent
-    as text.
-    """
+    """Return the value of a JSON text, with strings escaped for templates; None if the body must be sent as text."""
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):

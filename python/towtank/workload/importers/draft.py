@@ -1,4 +1,5 @@
-"""Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
+"""Defines drafts, which importers produce: parts of a workload file, addresses of targets, and notes on lost
+constructs.
 
 Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Texts of an imported file
 pass through `literal`: a `${` in them must not become a placeholder.
@@ -19,8 +20,8 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Largest number of positions that a note lists, because a log of a million lines could give a million positions.
-# [1]
+# Largest number of positions that a note lists. Without this limit, a log of a million lines could give a million
+# positions. [1]
 PLACES_AT_MOST = 100
 # Largest number of iterations of a loop that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000
@@ -221,7 +222,7 @@ def url_address(url: str) -> str:
 
 
 def user_info(url: str) -> dict[str, str] | None:
-    """Return the user and the password in a URL as request keys; None without a login.
+    """Return the user and the password in a URL as request keys; None if the URL has no login.
 
     Examples
     --------
@@ -265,7 +266,6 @@ def request(method: str, path: str, **keys: Any) -> Step:
 
 
 def page(name: str, steps: list[Step]) -> Step:
-    """Return a page step that contains the given steps."""
     return {"page": name, "steps": steps}
 
 
@@ -278,7 +278,6 @@ def steps_of(item: Step) -> list[Step]:
 
 
 def think(pause: str | dict[str, Any]) -> Step:
-    """Return a think step with the given pause."""
     return {"think": pause}
 
 
@@ -343,5 +342,5 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 
 
 def method_of(step: Step) -> str | None:
-    """Return the key of a request's method, such as `get`; None for other steps."""
+    """Return the key of a request's method, such as `get`; None if the step is not a request."""
     return next((key for key in step if key.upper() in METHODS), None)

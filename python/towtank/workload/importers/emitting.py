@@ -1,4 +1,4 @@
-"""Writes YAML in the style of handwritten files: block style, short values on one line, few quotes."""
+"""Writes YAML in the style of handwritten files, with short values on one line and few quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# Longest line [character] and deepest nesting [1] with which a mapping or list is written on one line.
+# Longest line [characters] and deepest nesting [1] of a mapping or list that is written on one line.
 _LINE = 88
 _DEPTH = 2
 # Matches texts that YAML files contain without quotes: words, paths, and quantities with a unit.
@@ -62,8 +62,7 @@ def _flow(value: Any, depth: int = _DEPTH) -> str | None:
             return None
         return "{" + ", ".join(f"{_scalar(key)}: {item}" for key, item in items.items()) + "}"
     if isinstance(value, list):
-        # Steps, and rows that are mappings, are easier to compare if each has its own line, so they are not put on one
-        # line.
+        # A list of mappings, such as steps, gets one line per mapping, because it is then easier to compare.
         if any(isinstance(item, dict) for item in value):
             return None
         inner = [_flow(item, depth) for item in value]

@@ -1,4 +1,4 @@
-"""Names and values of queries and forms: decoded if encoding restores the same bytes, otherwise left as written.
+"""Decodes names and values of queries and forms, unless encoding them again would give other bytes.
 
 The engine encodes texts as UTF-8. Three forms would therefore change if they were decoded and encoded again: a byte
 that is not UTF-8 (`%E9`), a `%` without two digits (`100%`, `%ZZ`), and a `+` in a query. The URL standard leaves such

@@ -48,7 +48,7 @@ def carry(
     ----------
     pairs : iterable of (str, str, (int, int))
         Name, value and position of each header.
-    notes : Notes
+    notes : ImportNotes
         Notes, to which dropped headers are added.
     recorded : bool
         True if a browser generated the headers; False if an author wrote each header deliberately.

@@ -14,13 +14,12 @@ from towtank.yamlfile import Node, Path_
 
 # Largest nesting depth of a JSON file. Recordings and interface descriptions have a depth of about ten. [1]
 DEPTH_AT_MOST = 200
-# Largest number of values in a JSON file; so many values need about a gigabyte of memory. [1]
+# Largest number of values in a JSON file. This number of values needs about a gigabyte of memory. [1]
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Scanner of the standard library. It is called only at the quote that begins a string, because reading strings takes
-# most of the time.
+# Decoder of the standard library. It is used only for strings, because parsing strings takes most of the time.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 # Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]

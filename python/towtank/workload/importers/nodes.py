@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from towtank.yamlfile import Node
 
+# Numbers of at least this size count as missing. [1]
 _NUMBER_BELOW = 1e18
 
 
@@ -23,13 +24,13 @@ def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> floa
 
 
 def items_of(node: Node | None, *path: str | int) -> list[Node]:
-    """Return the items of the list at a path below a node; empty if there is no list."""
+    """Return the items of the list at a path below a node; an empty list if no list exists there."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, list) else []
 
 
 def entries_of(node: Node | None, *path: str | int) -> dict[str, Node]:
-    """Return the entries of the mapping at a path below a node; empty if there is no mapping."""
+    """Return the entries of the mapping at a path below a node; an empty mapping if no mapping exists there."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
 

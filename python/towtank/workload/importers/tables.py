@@ -1,4 +1,4 @@
-"""Renders the table of each importer as text: which keys are converted, noted or harmless."""
+"""Renders the table of each importer, which states for each key if the importer converts, notes or ignores it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def import_table(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Constructs with the same keys share rows, as do keys that are handled in the same way for the same reason.
+    Constructs with the same keys share their rows. Keys that are handled in the same way for the same reason share a
+    row.
     """
     lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}

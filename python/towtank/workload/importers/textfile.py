@@ -52,8 +52,8 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Return the path of a file that an imported file names; None unless it is a regular file in the folder of the
-    imported file, or below.
+    """Return the path of a file that an imported file names, if it is a regular file in the folder of the imported file
+    or below; otherwise None.
 
     The content of the named file goes into the workload and from there to servers, so an untrusted file must not name
     arbitrary files.

@@ -226,8 +226,8 @@ def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
 def _cdf_normal(x: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
     """Return P(X <= x | X > least) for a normal distribution with mean m and standard deviation s.
 
-    It is 1 - Q((x - m) / s) / Q((least - m) / s), with the upper tail Q of the standard normal distribution. Logarithms
-    of Q keep the quotient precise.
+    The probability is 1 - Q((x - m) / s) / Q((least - m) / s), with the upper tail Q of the standard normal
+    distribution. Logarithms of Q keep the quotient precise.
     """
     mean, sd = parameters
     below = scipy.special.log_ndtr((mean - least) / sd)

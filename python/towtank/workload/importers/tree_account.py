@@ -17,8 +17,9 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Account for all keys below a node of an imported file. A node to which several references lead is accounted for
-    only once.
+    """Check that all keys below a node of an imported file are converted or noted.
+
+    A node to which several references lead is checked only once.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def account(
     kind : str
         Kind of the mapping in the ledger's table.
     ledger : Ledger
-        Ledger that accounts for each key.
+        Checks each key, and adds notes.
     shape : mapping
         For each kind of mapping, its keys that contain inner mappings, each with the location and the kind of the inner
         mappings.
@@ -54,7 +55,7 @@ def account(
 
 
 def _shown(node: Node) -> str:
-    """Return a value as text for notes; empty without a value."""
+    """Return a value as text for notes; an empty text if the node has no value."""
     if isinstance(node.value, dict | list):
         return "..." if node.value else ""
     if isinstance(node.value, bool):

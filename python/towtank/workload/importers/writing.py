@@ -21,7 +21,7 @@ class ImportResult:
 
     Attributes
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft with notes, targets and findings.
     text : str
         Text of the workload file.
@@ -36,7 +36,7 @@ def finish_import(draft: ImportDraft, folder: Path) -> ImportResult:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft of the workload.
     folder : Path
         Folder of the workload file, to which file names are relative.
@@ -107,7 +107,7 @@ def import_note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def import_document(imported: ImportResult, out: str | None) -> dict[str, Any]:
-    """Return the JSON document on the result of an import: files, targets, transactions, findings and notes."""
+    """Return the result of an import as a JSON document."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

@@ -1,7 +1,7 @@
 """Reads XML into a tree of elements with their positions.
 
-Document types and entities are refused, because they could make the reader open other files or exhaust the memory.
-Files to import do not need them.
+Document types and entities are refused: they could make the reader open other files or exhaust the memory, and imported
+files do not need them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # For each element on the stack, the pieces of its text.
+    # Parts of the text of each element on the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""Import of access logs of web servers."""
+"""Imports access logs of web servers."""

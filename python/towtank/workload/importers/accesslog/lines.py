@@ -37,11 +37,11 @@ _LINE = re.compile(
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
-# Matches an octet that is not part of valid UTF-8; decoding with "surrogateescape" gives it one of these characters.
+# Matches the characters to which the error handler "surrogateescape" decodes octets that are not valid UTF-8.
 _OCTET = re.compile("[\udc80-\udcff]")
 _ESCAPED = re.compile(rf"\\(x[0-9A-Fa-f]{{2}}|.)|{_OCTET.pattern}")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# Handling of each field of a log line: converted, reported in a note, or ignored as harmless.
+# Treatment of each field of a log line. A field is converted, reported in a note, or ignored as harmless.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),
@@ -53,8 +53,8 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# Response times at the end of a line, with limited numbers of digits. A longer number there is a time stamp (nginx's
-# `$msec`).
+# Response times at the end of a line. The number of digits is limited, because longer numbers are time stamps (`$msec`
+# of nginx).
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -165,7 +165,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def _hit(number: int, text: str, notes: ImportNotes) -> Hit | bool:
     """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request.
 
-    Octets of the request that are not valid UTF-8 are kept in percent-encoded form; in other fields they are replaced.
+    Octets of the request that are not valid UTF-8 stay in percent-encoded form; in other fields, U+FFFD replaces them.
     """
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
@@ -187,7 +187,7 @@ def _hit(number: int, text: str, notes: ImportNotes) -> Hit | bool:
 
 
 def _is_request(url: str) -> bool:
-    """Return True if the URL of a request is a path, or an address with a path over HTTP."""
+    """Return True if the URL of a request is a path or an http or https URL."""
     try:
         split_url(url)
     except ValueError:
@@ -224,7 +224,7 @@ def _note_fields(number: int, match: re.Match[str], notes: ImportNotes, *, timed
             notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
-# Adjacent log lines mostly have the same second, so caching the last result saves most conversions of times.
+# Most adjacent log lines have the same time, so that caching saves most conversions.
 @lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)
@@ -240,7 +240,7 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Return the response time at the end of a log line [s] or None, and whether the logged time is the end of the
+    """Return the response time at the end of a log line [s], or None, and True if the logged time is the end of the
     request.
 
     Integers are microseconds (Apache), decimal numbers are seconds (nginx).

@@ -1,8 +1,8 @@
-"""Path patterns of an access log: identifiers in paths become parameters. The values of the parameters are stored in
-bounded memory.
+"""Groups the requests of an access log by path patterns, in which identifiers are parameters.
 
-A pattern consists of a method, the parts of a path and the names of a query. `None` represents a path part that
-is a parameter. If too many patterns differ in only one path part, this part becomes a parameter.
+A pattern consists of a method, the parts of a path and the names of a query. `None` represents a path part that is a
+parameter. If too many patterns differ in only one path part, this part becomes a parameter. The memory for patterns and
+parameter values is bounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Parts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """Pattern of requests: method, path parts and query names."""
+    """Pattern of requests: method, path parts (None for a parameter), and names in the query."""
 
     method: str
     parts: Parts
@@ -54,18 +54,20 @@ class Pattern:
 
     Attributes
     ----------
-    count, failures : int
-        Number of requests, and number of requests with status 400 or above.
-    rows : Counter
-        Rows of parameter values, with their counts: path parts, then query values.
-    not_kept : int
-        Number of requests whose row exceeded `ROWS_AT_MOST`.
     line : int
         Line number of the first request.
+    count, failures : int
+        Number of requests, and number of requests with status 400 or above.
+    not_kept : int
+        Number of requests whose parameter values are not in `rows`, because `rows` had `ROWS_AT_MOST` rows already.
+    response_time : float
+        Sum of the response times of all requests. [s]
+    rows : Counter
+        Number of requests by parameter values: values of path parts, then values of the query.
     statuses : Counter
         Number of requests by status.
     assets : Counter
-        Static files requested with the page, with their counts.
+        Number of requests by static file, for the static files that were requested with the page.
     """
 
     line: int
@@ -111,7 +113,7 @@ def is_asset(url: str) -> bool:
 
 
 def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
-    """Return the pattern of a request and its parameter values, both as logged.
+    """Return the pattern of a request and its parameter values, neither of them decoded.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = split_url(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # A slash at the end is kept: the URL without it is a different URL, which servers usually answer with a redirect.
+    # A slash at the end of a path is kept, because the URL without the slash is a different URL.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -139,12 +141,12 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 
 
 def _cut(value: str) -> str:
-    """Truncate a value to the greatest length that is kept, and remove an incomplete percent escape at its end."""
+    """Truncate a value to `_VALUE_AT_MOST` characters; an incomplete percent escape at its end is removed."""
     return value if len(value) <= _VALUE_AT_MOST else _HALF_ESCAPE.sub("", value[:_VALUE_AT_MOST])
 
 
 def shortened(url: str) -> bool:
-    """Return True if the pattern and the parameter values of a URL lack a part of the URL.
+    """Return True if the pattern and the parameter values do not represent the whole URL.
 
     This is the case for long queries, long path parts, and query names without `=`.
     """
@@ -156,7 +158,7 @@ def shortened(url: str) -> bool:
 
 
 class Patterns:
-    """Request patterns of an access log. Their number is limited."""
+    """Request patterns of an access log. Merging and discarding limit their number."""
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}
@@ -208,8 +210,9 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in only one path part, if they are more than `ALIKE_AT_MOST`. The last path part
-        is tried first.
+        """Merge patterns that differ in only one path part, if more than `ALIKE_AT_MOST` patterns do so.
+
+        Path parts are tried from the last to the first.
         """
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):

@@ -1,8 +1,8 @@
-"""Reads access logs of web servers. The result has the mix of pages, fitted think times, sessions, and arrivals over
+"""Reads access logs of web servers into drafts with a mix of pages, fitted think times, sessions, and arrivals over
 time.
 
-The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns,
-`sessions` tracks clients, and `thinking` fits distributions to the gaps between pages.
+The log is read once, line by line, in bounded memory. `lines` reads requests, `paths` builds path patterns, `sessions`
+tracks clients, and `thinking` fits distributions to the gaps between pages.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check that accepts the status codes below 400 in the log; None if there are none.
+    """Return a check that accepts the status codes below 400 in the log; None if no request had such a status.
 
     304 (not modified) counts as 200, because virtual users have no cache.
     """
@@ -227,9 +227,9 @@ def _check(pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _assets(label: str, pattern: Pattern, draft: ImportDraft) -> list[Step]:
-    """Return requests for the static files that are requested in most visits of a page.
+    """Return requests for the static files that at least half of the visits of a page requested.
 
-    All other static files are reported in notes.
+    Other static files are reported in notes, unless the page or the file was requested too rarely.
     """
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
@@ -281,7 +281,7 @@ def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] 
     if sessions.with_response_time < sessions.pages:
         why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times include it"
         draft.notes.add((1, 0), "response times", why)
-    assert best.pause is not None  # chosen so
+    assert best.pause is not None  # `best` was chosen with this condition
     margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
     draft.findings["summary"].append(
         f"pause of the workload: {few_digits(best.mean, 4)} s on average (95 % interval "
@@ -292,7 +292,7 @@ def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] 
 
 
 def _findings(sessions: Sessions, patterns: Patterns, draft: ImportDraft, pause: float) -> None:
-    """Add findings about the load to the draft: sessions, arrivals over time, and users at the peak."""
+    """Add findings about sessions, arrivals over time, and the number of users at the peak to the draft."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)
     pages = sum(pattern.count for pattern in patterns.patterns.values())

@@ -1,4 +1,4 @@
-"""Sessions in an access log: gaps between pages, and number of sessions over time."""
+"""Tracks the sessions of clients in an access log, with the gaps between pages and the number of sessions over time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SESSIONS_AT_MOST = 200_000
 # Largest number of gaps between pages that are kept, as a uniform random sample of all gaps (reservoir sampling,
 # algorithm R). [1]
 GAPS_KEPT = 20_000
-# Largest number of intervals in the profile of pages and sessions [1], and initial length of an interval [s]. If the
-# log needs more intervals, their length is doubled.
+# Largest number of intervals in the profile of pages and sessions [1], and initial length of an interval [s]. The
+# length is doubled whenever the log needs more intervals.
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
@@ -135,8 +135,8 @@ class Sessions:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a static file for the last page of the session; without a session, count it as a file without
-        a page.
+        """Count a static file for the last page of its session. If its client has no session with a page, count it as
+        a file without a page.
         """
         if session is None or session.page is None:
             self.lonely += 1
@@ -147,8 +147,8 @@ class Sessions:
             pattern.add_asset(hit.url)
 
     def _end_silent(self) -> None:
-        """End the sessions without a request for `SILENCE` seconds. If there are more than `SESSIONS_AT_MOST`, also end
-        the oldest.
+        """End the sessions without a request for `SILENCE` seconds. If more than `SESSIONS_AT_MOST` remain, also end
+        the oldest sessions.
         """
         while self.active:
             session = next(iter(self.active.values()))

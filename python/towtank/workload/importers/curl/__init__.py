@@ -1,1 +1,1 @@
-"""Import of command lines of curl."""
+"""Imports command lines of curl."""

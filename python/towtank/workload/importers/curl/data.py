@@ -1,4 +1,4 @@
-"""Options of curl that contain the data of a request or name a file with the data."""
+"""Examines options of curl that contain the data of a request or name a file with the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.files import is_regular_file
 from towtank.workload.importers.curl.words import Word
 
-# Number of bytes at the beginning of a file that are searched for line ends. [byte]
+# Number of bytes at the beginning of a file in which line ends are searched. [bytes]
 _LOOKED_AT = 1_000_000
 
 

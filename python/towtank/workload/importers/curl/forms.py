@@ -1,8 +1,8 @@
 """Parses the values of curl's option --form: texts and files of a multipart body, with their settings.
 
 The syntax is that of `get_param_part` in curl 7.88: a text, or several files separated by commas, each followed by
-settings after `;`. A text or file name in double quotes may contain these signs; there, a backslash escapes a quote
-or a backslash.
+settings after `;`. A text or file name in double quotes may contain commas and semicolons; a backslash within the
+quotes escapes a quote or a backslash.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ def contents_of(value: str, *, files: bool) -> list[Content]:
 
 
 def _settings(value: str, at: int, ends: re.Pattern[str], settings: dict[str, str]) -> int:
-    """Read the settings that begin at a position, and return the position behind them.
+    """Read the settings that begin at a position, and return the position after them.
 
     Parameters
     ----------
     value : str
         Value of the option.
     at : int
-        Position of the first `;`, if there is one.
+        Position of the `;` before the first setting; any other character means that there are no settings.
     ends : re.Pattern
-        Matches a sign that ends a setting.
+        Matches a character that ends a setting.
     settings : dict
         Receives the settings.
     """
-    media: int | None = None  # position at which a media type began that the next setting may continue
+    media: int | None = None  # position of a media type that the next setting may continue
     while value.startswith(";", at):
         start = _behind_blanks(value, at + 1)
         found = _SETTING.match(value, start)
@@ -83,7 +83,7 @@ def _settings(value: str, at: int, ends: re.Pattern[str], settings: dict[str, st
 
 
 def _word(value: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
-    """Return the word at a position, which may be quoted, and the position of the sign that ends it."""
+    """Return the word at a position, which may be quoted, and the position of the character that ends it."""
     quoted = _QUOTED.match(value, at)
     if quoted is not None:
         return _ESCAPED.sub(r"\1", quoted.group(1)), _end(value, quoted.end(), ends)

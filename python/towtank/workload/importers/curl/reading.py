@@ -130,7 +130,7 @@ def _is_setting(word: Word) -> bool:
 
 
 class _Reader:
-    """Reader of curl commands, which collects their faults."""
+    """Reads curl commands, and collects their faults."""
 
     def __init__(self, draft: ImportDraft, options: ImportOptions) -> None:
         self.draft = draft
@@ -138,8 +138,8 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if any request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of the requests, None for a request without the option; each with its first position in
-        # the file.
+        # Connection timeouts of the requests, each with its first position in the file. None stands for requests that
+        # set no connection timeout.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -150,7 +150,7 @@ class _Reader:
         self.draft.notes.add((word.line, word.column), what, why)
 
     def steps(self, words: list[Word]) -> list[Step]:
-        """Return the steps of a command, one for each URL; empty if the command is not curl."""
+        """Return the steps of a command, one for each URL; an empty list if the command is not curl."""
         first = words[0]
         if all(map(_is_setting, words[words[0].text == "export" :])):
             for word in self.variables.set(words):
@@ -163,8 +163,8 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # In `NAME=$(command)`, which was read as an assignment followed by a command, the shell sets the variable
-            # to a value that is unknown here.
+            # `NAME=$(command)` was read as an assignment followed by a command. The shell would set the variable to a
+            # value that is unknown here.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
@@ -271,7 +271,7 @@ class _Reader:
             self._settle(name, word)
 
     def _settle(self, name: str, word: Word) -> None:
-        """Account for an option that no other method handles: add a note unless the option is harmless."""
+        """Add a note about an option that no other method handles, unless the option is harmless."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
             return  # the option switches off a feature that is off by default, so it has no effect
@@ -280,7 +280,7 @@ class _Reader:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
             self.note(word, f"option {shown}", entry.why)
 
-    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
+    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one branch per option
         place = (value.line, value.column)
         if name == "request":
             call.method = value.text.upper()
@@ -357,7 +357,7 @@ class _Reader:
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
-            # for an upload to a URL with a slash at its end, curl appends the file name
+            # If the URL of an upload ends with a slash, curl appends the file name.
             text += quote(Path(call.upload.text).name)
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
@@ -377,8 +377,9 @@ class _Reader:
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the option --range as a list with one Range header; empty without the option. Like curl, add the dash
-        if it is missing.
+        """Return the header Range for the option --range, in a list that is empty if no such header is sent.
+
+        A missing dash in the range is added, as by curl.
         """
         word = call.range
         if word is None:
@@ -447,7 +448,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends only from data of files, which `_joined` refuses.
+            # curl removes line ends only from the data of files, which `_joined` refuses.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
@@ -473,7 +474,9 @@ class _Reader:
         return [(key, self._content(word, content, value[0] if named else "")) for content in contents]
 
     def _content(self, word: Word, content: Content, sign: str) -> Any:
-        """Return one part of a multipart body. The sign is `@` for a file, and `<` for a text in a file."""
+        """Return one part of a multipart body. `sign` precedes the content in the command: `@` for a file, `<` for a
+        text in a file.
+        """
         keys = {"type": "content_type", "filename": "filename"}
         given = {keys[name]: literal(text) for name, text in content.settings.items() if name in keys}
         if not sign:
@@ -517,7 +520,7 @@ def _tail(word: Word, start: int) -> Word:
 
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
-    """Replace texts everywhere in a step. The mapping `by` contains the new text for each old text."""
+    """Replace texts everywhere in a step; `by` maps each old text to its new text."""
     if isinstance(value, dict):
         return {key: _replaced(inner, by) for key, inner in value.items()}
     if isinstance(value, list):

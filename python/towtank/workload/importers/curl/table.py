@@ -1,4 +1,5 @@
-"""Options of curl: options with a value, short names, and how the importer handles each option.
+"""Lists the options of curl, their short names, the options that need a value, and how the importer handles each
+option.
 
 The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/import-keys`.
 """

@@ -1,4 +1,4 @@
-"""Expands URLs in the syntax of curl: a set or a range denotes several URLs, and `..` in a path is resolved."""
+"""Expands URLs in the syntax of curl, where a set or a range denotes several URLs. Resolves `..` in paths."""
 
 from __future__ import annotations
 
@@ -74,8 +74,9 @@ def resolved(url: str) -> str:
 
 
 def separator(url: str) -> str:
-    """Return the character that curl inserts between a URL and additional query text; empty if the URL ends with `?` or
-    `&`.
+    """Return the character that curl inserts between a URL and additional query text.
+
+    The result is an empty text if the URL ends with `?` or `&`.
     """
     if "?" not in url:
         return "?"

@@ -1,4 +1,4 @@
-"""Values of the shell variables that are set within a file of command lines."""
+"""Keeps the values of shell variables that are set within a file of command lines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SPLIT = re.compile(r"[\s*?\[]")
 
 
 class Variables:
-    """Values of the shell variables that commands of the file have set."""
+    """Values of the shell variables that earlier commands of the file have set."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def set(self, words: list[Word]) -> list[Word]:
-        """Read a command that sets variables.
+        """Record the variables that a command sets.
 
-        Return the assignments whose values only a shell could determine when it runs them.
+        Return the assignments whose values are unknown, because only a shell could determine them.
         """
         unknown = []
         for word in map(self.known, words):

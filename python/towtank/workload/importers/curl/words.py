@@ -21,14 +21,18 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass
 class Word:
-    """Word of a command line. It consists of pieces: texts and shell variables. A variable may be `quoted`."""
+    """Word of a command line, as a sequence of pieces.
+
+    A piece is a pair of its kind and its text: `text`, `variable` with the name of a shell variable, or `quoted` for a
+    variable within double quotes.
+    """
 
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
     # True if the word is a redirection sign such as `<` or `>`. The shell applies it to the next word.
     redirects: bool = False
-    # Texts that were added to the word after its last completed piece.
+    # Texts that `end` joins into the next piece.
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -45,14 +49,14 @@ class Word:
             self.pieces.append((kind, text))
 
     def end(self) -> None:
-        """Join the texts that were added after the last piece of the word into a new piece."""
+        """Join the texts that were added after the last piece into a new piece."""
         if self._texts:
             self.pieces.append(("text", "".join(self._texts)))
             self._texts = []
 
 
 class Splitter:
-    """Splitter of a file into commands, each a list of words.
+    """Splits a file into commands; each command is a list of words.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            # after `||`, the command may continue on the next line, so a line end does not end it
+            # after `||`, the command may continue on the next line, so that a line end does not end the command
             if char != "\n" or self.commands[-1]:
                 self.commands.append([])
             if char == following and char in "|&":

@@ -1,1 +1,1 @@
-"""Import of recordings of browsers and proxies (HTTP Archive)."""
+"""Imports recordings of browsers and proxies (HTTP Archive)."""

@@ -1,9 +1,9 @@
-"""Correlation: finds values that the server generated and the client sent back. The workload extracts them anew from
-each response instead of sending the recorded values.
+"""Finds values that the server generated and the client sent back (correlation).
 
-A value qualifies under three conditions. An earlier response contains it. No request before that response contains
-it. It looks generated: it has letters and digits or is long, or its names in response and request are names of
-identifiers. The result is a proposal, because it is based on a single recording.
+The workload extracts these values from each new response instead of sending the recorded values. A value qualifies
+under three conditions: an earlier response contains it; no request before that response contains it; and it looks
+generated. A value looks generated if it has letters and digits or is long, or if its names in response and request are
+names of identifiers. The result is a proposal, because it is based on a single recording.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from towtank.workload.importers.har.escapes import encoding_of_body, place, writ
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# A response longer than this is not searched, because generated values occur in pages and small documents. [character]
+# Longest response that is searched. Generated values occur in pages and small documents, not in longer files.
+# [characters]
 _BODY_AT_MOST = 2_000_000
 # Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Numbers of characters around a value that its regular expression includes, in the order in which they are tried.
-# [character]
+# Numbers of characters before and after a value that its regular expression includes, in the order in which they are
+# tried. [characters]
 _CONTEXT = (20, 40, 80)
 
 _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
-# Beginnings of the values in a path with a query: a slash, or the name of a query value with its `=`.
+# Matches the text before a value in a path with a query: a slash, or the name of a query value with `=`.
 _PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
@@ -72,7 +73,7 @@ class Exchange:
     bearer: str | None = None
 
     def header(self, name: str) -> str | None:
-        """Return the value of a response header; None without the header."""
+        """Return the value of a response header; None if the response lacks the header."""
         for each in items_of(self.node, "response", "headers"):
             if text_of(each, "name").lower() == name.lower():
                 return text_of(each, "value")
@@ -89,7 +90,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a value: the extraction that finds it in a response, and the value's name in this response."""
+    """Extraction that finds a value in a response, and the name of the value in this response."""
 
     extract: Any
     name: str
@@ -102,7 +103,7 @@ class Correlation:
     ----------
     exchanges : list of Exchange
         Exchanges sorted by start.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the notes and the finding `correlations`.
     """
 
@@ -151,7 +152,8 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # No variable replaces this value. If its name indicates a secret, `secrets` replaces it by a parameter.
+        # No variable replaces this value. If its name indicates a secret, the module `secrets` replaces the value by a
+        # parameter.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"

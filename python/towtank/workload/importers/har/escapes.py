@@ -1,4 +1,4 @@
-"""Encodings of values inside recorded texts: forms, queries, JSON, XML."""
+"""Encodes and decodes values inside recorded texts: forms, queries, JSON, XML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from towtank.workload.importers.har.forms import FORM
 
 
 def encoding_of_body(step: Step) -> str:
-    """Return the encoding of values in the body of a request, by its media type; empty if unknown.
+    """Return the encoding of values in the body of a request, which follows from the media type.
+
+    The result is an empty text if the encoding is unknown.
 
     Examples
     --------

@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the recorded user: one page view."""
+    """Page view, which consists of the requests between two pauses of the recorded user."""
 
     name: str
     exchanges: list[Exchange]
@@ -104,7 +104,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
 
 
 def _load(path: Path, draft: ImportDraft) -> Node:
-    """Read the recording. The incomplete last line of a recording by `towtank record` is left out."""
+    """Read the recording, without the incomplete last line of an interrupted `towtank record`."""
     text = read_text(path)
     try:
         return jsonfile.parse(text, str(path))
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: ImportDraft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. The other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -165,7 +165,6 @@ def _exchange(entry: Node) -> Exchange:
 
 
 def _response_text(entry: Node) -> str:
-    """Return the body text of a response; empty if no text was recorded."""
     content = child_of(entry, "response", "content")
     text = text_of(content, "text")
     if text_of(content, "encoding") == "base64":
@@ -177,8 +176,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if a recorded request is for a script, style sheet, picture or font, which are the same for all
-    users."""
+    """Return True if a recorded request is for a static file, such as a script, a style sheet or a picture."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -187,7 +185,7 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return the reason why the workload omits an entry; None if it includes the entry."""
+    """Return the reason why the workload omits an entry of the recording; None if the workload includes the entry."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "left out: WebSocket is not supported"
@@ -209,7 +207,6 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it reached one."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had the content in its cache; new users would request it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -218,7 +215,7 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request that the user did not cause; None for all other requests."""
+    """Return the reason why the browser made a request by itself; None if the user caused the request."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight request of the browser for another origin; users of a workload do not need it"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -260,7 +257,7 @@ def _main_host(exchanges: list[Exchange], draft: ImportDraft, options: ImportOpt
 
 
 def _first_hosts(exchanges: list[Exchange]) -> set[str]:
-    """Return the host of the first document. If its response is a redirect, also return the hosts that follow."""
+    """Return the host of the first document, and the hosts to which redirects lead from there."""
     hosts: set[str] = set()
     for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
         hosts.add(urlsplit(exchange.url).hostname or "")
@@ -272,7 +269,8 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 def _views(exchanges: list[Exchange]) -> list[View]:
     """Split the session into page views.
 
-    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight."""
+    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight.
+    """
     views: list[View] = []
     previous: str | None = None
     for exchange in exchanges:
@@ -286,9 +284,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: ImportDraft) -> None:
-    """Add a note about cookies that the browser sent although no earlier response sets them. The virtual users do not
-    send these cookies.
-    """
+    """Add a note about each cookie that no earlier response sets, because virtual users do not send these cookies."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -302,7 +298,8 @@ def _cookies_of_nobody(exchanges: list[Exchange], draft: ImportDraft) -> None:
 def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
     """Return the names of the cookies in a header.
 
-    Browsers join several Set-Cookie headers with line breaks."""
+    Browsers join several Set-Cookie headers with line breaks.
+    """
     values = [
         text_of(each, "value")
         for each in items_of(exchange.node, side, "headers")
@@ -344,7 +341,7 @@ def _step(exchange: Exchange, draft: ImportDraft, secrets: Secrets) -> Step:
 
 
 def _login(url: str) -> tuple[str, str] | None:
-    """Return the user and the password in a URL; None without a login."""
+    """Return the user and the password in a URL; None if the URL has no login."""
     parts = urlsplit(url)
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 

@@ -1,4 +1,4 @@
-"""Keeps recorded secrets out of workload files: each secret becomes a parameter, whose value must be set before a
+"""Keeps recorded secrets out of workload files. Each secret becomes a parameter, whose value the user sets before a
 run.
 """
 
@@ -112,8 +112,9 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Return a matched pair with its secret replaced by a parameter. `pairs` is the encoding of values in pairs
-        `name=value`.
+        """Return a matched pair with its secret replaced by a parameter.
+
+        `pairs` is the encoding of values in pairs `name=value`; the other forms of pairs have their own encoding.
         """
         for before, name, value, own in _KINDS:
             if found[name] is not None:
@@ -123,8 +124,8 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # If decoding and encoding would change the value, such as `a+b` in a query, the parameter has its
-                # encoded form.
+                # If decoding and encoding would change the value, such as `a+b` in a query, the parameter gets the
+                # encoded form of the value.
                 what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")

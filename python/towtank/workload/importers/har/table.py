@@ -1,4 +1,4 @@
-"""Table of how the importer handles each key of HTTP Archives (HAR 1.2).
+"""States how the importer handles each key of HTTP Archives (HAR 1.2).
 
 Keys that begin with `_` belong to the recording program.
 """

@@ -1,4 +1,4 @@
-"""Think times from the recording of one session. Gaps of similar length share a parameter of the workload."""
+"""Derives think times from the recording of one session. Gaps of similar length share a parameter of the workload."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def between_pages(gaps: list[float], draft: ImportDraft) -> Pauses:
     ----------
     gaps : list of float
         Times from the last response of a page to the first request of the next page. [s]
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the parameters and the finding `think_times`.
     """
     groups: dict[str, list[float]] = {}

@@ -1,1 +1,1 @@
-"""Import of test plans of JMeter."""
+"""Imports test plans of JMeter."""

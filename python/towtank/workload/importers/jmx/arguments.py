@@ -47,8 +47,8 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Name and literal text of the value as written in the test plan, if these are already encoded; empty
-        otherwise.
+        """Name and literal text of the value as written in the test plan; an empty list if these texts are not encoded
+        yet.
         """
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
@@ -60,7 +60,7 @@ class Field:
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields for the arguments of a sampler. In a multipart body (`in_parts`), nothing is decoded."""
+    """Return a field for each argument of a sampler. With `in_parts`, the body is multipart and nothing is decoded."""
     fields = []
     for each in arguments:
         # The default of this property is false, see HTTPArgument.isAlwaysEncoded of JMeter 5.5.

@@ -1,4 +1,4 @@
-"""Converts JMeter controllers to steps: loops, conditions, pages."""
+"""Converts JMeter controllers to loops, conditions, pages and other steps."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGrou
 
 
 class Controllers:
-    """Converter of the elements of thread groups to steps.
+    """Converts the elements of thread groups to steps.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives data and notes.
     texts : Texts
         Converts texts to templates.
@@ -64,13 +64,12 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # `pools`: pools of the data sets in the current part of the test plan. `inner`: pools of the parts within a
-        # thread group.
+        # Names of data pools: `pools` for data sets of the element that is being converted, `inner` for data sets
+        # inside the controllers of a thread group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
-        """Add a note about an element of the test plan."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
@@ -79,9 +78,9 @@ class Controllers:
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
-        """Return the scope of a part of the test plan, and the samplers and controllers in this part.
+        """Return the scope of the elements in `below`, and the samplers and controllers among these elements.
 
-        All other elements of the part are reported in notes.
+        Elements that configure samplers extend the scope. All other elements are reported in notes.
         """
         scope, work = outer.copy(), []
         for item in below:
@@ -166,7 +165,8 @@ class Controllers:
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a part of a thread group, preceded by steps that read rows of the data sets in this part.
+        """Return the steps of the elements in `below`, preceded by steps that read rows of the data sets among these
+        elements.
 
         JMeter also reads data sets first (TestCompiler of JMeter 5.5).
         """
@@ -190,7 +190,7 @@ class Controllers:
             steps += self._item(item, scope, top=top)
         return steps
 
-    def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:  # noqa: PLR0911 - one line per kind
+    def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:  # noqa: PLR0911 - one return per kind
         if item.tag in _SAMPLERS:
             inside, work = self.enter(item.below, scope)
             for each in work:
@@ -199,7 +199,7 @@ class Controllers:
         if item.tag == "TestAction":
             return self._action(item, scope)
         if item.tag == "TransactionController":
-            # this property is marked as read even if JMeter measures no time for the page
+            # marks the property as read
             item.flag("TransactionController.includeTimers")
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
@@ -265,7 +265,7 @@ class Controllers:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter measures a page from before the timers of its first request, the workload from after these timers.
+        # In JMeter, the time of a page includes the timers of its first request; in the workload, it does not.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
@@ -274,7 +274,7 @@ class Controllers:
 
     def _inner_page(self, item: Item, scope: Scope) -> list[Step]:
         self.note(item, "a page cannot be inside another controller: its steps are kept, but its time is not measured")
-        # this property is marked as read, because the note above already covers it
+        # marks the property as read; the note above covers it
         item.flag("TransactionController.includeTimers")
         return self.steps(item.below, scope, top=False)
 

@@ -1,4 +1,4 @@
-"""Converts JMeter cookie managers to initial cookies and the time for which virtual users keep cookies."""
+"""Converts JMeter cookie managers to initial cookies, and to the time for which virtual users keep cookies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
 
 
 class CookieManagers:
-    """Reader of the cookie managers that apply to requests.
+    """Converts the cookie managers that apply to requests.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the notes.
     texts : Texts
         Converts values to templates.
@@ -91,7 +91,9 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the key `cookies` of a thread group. All requests of the group must have been read before."""
+        """Return the cookie settings of a thread group (key `cookies`). All requests of the group must have been
+        converted before.
+        """
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
         if not known:
@@ -107,8 +109,9 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Add notes about cookies that JMeter sends differently, and about cookie managers without effect. The whole
-        test plan must have been read before.
+        """Add notes about cookies that JMeter sends differently, and about cookie managers without effect.
+
+        The whole test plan must have been converted before.
         """
         for manager in self.declared:
             if id(manager) not in self.managers:

@@ -23,10 +23,10 @@ def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str 
     ----------
     item : Item
         The CSV data set.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the pool.
     texts : Texts
-        Converter of texts that receives the columns.
+        Converter of texts, to which the columns of the data set are added.
     folder : Path
         Folder of the workload file.
     """
@@ -67,7 +67,7 @@ def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str 
 
 
 def _sharing(item: Item, draft: ImportDraft) -> None:
-    """Add notes about the differences between JMeter and the workload in how virtual users get rows."""
+    """Add notes about the differences in how JMeter and the workload assign rows to virtual users."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "in JMeter, each group or thread reads all rows; in the workload all users draw from one pool"

@@ -11,14 +11,14 @@ from towtank.workload.importers.draft import ImportDraft, identifier, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
-# Meaning of each bit of the property `Assertion.test_type`.
+# Bits of the property `Assertion.test_type`.
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
 _META = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
 
 
 class Elements:
-    """Converter of elements that apply to samplers: timers, extractors and assertions."""
+    """Converts elements that apply to samplers: timers, extractors and assertions."""
 
     def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft
@@ -124,7 +124,7 @@ class Elements:
         defaults = item.text("JSONPostProcessor.defaultValues").split(";")
         for index, (name, path) in enumerate(zip(names, paths, strict=False)):
             try:
-                path = expressions.json_path(path.strip())  # noqa: PLW2901 - the same path, written our way
+                path = expressions.json_path(path.strip())  # noqa: PLW2901 - the same path in canonical form
             except ValueError as error:
                 self._note(item, str(error))
                 continue
@@ -269,7 +269,9 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression with a single capturing group. Group 0 of JMeter is the whole match."""
+    """Return a regular expression in which only the group `number` captures text. Group 0 of JMeter is the whole
+    match.
+    """
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

@@ -35,8 +35,8 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer. `samplers` is the mean number of samples that one thread makes in the timer's scope
-    per round.
+    """Throughput timer. `samplers` is the mean number of samples that a thread makes per round in the scope of the
+    timer.
     """
 
     timer: Item
@@ -72,7 +72,7 @@ class Pacing:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft whose groups get a pacing and which receives notes.
     texts : Texts
         Resolves numbers in the test plan.

@@ -18,7 +18,7 @@ Place = tuple[int, int]
 
 
 def split_address(address: str) -> SplitResult:
-    """Split an address. If its host cannot be that of an address (`http://[a/x`), only path and query are kept.
+    """Split an address. If its host is invalid, as in `http://[a/x`, only path and query are kept.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _is_encoded(value: str) -> bool:
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
     """Return True if a path begins with a slash, or with a variable whose values must themselves begin with a slash.
 
-    Unless the values are known and decide this, a note is added.
+    A note is added if the values of the variable are unknown, or if only some of the values begin with a slash.
     """
     known = texts.static(text)
     variable = texts.first_variable(known)

@@ -151,16 +151,16 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools whose rows the steps read, except pools that a part of the thread group reads itself."""
+        """Return the pools from which the steps read rows, except the pools of data sets inside controllers."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: add steps that take rows from pools, and empty values for variables that are read
-        before they are set.
+        """Add steps that read rows from pools to a transaction, and empty values for variables that are read before
+        they are set.
 
-        Rows are taken at the start of each round. The steps `once` have already taken a row from each of the pools
-        `drawn`: the first round uses that row, so further rows of these pools are taken at the end of each round.
+        Rows are read at the start of each round. If the steps `once` have already read a row of a pool in `drawn`, the
+        first round uses this row, and the next row is read at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)

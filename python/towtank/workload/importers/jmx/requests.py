@@ -63,8 +63,6 @@ class Scope:
 
 
 class Requests:
-    """Converter of samplers to requests."""
-
     def __init__(self, draft: ImportDraft, texts: Texts, folder: Path) -> None:
         self.draft = draft
         self.texts = texts
@@ -84,7 +82,7 @@ class Requests:
     def pauses(self, scope: Scope) -> list[Step]:
         """Return the pauses that the timers of a sampler cause.
 
-        A throughput timer causes no pause here; the number of samplers in its scope is increased instead.
+        A throughput timer causes no pause; instead, the number of samplers in its scope is increased.
         """
         steps = []
         for timer in scope.timers:
@@ -168,7 +166,7 @@ class Requests:
         return own or scope.defaults.get(name, "")
 
     def _address(self, sampler: Item, scope: Scope) -> str:
-        """Return the address and path of a request; empty if the request has no host.
+        """Return the address and path of a request; an empty text if the request has no host.
 
         Values that are not known before the run stay as `${...}`.
         """
@@ -247,7 +245,6 @@ class Requests:
         return ({"form": fields} if fields else {}), more
 
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
-        """Return a multipart body that contains fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
             why = "parts are sent as browsers send them; JMeter adds headers to each part (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
@@ -381,12 +378,10 @@ def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
 
 
 def _arguments_of(item: Item) -> list[Element]:
-    """Return the arguments of a sampler or of request defaults."""
     return [each for each in item.collection("Arguments.arguments") if each.tag == "elementProp"]
 
 
 def read_logins(item: Item, texts: Texts) -> list[Login]:
-    """Return the entries of an authorization manager."""
     return [
         Login(
             texts.static(text_of(each, "Authorization.url")).strip(),
@@ -402,10 +397,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return the forms in which an address may be written.
-
-    If the port is the default port of the scheme, these are the address with the port and without it.
-    """
+    """Return an address with its port and, if this is the default port of the scheme, also without the port."""
     split = split_address(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []

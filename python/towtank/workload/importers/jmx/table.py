@@ -1,4 +1,4 @@
-"""Table of how the importer handles each property of JMeter's elements.
+"""States how the importer handles each property of JMeter's elements.
 
 Names and defaults are those in the getters of the element classes of JMeter 5.5, which `scripts/import-keys` lists.
 """

@@ -17,7 +17,7 @@ _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # JMeter functions that read a property, each with the index of the argument that contains the default value.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Largest total number of characters of all expanded variables. Each expansion adds its length and `_EXPANSION`.
+# Largest total number of characters of all expanded variables. Each expansion counts with its length plus `_EXPANSION`.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
 # Largest number in a test plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake.
@@ -27,11 +27,11 @@ Place = tuple[int, int]
 
 
 class Texts:
-    """Converter of JMeter texts, based on the meaning of each variable name.
+    """Converts JMeter texts to templates, depending on which element of the test plan sets each variable.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives parameters and notes.
     """
 
@@ -64,7 +64,7 @@ class Texts:
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Convert a JMeter text to a template. The function `fixed` converts the text between the placeholders
+        """Convert a JMeter text to a template. The function `fixed` converts the literal text outside the placeholders
         `${...}`.
         """
         written = ""
@@ -81,8 +81,8 @@ class Texts:
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text in which constants and properties are replaced by their values. It is used where the text must
-        be known before the run.
+        """Return a text with constants and properties replaced by their values, if the text must be known before the
+        run.
 
         A property is replaced by its default value.
         """
@@ -103,7 +103,7 @@ class Texts:
     def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
         """Substitute leading constants until a text begins with one of `beginnings`.
 
-        If the text never begins with one of them, it is returned unchanged.
+        If the text never begins in this way, it is returned unchanged.
         """
         pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
         heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))
@@ -113,7 +113,9 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the column or extracted variable with which a text begins; None if it begins with anything else."""
+        """Return the column or extracted variable with which a text begins; None if the text begins with anything
+        else.
+        """
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
@@ -127,7 +129,7 @@ class Texts:
         return [value for value in known if "${" not in value], rows
 
     def values_of(self, variable: str) -> list[str]:
-        """Return the values of a data column whose file exists; empty for all other variables."""
+        """Return the values of a data column whose file exists; an empty list for all other variables."""
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
@@ -245,9 +247,7 @@ def _property(function: str, arguments: list[str]) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text: literal text, and the content of each placeholder `${...}`. Placeholders may be
-    nested.
-    """
+    """Yield literal texts, and the contents of placeholders `${...}`, in their order. Placeholders may be nested."""
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1
@@ -265,7 +265,9 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(text: str) -> list[str]:
-    r"""Return the arguments of a function: separated by commas that are neither escaped by `\` nor inside a place."""
+    r"""Return the arguments of a function, which are separated by commas that are neither escaped by `\` nor in
+    placeholders.
+    """
     arguments, depth, current, escaped = [], 0, "", False
     for index, char in enumerate(text):
         if escaped:

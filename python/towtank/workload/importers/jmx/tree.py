@@ -1,4 +1,4 @@
-"""Tree of a test plan. In the file, each element is followed by a `hashTree` that contains the elements below it."""
+"""Builds the tree of a test plan. In the file, a `hashTree` after each element contains the elements below it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class Item:
 
     @property
     def enabled(self) -> bool:
-        """True if the element is enabled in the test plan."""
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
@@ -73,7 +72,6 @@ class Item:
         return self.text(name, default)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a property as a boolean."""
         return self.text(name, str(default)).strip().lower() == "true"
 
     def collection(self, name: str) -> list[Element]:
@@ -110,7 +108,7 @@ def _property(element: Element, name: str) -> Element | None:
 
 
 def inner(element: Element, name: str) -> Element | None:
-    """Return an inner element by name, and mark it as read; None if it does not exist."""
+    """Return an inner element by name, and mark the element as read; None if no inner element has this name."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
             child.read = True

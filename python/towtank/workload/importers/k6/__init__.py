@@ -1,1 +1,1 @@
-"""Import of scripts of k6."""
+"""Imports scripts of k6."""

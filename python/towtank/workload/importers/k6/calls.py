@@ -1,4 +1,4 @@
-"""Evaluates the calls in k6 scripts: requests, checks, pauses, groups, data, and JavaScript functions."""
+"""Evaluates the calls in k6 scripts, such as requests, checks, pauses, groups, and JavaScript functions."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ from towtank.workload.importers.textfile import beside
 
 # Largest number of data rows that are written into the workload file. [1]
 ROWS_AT_MOST = 5000
-# Largest depth of nested function calls. It stops recursive functions of the script. [1]
+# Largest depth of nested function calls. The limit stops infinite recursion in the script. [1]
 _CALLS_AT_MOST = 30
+# Largest size of a file that a script opens and the importer reads. [bytes]
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
 
 class Calls:
-    """Evaluator of calls, which converts them to steps and values.
+    """Evaluates calls, and converts them to steps and values.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives data and notes.
     source : Source
         Parsed script that contains the calls.
@@ -65,13 +66,13 @@ class Calls:
         self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
-        # State of the conversion: last request, number of steps so far, and depth of nested loops.
+        # State of the conversion: last added step, number of added steps, and depth of nested loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # After these failed tests, k6 leaves the current function, but the workload ends the round. `_leaving`: tests
-        # in functions that are being converted, with the depth of the function. `left`: tests in converted functions,
-        # with the number of steps at the end of the function.
+        # Tests after whose failure k6 leaves only the current function, whereas the workload ends the round.
+        # `_leaving`: tests in functions that are being converted, each with its call depth. `left`: tests in converted
+        # functions, each with the number of steps at the end of the function.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -79,11 +80,9 @@ class Calls:
         self.body: Callable[[Node, Environment], Any] = lambda *_: None
 
     def note(self, node: Node, what: str, why: str) -> None:
-        """Add a note about a part of the script."""
         self.draft.notes.add(self.source.place(node), what, why)
 
     def value(self, node: Node | None, environment: Environment) -> Any:
-        """Return the value of an expression."""
         return self.expressions.value(node, environment)
 
     def call(self, node: Node, environment: Environment) -> Any:
@@ -148,9 +147,7 @@ class Calls:
 
     @staticmethod
     def _json(answer: Answer, path: str) -> Part:
-        """Return the part of a response that `res.json('a.0.b')` selects: the value at a dotted path, or the whole
-        body.
-        """
+        """Return the part of a response that `res.json('a.0.b')` selects, or the whole body if the path is empty."""
         part = Part(answer.step, "json")
         for each in path.split(".") if path else []:
             part = part.member(int(each) if each.isdecimal() else each) or part
@@ -224,7 +221,7 @@ class Calls:
             self._leaving.append((node, self.depth))
 
     def _leave(self) -> None:
-        """Move the tests of the function whose conversion ends now from `_leaving` to `left`."""
+        """Move tests from `_leaving` to `left` when the conversion of their function ends."""
         while self._leaving and self._leaving[-1][1] == self.depth:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
@@ -317,7 +314,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Return a row of a pool for a list element selected at run time, and add the step that takes the row."""
+        """Return a row of a pool for a list element selected at run time, and add the step that reads the row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:
@@ -391,7 +388,9 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` call with positions and names; None if they are not known before the run."""
+        """Return the tests of a `check` call with positions and names; None if the tests are not known
+        before the run.
+        """
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]

@@ -1,7 +1,7 @@
 """Converts conditions on random numbers to branches with probabilities.
 
 A script may generate a random number once and test it several times (`p < 0.5`, else `p < 0.84`). Each condition
-splits the values that the enclosing conditions have left possible.
+divides the range of values that the enclosing conditions permit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
 
 class Chances:
-    """Converter of conditions on random numbers to branches.
+    """Converts conditions on random numbers to branches.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Chances:
         self.draws = script.calls.draws
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
-        """Return the random number that a condition tests, by its index, and the part of its values that meets the
+        """Return the index of the random number that a condition tests, and the intervals of its values that meet the
         condition.
 
         The result is None for any other condition.
@@ -76,7 +76,7 @@ class Chances:
         node : Node
             Node of the `if` statement.
         found : (int, Intervals)
-            Index of the random number, and the part of its values that meets the condition.
+            Index of the random number, and the intervals of its values that meet the condition.
         environment : Environment
             Values of names.
         following : list of Node or None
@@ -108,11 +108,11 @@ class Chances:
 
     def _note_if_asked(self, node: Node, draw: int) -> None:
         if self.draws.depends(draw):
-            why = "depends on a new random number; in k6 it depends on the number that was drawn before"
+            why = "depends on a new random number; in k6 it depends on the number that was generated before"
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability that a random number lies in a part of its values, given the enclosing conditions."""
+        """Return the probability that a random number lies in the given intervals, under the enclosing conditions."""
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
 
@@ -187,7 +187,8 @@ def _pure(node: Node) -> bool:
 
 
 def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
-    """Return the random number that a comparison tests, and the part of its values that meets the comparison.
+    """Return the index of the random number that a comparison tests, and the intervals of its values that meet the
+    comparison.
 
     The result is None for any other comparison.
 
@@ -264,7 +265,6 @@ def _leaves(consequence: Node | None) -> bool:
 
 
 def statements_of(node: Node | None) -> list[Node]:
-    """Return the statements of a branch."""
     if node is None:
         return []
     inner = named(node)

@@ -28,7 +28,7 @@ class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
 
 
 class Checks:
-    """Converter of the expression that a test returns.
+    """Converts the expression that a test returns.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Checks:
         else:
             self._compare(node, operator, left, right, check, negated=negated)
 
-    def _compare(  # noqa: PLR0912 - one branch per test that a workload has
+    def _compare(  # noqa: PLR0912 - one branch per supported test
         self, node: Node, operator: str, left: Node, right: Node, check: dict[str, Any], *, negated: bool
     ) -> None:
         subject, value = self.evaluate(left), self.evaluate(right)
@@ -113,7 +113,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text that `r.body.indexOf(text)` searches for; None for any other expression."""
+        """Return the text that `r.body.indexOf(text)` searches for; None if the expression has another form."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None
@@ -176,7 +176,9 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return the bound that a comparison of integers sets, with `<` or `>=`; None for other operators."""
+    """Return the bound that a comparison of integers sets, with `<` or `>=`; None if the comparison sets no such
+    bound.
+    """
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None

@@ -1,4 +1,5 @@
-"""Converts conditions in scripts: random choices, first round of a user, successful responses, existing values.
+"""Converts conditions in scripts. A condition may choose at random, or test for the first round of a user, a
+successful response, or an existing value.
 
 Each condition is evaluated exactly once, as in k6, because its evaluation may add requests.
 """
@@ -44,7 +45,7 @@ class Condition:
 
 
 class Conditions:
-    """Converter of `if` statements.
+    """Converts `if` statements.
 
     Parameters
     ----------
@@ -58,7 +59,6 @@ class Conditions:
         self.chances = Chances(script)
 
     def follow(self, node: Node, environment: Environment) -> None:
-        """Convert an `if` statement."""
         if self.by_chance(node, environment, None) is not None:
             return
         condition = self._read(node.child_by_field_name("condition"), environment)
@@ -126,8 +126,8 @@ class Conditions:
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
-        # A variable that is declared outside of functions keeps its value between rounds. If it is empty at first, a
-        # test for this selects the first round.
+        # A variable that is declared outside of functions keeps its value between rounds. If it is empty initially, a
+        # test for emptiness selects the first round.
         name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
         holder = next((scope for scope in environment.maps if name in scope), None)
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
@@ -146,7 +146,7 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is executed once by each user, before its rounds"
-        # If the request of the branch failed, its variable stays empty in k6, and the branch runs again in the next
+        # If a request in the branch fails, the tested variable stays empty in k6, and the branch runs again in the next
         # round. A branch that tests the round number runs only once.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
@@ -181,7 +181,7 @@ class Conditions:
         return True
 
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
-        """Return the requests whose responses a condition tests.
+        """Return the requests whose responses a condition tests; None if the condition tests no response.
 
         If the condition compares a status, the comparison is added to the check of the request.
         """
@@ -240,7 +240,9 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _does_something(statements: list[Node]) -> bool:
-    """Return True if a branch that ends the round also contains anything other than prints and a return."""
+    """Return True if a branch that ends the round contains statements other than console output, or returns the result
+    of a call.
+    """
     if any(not text_of(node).startswith("console.") for node in statements[:-1]):
         return True
     returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []

@@ -1,8 +1,8 @@
-"""Random values that a script generates in a round: numbers and texts, times, rows of data.
+"""Converts random values that a script generates in a round: numbers, texts, times, and rows of data.
 
-A script generates a value once and may read it several times. At first a step (`set` or `draw`) sets each value, under
-a temporary name. When all statements are converted, a value that is read only once is written in place of the reference
-to it. A row gets the name of its pool, unless another row of the pool is in use.
+A script generates a value once and may read it several times. During the conversion, a step (`set` or `draw`) sets each
+value under a temporary name. Afterwards, a value that is read only once replaces the reference to it, and all other
+values get final names. A row gets the name of its pool, unless another row of the pool is in use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WHOLE = 1e-6
 _TEXT_AT_MOST = 2**20
 _FEWER = "chooses among {} of the {} rows in k6; the workload draws from all rows"
 _OTHER_CHARACTERS = "consists of letters and digits, not of the characters of the script"
-_AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
+_AGAIN = "is generated once in k6; the workload generates it again for each kind of use"
 
 
 @dataclass
@@ -37,8 +37,9 @@ class _Number:
         Template of each variable that holds the number.
     named : dict of str to str
         Variable for each template, the inverse of `values`.
-    written : dict of Intervals to counts of str
-        Number of uses by kind. The keys are the parts of the number's values that the conditions around a use allow.
+    written : dict of Intervals to Counter of str
+        Number of uses by template; the template of a pause is empty. The keys are the values of the number that the
+        conditions around a use permit.
     """
 
     place: Place
@@ -49,7 +50,7 @@ class _Number:
     written: dict[Intervals, Counter[str]] = field(default_factory=dict)
 
     def use(self, part: Intervals, kind: str) -> None:
-        """Count a use of the number. A pause is counted with an empty text as its kind."""
+        """Count a use of the number. `kind` is the template that is used, or an empty text for a pause."""
         self.written.setdefault(part, Counter())[kind] += 1
 
 
@@ -58,7 +59,7 @@ class Draws:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives notes.
     add : callable
         Adds a step at the current position.
@@ -74,7 +75,8 @@ class Draws:
         # Index of the first random number that is generated inside the current loop. Numbers with a lower index were
         # generated before the loop, so every iteration uses the same values of them.
         self.loop_from = 0
-        # Rows already read at the current position, by pool, random number of the index, and range of the index.
+        # Rows that were already read at the current position, by pool, random number of the index, and range of the
+        # index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -185,10 +187,10 @@ class Draws:
         found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a random number was tested, or used in another way, for values that are possible here.
+        """Return True if a random number was tested before, or was used before with a different template.
 
-        Another way is any use whose text differs from `use`. The text of a use as a pause is empty, and differs from
-        all.
+        Only uses for values in `left` count. `use` is the template of the current use; it is empty for a pause, which
+        differs from all templates.
         """
         return draw in self.asked or any(
             (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
@@ -196,8 +198,8 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a random number was tested or sent before, so that a new condition on it depends on
-        that use.
+        """Return True if a random number was tested or used before, so that a new condition on the number depends on
+        that test or use.
         """
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
@@ -238,7 +240,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the values that conditions leave; None if these values are not a range of
+    """Return a random integer restricted to the values in `left`; None if these values are not a single range of
     integers.
     """
     if left == ALL:

@@ -27,7 +27,8 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Largest length of a text [character] or a list [1]. It is limited because a script can double a length with each line.
+# Largest length of a text [characters] and of a list [items]. Without these limits, each line of a script could double
+# a length.
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -59,7 +60,8 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Placeholders that replace k6's numbers of users and rounds, each with the text of the note that k6 counts differently.
+# Placeholders that replace k6's numbers of users and rounds, each with the text of a note, because k6 counts
+# differently.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -78,7 +80,7 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 
 
 class Expressions:
-    """Evaluator of the expressions of a script.
+    """Evaluates the expressions of a script.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ class Expressions:
     draw : callable
         Returns a list element that is selected at run time, and adds a step that reads it.
     ends : callable
-        Makes failing requests end the round.
+        Makes the round end if a tested request fails.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class Expressions:
         return whole
 
     def joined(self, left: Any, right: Any) -> Any:
-        """Concatenate two values as texts."""
+        """Concatenate two values as texts; the result is `Unknown` if a value is not known or too long."""
         for side in (left, right):
             if isinstance(side, Unknown):
                 return side
@@ -224,7 +226,7 @@ class Expressions:
         holder = self.value(node.child_by_field_name("object"), environment)
         return self.member(holder, text_of(node.child_by_field_name("property")), node)
 
-    def member(self, holder: Any, name: str, node: Node) -> Any:  # noqa: PLR0911 - one line per kind of value
+    def member(self, holder: Any, name: str, node: Node) -> Any:  # noqa: PLR0911 - one return per kind
         """Return a member of a value, such as `length` of a list."""
         if isinstance(holder, Namespace):
             if holder.name == "__ENV":
@@ -379,7 +381,6 @@ class Expressions:
 
 
 def _place(node: Node) -> tuple[int, int]:
-    """Return the line and column of a node."""
     return node.start_point[0] + 1, node.start_point[1] + 1
 
 

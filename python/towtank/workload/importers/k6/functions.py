@@ -1,4 +1,4 @@
-"""Functions of JavaScript and k6 that the importer evaluates before the run."""
+"""Evaluates functions of JavaScript and k6 before the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_NUMBERS: dict[str, Callable[[float], float]] = {
 
 
 def base64_of(text: str, variant: Any) -> str | None:
-    """Encode a text in a base64 variant of k6; None for an unknown variant."""
+    """Encode a text in a base64 variant of k6; None if the variant is unknown."""
     if variant not in {"std", "rawstd", "url", "rawurl"}:
         return None
     encode = base64.urlsafe_b64encode if variant.endswith("url") else base64.b64encode

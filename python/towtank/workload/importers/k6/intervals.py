@@ -1,4 +1,4 @@
-"""Parts of the interval [0, 1) of a random number: disjoint intervals in ascending order."""
+"""Computes with parts of the interval [0, 1) of a random number, which are disjoint intervals in ascending order."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def read_options(
         Value of the exported `options`.
     place : (int, int)
         Position of the options, for notes.
-    draft : Draft
+    draft : ImportDraft
         Draft that receives findings and notes.
     places : dict of tuple to (int, int)
         Position of each key of the options, by path.
@@ -80,9 +80,9 @@ def read_options(
 def _scenario(
     name: str, scenario: dict[str, Any], at: Place, ledger: Ledger, places: dict[tuple[str, ...], Place]
 ) -> None:
-    """Account for the keys of a scenario.
+    """Check that the keys of a scenario are converted or noted.
 
-    A user group runs during the whole load. Keys by which the scenario differs from this become notes.
+    A user group runs during the whole load, so keys for another start or a number of iterations become notes.
     """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
@@ -146,7 +146,7 @@ def _size(load: dict[str, Any]) -> float:
 
 
 def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
-    """Account for the keys of the load stages in k6 options: each is converted or noted."""
+    """Check that the keys of the load stages in k6 options are converted or noted."""
     stages = options.get("stages")
     for stage in stages if isinstance(stages, list) else ():
         for key, value in stage.items() if isinstance(stage, dict) else ():

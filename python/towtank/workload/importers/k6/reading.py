@@ -102,7 +102,7 @@ def _say_of_values(draft: ImportDraft) -> None:
 
 
 def _pace(scenario: Scenario, draft: ImportDraft) -> dict[str, str]:
-    """Return the key and the value of a user group that set the pace of a scenario's users.
+    """Return the entry of a user group that sets the pace of a scenario's users.
 
     An arrival rate becomes a pacing, because a workload has a fixed number of virtual users and no arrivals.
     """

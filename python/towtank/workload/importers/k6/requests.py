@@ -29,11 +29,11 @@ Place = tuple[int, int]
 
 
 class Requests:
-    """Converter of the requests of a script to steps.
+    """Converts the requests of a script to steps.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives targets and notes.
     writer : Writer
         Converts values to templates.
@@ -45,7 +45,7 @@ class Requests:
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
-        """Return the request for `http.NAME(...)`; None, with a note, if the call cannot be converted."""
+        """Return the request for `http.NAME(...)`. If the call cannot be converted, add a note and return None."""
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
@@ -60,7 +60,7 @@ class Requests:
         return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
 
     def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
-        """Return a request step; None, with a note, if the request cannot be converted."""
+        """Return a request step. If the request cannot be converted, add a note and return None."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
             why = (
@@ -261,7 +261,9 @@ class Requests:
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests, and account for all other parameters of the request."""
+        """Return the tag `name`, by which k6 groups requests. Add notes about other parameters of the request that are
+        lost.
+        """
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
@@ -331,7 +333,7 @@ def _numbers(value: Any) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON text for notes; empty for null."""
+    """Return a value as JSON text for notes; an empty text for null."""
     try:
         return "" if value is None else json.dumps(value)
     except TypeError:

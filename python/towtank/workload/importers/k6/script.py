@@ -1,4 +1,4 @@
-"""Converts the statements of a script to steps: sequence, loops and conditions."""
+"""Converts the statements of a script, such as loops and conditions, to steps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from towtank.workload.importers.k6.values import Environment, Function, Namespac
 
 # Largest number of list elements for which a loop is unrolled. Further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script. It is limited because unrolled loops inside each other could create any number of
-# steps. [1]
+# Largest number of steps of a script. Without this limit, nested unrolled loops could create any number of steps. [1]
 _STEPS_AT_MOST = 20_000
 # Largest number of statements that are converted, counting repetitions. Calls of functions, and cases without `break`,
 # convert the same statements again; each level of nesting may double the number. [1]
@@ -32,11 +31,11 @@ _MODULES = {
 
 
 class Script:
-    """Converter of the statements of a script, which analyses the script without running it.
+    """Converts the statements of a script without running the script.
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives data and notes.
     source : Source
         Parsed script.
@@ -73,7 +72,7 @@ class Script:
         }
 
     def top(self) -> None:
-        """Read the statements outside of functions: imports, constants, data, functions."""
+        """Read the statements outside of functions, such as imports, constants, data and definitions of functions."""
         statements = named(self.source.root)
         # Functions are read before all other statements, because a statement may call a function above its definition.
         for node in statements:
@@ -193,7 +192,7 @@ class Script:
                 return
             self.calls.note(inner, shown(inner), "left out: it is not supported")
         elif inner.type == "string":
-            return  # 'use strict'
+            return  # a directive such as 'use strict'
         else:
             value = self.calls.value(inner, environment)
             if isinstance(value, Unknown):
@@ -243,13 +242,13 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block that is converted to the inner steps of another step."""
+        """Return the steps of a block, for use as the inner steps of another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements that become the inner steps of another step.
+        """Return the steps of statements, for use as the inner steps of another step.
 
         With `leaves`, a `return` ends the statements without a note. Notes refer to the block `place`, or to the first
         statement if `place` is None.
@@ -270,7 +269,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # after these statements, the rows that are read inside them are unknown
+        self.calls.draws.rows = rows  # rows that are read inside these statements are unknown after them
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Completes the random values of a transaction: gives them their final names, and moves values into the steps that read
+"""Completes the random values of a transaction. Values get their final names, or are moved into the steps that read
 them.
 """
 
@@ -26,7 +26,8 @@ _INNER = ("steps", "then", "else")
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round and those of the first round, with final names instead of the temporary names.
+    """Return the steps of each round and the steps of the first round, with final names instead of the temporary
+    names.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def settled(
     bases : dict of str to str
         Preferred name of each value.
     pools : iterable of str
-        Names of pools; rows of other pools must not have these names.
+        Names of pools. A row may have the name of its own pool, but not the name of another pool.
     """
     text = json.dumps([once, steps])
     times = Counter(found[1] for found in _VALUE.finditer(text))
@@ -70,19 +71,18 @@ def drawn(step: Step) -> list[str]:
 
 
 def _row(step: Step) -> str:
-    """Return the name of the pool row that a step reads; empty for all other steps."""
+    """Return the name of the pool row that a step reads; an empty text if the step reads no row with a name."""
     name = str(step.get("as", ""))
     return name if "__row" in name else ""
 
 
 def _values(step: Step) -> dict[str, str]:
-    """Return the variables that a step sets, and their templates."""
     values: dict[str, str] = step.get("set", {})
     return values
 
 
 def _pool(step: Step) -> str:
-    """Return the name of the pool from which a step reads a row; empty for all other steps."""
+    """Return the name of the pool from which a step reads a row; an empty text if the step reads no row."""
     return str(step.get("draw", ""))
 
 

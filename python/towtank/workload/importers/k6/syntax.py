@@ -1,4 +1,4 @@
-"""Parses JavaScript with tree-sitter: positions, syntax faults and literals."""
+"""Parses JavaScript with tree-sitter, and reads positions, syntax faults and literals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tree_sitter import Language, Node, Parser
 from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
+# Largest size of a script. [bytes]
 _BYTES_AT_MOST = 10_000_000
 # Largest number of syntax faults that are reported per file; most of the later faults are consequences of the first.
 # [1]

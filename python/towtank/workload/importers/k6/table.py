@@ -1,4 +1,4 @@
-"""Table of how the importer handles each option of k6: options of tests, scenarios and requests.
+"""States how the importer handles each option of k6 for tests, scenarios and requests.
 
 `scripts/import-keys` lists the names from k6's type definitions; the defaults are the defaults of k6.
 """

@@ -1,4 +1,6 @@
-"""Separates addresses from the URLs of a script: in a workload, targets have the addresses, and requests only paths."""
+"""Separates addresses from the URLs of a script, because requests of a workload have only paths, and targets have the
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text as written, its value if known before the run, and the parameter that it names, if
-    any.
+    """Part of a template, with its text as written, its value if this is known before the run, and the name of its
+    parameter, if any.
     """
 
     written: str
@@ -102,7 +104,9 @@ def _goes_on(known: str, rest: list[Piece]) -> bool:
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces of a template after its first `end` characters, and the parameters in the pieces before."""
+    """Return the pieces of a template after its first `end` characters, and the names of the parameters in earlier
+    pieces.
+    """
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""
@@ -140,7 +144,9 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: ImportDraft, place: Place, parameters: list[str]) -> str:
-    """Return an address that consists of parameters. The target for it is named after the last parameter."""
+    """Add a target whose address consists of parameters, and return the address. The target is named after the last
+    parameter.
+    """
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"

@@ -1,7 +1,7 @@
-"""Classes for the values of expressions in a script. Values are known before the run, or only at run time.
+"""Defines classes for the values of expressions in a script that Python values cannot represent.
 
-Known values are Python values (texts, numbers, lists, mappings). The classes here represent other values: texts with
-placeholders, responses and their parts, rows of data, random numbers, functions.
+Texts, numbers, lists and mappings that are known before the run are Python values. The classes represent texts with
+placeholders, responses and their parts, rows of data, random numbers, functions, and unknown values.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the script."""
+    """JavaScript function of the script, with the scope in which it was defined."""
 
     node: Node
     environment: Environment
@@ -175,7 +175,7 @@ class Writer:
 
     Parameters
     ----------
-    draft : Draft
+    draft : ImportDraft
         Draft that receives the columns of pools.
     """
 
@@ -184,7 +184,8 @@ class Writer:
         self.variables: dict[tuple[int, str, str], str] = {}
         # Function that returns a template for a random number. A step of the workload generates the number.
         self.random: Callable[[Random], str | None] = Random.template
-        # Script variable to which a value is being assigned. If the value is extracted, the extraction uses its name.
+        # Script variable to which a value is being assigned. If the value is extracted, the extraction uses the name of
+        # this variable.
         self.hint = ""
 
     def text(self, value: Any) -> str | None:  # noqa: PLR0911 - one line per kind of value
@@ -265,7 +266,9 @@ class Writer:
         return Text(f"${{{row.name}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
-        """Create a pool from a list of texts or of mappings of texts; None for other lists."""
+        """Create a pool from a list of texts or of mappings of texts; return None if the list is empty or has other
+        items.
+        """
         if not rows:
             return None
         pool = unique(identifier(name, "data"), self.draft.data)

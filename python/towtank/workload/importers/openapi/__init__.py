@@ -1,1 +1,1 @@
-"""Import of interface descriptions (OpenAPI 3)."""
+"""Imports interface descriptions (OpenAPI 3)."""

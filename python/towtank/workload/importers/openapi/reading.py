@@ -1,4 +1,4 @@
-"""Reads OpenAPI 3.0 and 3.1 descriptions: one transaction per operation, all with the same weight."""
+"""Reads OpenAPI 3.0 and 3.1 descriptions into drafts with one transaction per operation, all with the same weight."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
 
 
 def _tree(path: Path) -> Node:
-    """Read the OpenAPI description. JSON gets a reader without the size limits of study files; any other file is read
-    as YAML.
-    """
+    """Read the OpenAPI description as JSON or YAML. The JSON reader does not have the size limits of study files."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -162,7 +160,8 @@ class _Reader:
         ]
 
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
-        """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
+        """Return the reason why an operation is not suitable for a load that only reads data; None if the operation is
+        suitable.
 
         The operation must not change data, and each required value must have an example.
         """
@@ -190,7 +189,7 @@ class _Reader:
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
         """Return the values of an operation's parameters by location and name.
 
-        Parameters of the operation replace those of its path.
+        Parameters of the operation replace parameters of its path that have the same name.
         """
         values: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
         for each in declared:
@@ -300,7 +299,10 @@ class _Reader:
         return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
 
     def _parts(self, name: str, value: Any, content: Node) -> list[Any]:
-        """Return the parts that a property becomes: a file, a part for each file of an array, otherwise one text."""
+        """Return the parts of a multipart body for a property.
+
+        A file becomes one part, an array of files one part per file, and any other value one text.
+        """
         schema = self.references.resolve(child_of(self.references.resolve(content.child("schema")), "properties", name))
         stem = identifier(name, "file")
         if text_of(schema, "format") == "binary":
@@ -313,10 +315,10 @@ class _Reader:
         return [{"generated": {"size": "10 KiB"}, "filename": each} for each in names]
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login for Basic authentication that the first security requirement of an operation names; None if
-        it names none.
+        """Return the login for Basic authentication that the first security requirement of an operation names.
 
-        Keys and tokens that the requirement names are added to the request, with parameters as values.
+        The result is None if the requirement names no such login. Keys and tokens that the requirement names are added
+        to the request, with parameters as values.
         """
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
@@ -356,7 +358,9 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check for the status codes that an operation declares as successful; None if it declares none."""
+    """Return a check for the status codes that an operation declares as successful; None if it declares no
+    such code.
+    """
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:

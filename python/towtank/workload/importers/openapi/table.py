@@ -1,4 +1,4 @@
-"""Table of how the importer handles each key of OpenAPI 3.0 and 3.1: converted, noted or harmless."""
+"""States whether the importer converts, notes or ignores each key of OpenAPI 3.0 and 3.1."""
 
 from __future__ import annotations
 

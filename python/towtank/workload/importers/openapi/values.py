@@ -1,4 +1,6 @@
-"""Generates values for OpenAPI schemas: the example of a schema if it has one, otherwise a value that fits it."""
+"""Generates a value for an OpenAPI schema. The value is the example of the schema, if any, otherwise a value that fits
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from towtank.yamlfile import Node
 # Nesting depth at which the generation of a value ends, because schemas may be recursive. Deeper values are omitted
 # or null. [1]
 DEPTH_AT_MOST = 8
-# Largest number of generated values. It is limited because nested schemas and arrays multiply the number. [1]
+# Largest number of generated values. Without this limit, nested schemas and arrays would multiply the number. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
@@ -34,7 +36,7 @@ Noter = Callable[[tuple[int, int], str, str], None]
 
 
 class References:
-    """Resolver of `$ref` references within one file.
+    """Resolves `$ref` references within one file.
 
     Parameters
     ----------
@@ -71,12 +73,12 @@ class References:
             )
             found = found.child(index) if found is not None else None
         if found is None:
-            self.note(place_of(node), f"$ref {reference[:80]}", "leads nowhere")
+            self.note(place_of(node), f"$ref {reference[:80]}", "does not exist in the file")
         return found
 
 
 class Maker:
-    """Generator of values, with templates for values that must differ from request to request.
+    """Generates values, with templates for values that must differ from request to request.
 
     Parameters
     ----------
@@ -141,8 +143,8 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Combine the values that several schemas give for the same place: mappings are merged; otherwise the last
-        value is returned.
+        """Combine the values that several schemas give for one property: mappings are merged; otherwise the last value
+        is returned.
         """
         whole: dict[str, Any] = {}
         other: Any = None
@@ -150,8 +152,8 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            # A part may refer back to the schema that contains it. The properties of that schema are included only
-            # once.
+            # A schema in the list may refer back to the schema that contains it. The properties of the containing
+            # schema are included only once.
             own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
