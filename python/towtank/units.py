@@ -16,7 +16,7 @@ from fractions import Fraction
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
-"""Largest size of a file or of memory that the interfaces of the operating system's kernel support. [byte]"""
+"""Largest size of a file or of memory that the interfaces of the kernel support. [byte]"""
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),
@@ -53,7 +53,7 @@ SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
-    """Read a quantity as an exact fraction of its base unit; `must_be` begins every error message."""
+    """Read a quantity as an exact multiple of its base unit; `must_be` names the quantity in error messages."""
     allowed = f"{must_be} in {', '.join(units)}" if len(units) > 1 else f"{must_be} in {next(iter(units))}"
     if not isinstance(value, str):
         unit = ", with its unit" if isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -138,8 +138,7 @@ def size(value: object) -> int:
     67001489818
     """
     quantity = _quantity(value, SIZE_UNITS, "a size")
-    # Tools print sizes with one decimal, such as `62.4 GiB`, and few of these are a whole number of bytes. So sizes in
-    # larger units are rounded.
+    # A size such as `62.4 GiB` is rarely a whole number of bytes, so sizes in units above the byte are rounded.
     match = _QUANTITY.fullmatch(str(value))
     if quantity.denominator != 1 and (match is None or SIZE_UNITS[match[2]] == 1):
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
@@ -253,8 +252,7 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     for below, factor, unit in steps:
-        # Rounded to four digits, a value just below the upper bound of a unit would equal the bound. It gets the next
-        # unit.
+        # A value that would be rounded up to the upper bound of a unit gets the next unit.
         if seconds < below * 0.99995:
             return f"{_number(seconds / factor)} {unit}"
     return f"{_number(seconds / 3600)} h"
