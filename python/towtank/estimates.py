@@ -118,8 +118,8 @@ def says_nothing(value: float, low: float, high: float, unit: str = "") -> bool:
     The interval of a value of 0 is compared with 10 s, 10 /s, 10 GiB or ten of any other unit, so that the upper bound
     of a small quantity is shown. The interval of a share of 0 is always shown.
 
-    Texts show such an interval as `not known`; JSON documents contain its bounds. Unbounded intervals, and intervals
-    with a negative bound, such as those of differences, are always shown.
+    Texts show an interval that is too wide as `not known`; JSON documents contain its bounds. Unbounded intervals, and
+    intervals with a negative bound, such as those of differences, are always shown.
 
     Examples
     --------

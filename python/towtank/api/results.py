@@ -226,9 +226,9 @@ class Results:
         Returns
         -------
         Frame
-            Columns: one for each factor; `load`; `throughput_per_s` [1/s], `mean_s`, `p50_s`, `p90_s`, `p95_s` and
-            `p99_s` [s], each with two columns for the bounds of its interval, such as `p95_s_low` and `p95_s_high`;
-            `errors_share` and `utilization TIER` [ratio]; `verdicts`; `runs`.
+            The columns are the factors, `load`, `throughput_per_s` [1/s], `mean_s`, `p50_s`, `p90_s`, `p95_s`, `p99_s`
+            [s], `errors_share` and `utilization TIER` [ratio], `verdicts` and `runs`. Throughput and times also have
+            columns for the bounds of their intervals, such as `p95_s_low` and `p95_s_high`.
         """
         return Frame.of_rows([row_of(point) for point in self.points])
 
