@@ -1,9 +1,15 @@
-"""Decisions of `repeat: until decided` in real studies of a server of known response times (`known_times.py`).
+"""Counts right and wrong decisions of `repeat: until decided`, with a server of known response times
+(`known_times.py`).
 
-Each study compares two levels, with claims that one of them is slower and that one of them carries less. 20 studies
-have equal levels; 20 have equal levels, and a server that takes twice the time in random runs, as one that gets half of
-its CPU time; in 20 the times of one level are 20 % longer; in 20 they are a ninth longer, so that its users complete
-10 % less. The results are kept in `target/decisions`: a further call goes on with the studies that are missing.
+Each study compares two levels, and claims that the second level is slower, and has less throughput. There are four
+kinds of studies, with 20 studies each:
+
+- equal levels
+- equal levels, and a server whose times double in random runs, as with half of its CPU time
+- times of the second level that are 20 % longer
+- times of the second level that are a ninth longer, so that its throughput is 10 % less
+
+The results are stored in `target/decisions`; another call runs the missing studies.
 """
 
 from __future__ import annotations
@@ -72,7 +78,7 @@ load:
   kind: closed
   stages: {{ramp_up: 200 ms, settle: 600 ms, steady: 3 s, ramp_down: 100 ms}}
 pinning: off
-# The server sleeps, so that other programs on the machine do not matter.
+# The server only sleeps, so other programs on the machine do not affect its times.
 limits: {{interference: 100 %, not_attributed: 100 %, start_lag_p99: 50 ms}}
 claims:
   - says: {slower}
@@ -86,8 +92,10 @@ claims:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of study: the factor of the second level's times, the probability of a run at half speed, and the truth of
-    both claims. None if the levels are equal, so that neither answer is right. [1]
+    """Kind of study.
+
+    `factor` multiplies the times of the second level; `held` is the probability of a run at half speed; `truth` is the
+    truth of the claims, or None if the levels are equal, so that no decision is right. [1]
     """
 
     name: str
@@ -106,7 +114,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Decision:
-    """End of one study: the verdicts of its claims, the number of blocks, and its time. [s]"""
+    """Result of a study: the verdicts of its claims, the number of blocks, and the elapsed time. [s]"""
 
     kind: str
     number: int
@@ -119,12 +127,12 @@ class Decision:
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Run the studies, print how often their claims were decided rightly and wrongly, and store all decisions.
+    """Run the missing studies, print how often their claims were decided rightly and wrongly, and store all decisions.
 
     Parameters
     ----------
     quick : bool
-        If true, one study of each kind instead of 20.
+        If true, run one study of each kind instead of 20.
     minutes : float or None
         Time after which no further study starts. [min]
     """
@@ -137,13 +145,15 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     for line in table(found):
         print(f"  {line}")
     if len(found) < len(cases):
-        print(f"  {len(found)} of {len(cases)} studies ran; a further call goes on")
+        print(f"  {len(found)} of {len(cases)} studies ran; to run the missing studies, repeat the command")
         return
     harness.keep("decisions", {"studies": count}, decisions=[asdict(each) for each in found])
 
 
 def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
-    """Run one study and return its decisions; those of an earlier call if it has run. None after the deadline."""
+    """Return the decision of a study. Run the study, unless an earlier call has run it; None if the deadline has
+    passed.
+    """
     folder = _FOLDER / f"{kind.name}-{number:02}"
     kept = folder.with_suffix(".json")
     if kept.exists():
@@ -165,7 +175,7 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
     out = folder / f"results-{time.time_ns()}"
     began = time.monotonic()
     command = [sys.executable, "-m", "towtank", "run", str(folder / "study.yaml"), "--out", str(out), "--quiet"]
-    # Studies that run beside one another need folders of state of their own.
+    # Each study needs its own state folder, because studies run concurrently.
     environment = {**os.environ, "TOWTANK_STATE": str(folder / "state")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     seconds = time.monotonic() - began
@@ -179,7 +189,7 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
 
 
 def _of_results(kind: Kind, number: int, out: Path, seconds: float) -> Decision:
-    """Read the verdicts of a results folder."""
+    """Read the verdicts from the results folder of a study."""
     claims = {each["says"]: each["verdict"] for each in json.loads((out / "claims.json").read_text())["claims"]}
     ended = json.loads((out / "study.json").read_text())["repeat_ended"]
     runs = json.loads((out / "study-summary.json").read_text())["runs"]
@@ -190,12 +200,12 @@ def _of_results(kind: Kind, number: int, out: Path, seconds: float) -> Decision:
 
 
 def table(found: Sequence[Decision]) -> Iterator[str]:
-    """Yield a line for each kind of study: right, wrong and open decisions, blocks and times."""
+    """Yield a line for each kind of study: numbers of right, wrong and open decisions, blocks, and longest time."""
     for kind in KINDS:
         own = [each for each in found if each.kind == kind.name]
         if not own:
             continue
-        # The claim of a study "less" is that of the throughput, that of a study "slower" that of the response time.
+        # In a study "less", the claim about throughput counts; in a study "slower", the claim about response time.
         verdicts = [{each.slower, each.less} if kind.truth is None else {_asked(kind, each)} for each in own]
         decided = [bool(each & {"confirmed", "refuted"}) for each in verdicts]
         right = sum(each == {"confirmed"} for each in verdicts) if kind.truth else 0
