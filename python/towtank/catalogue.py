@@ -103,7 +103,7 @@ def _source(file: Path) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Read the content of a file; a faulty file gives an empty result, so that other files are still listed."""
+    """Read the content of a file; return an empty result for a faulty file, so that other files are still listed."""
     try:
         data = yamlfile.load(file).data
     except StudyError:

@@ -1,4 +1,4 @@
-"""Contains faults: if one section of a command's output fails, the other sections are still produced.
+"""Limits the effect of faults: if a section of a command's output fails, the command still produces all other sections.
 
 A command enters the context `contained`. Inside this context, `attempt` produces one part of the output: a summary, a
 fit, a figure or a section. If a part raises an exception, its traceback is written to a file, and the caller gets a

@@ -179,6 +179,6 @@ class ReportError(TowtankError):
 
 
 class Stopped(TowtankError):  # noqa: N818 - the user asked for it, so it is not an error
-    """Raised if the user stopped the work; the results are kept."""
+    """Raised if the user stopped the work; existing results are not deleted."""
 
     exit_status = ExitStatus.STOPPED

@@ -23,7 +23,7 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of the operating system after which another path helps; the error of a full disk is not among them."""
+"""Error numbers (`errno`) of failures that another path can avoid, unlike a full disk."""
 
 
 class NotAFileError(OSError):

@@ -24,7 +24,7 @@ def _plain(text: str) -> str:
 
 
 def suite_of(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    """Return a test suite that contains test cases, and counts the failures, errors and skipped cases among them."""
+    """Return the XML element of a test suite: its test cases, and the numbers of failures, errors and skipped cases."""
     suite = element("testsuite", name=name)
     suite.extend(cases)
     suite.set("tests", str(len(cases)))

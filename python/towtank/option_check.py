@@ -155,7 +155,7 @@ class OptionCheck:
         return method
 
     def cpus(self, pin: str | None) -> tuple[int, ...]:
-        """Read numbers of CPUs; this process must be allowed to use each of these CPUs."""
+        """Read numbers of CPUs; this process must be allowed to use all these CPUs."""
         import os  # noqa: PLC0415
 
         if pin is None:

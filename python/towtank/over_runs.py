@@ -30,7 +30,7 @@ def ends(values: Sequence[float | None]) -> Range | None:
 
 
 def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
-    """Render the range of a number over runs, such as `5 to 10 ms`; a single value if both ends look equal.
+    """Render the range of a number over runs, such as `5 to 10 ms`; a single value if both ends are rendered alike.
 
     Parameters
     ----------

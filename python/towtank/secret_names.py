@@ -81,8 +81,8 @@ def is_harmless_name(name: str) -> bool:
 
 
 def _words(name: str) -> str:
-    """Split the last part of a path, such as `parameters.password`, into words. Return them in lower case, joined by
-    `_`.
+    """Split the last part of a path, such as `parameters.password`, into words. Return the words in lower case, joined
+    by `_`.
     """
     last = name.rstrip(".").rpartition(".")[2]
     return _SEPARATORS.sub("_", _CAMEL.sub("_", last).lower()).strip("_")

@@ -20,7 +20,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 MISSPELT_KEY = "misspelt_key"
 """Type of the pydantic error for a misspelt key; the context of such an error contains the message."""
 # Largest number of rounds of the check. Each round removes the invalid values that it finds, and the next round may
-# find further invalid values in the mappings around them.
+# find further invalid values in the mappings that contain these entries.
 ROUNDS_AT_MOST = 20
 
 
@@ -131,7 +131,9 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
 
 
 def _text_of(error: Exception | str) -> str:
-    """Return the message of an error. A `Misspelt` message keeps its correction, which `str(error)` would lose."""
+    """Return the message of an error. A `Misspelt` message stays an object with its correction, which `str(error)`
+    would not contain.
+    """
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
 

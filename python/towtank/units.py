@@ -200,7 +200,7 @@ def data_rate(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """Read a share of a whole.
+    """Read a share, such as `5 %`, as a fraction.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def format_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_duration(seconds: float) -> str:
-    """Render a duration so that reading the text gives the same float.
+    """Render a duration in digits from which the same float can be read again.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def exact_duration(seconds: float) -> str:
 
 
 def exact_size(size_bytes: int) -> str:
-    """Render a size so that reading the text gives the same number of bytes."""
+    """Render a size in digits from which the same number of bytes can be read again."""
     pretty = format_size(size_bytes)
     try:
         return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
@@ -320,13 +320,13 @@ def exact_size(size_bytes: int) -> str:
 
 
 def exact_rate(per_second: float) -> str:
-    """Render a rate so that reading the text gives the same float."""
+    """Render a rate in digits from which the same float can be read again."""
     pretty = format_rate(per_second)
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
 
 
 def exact_data_rate(bytes_per_s: float) -> str:
-    """Render a data rate so that reading the text gives the same float.
+    """Render a data rate in digits from which the same float can be read again.
 
     Examples
     --------
@@ -342,12 +342,12 @@ def exact_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_share(ratio: float) -> str:
-    """Render a share so that reading the text gives the same float."""
+    """Render a share in digits from which the same float can be read again."""
     return f"{_digits(Decimal(repr(ratio)) * 100)} %"
 
 
 def _digits(value: float | Decimal) -> str:
-    """Return the shortest decimal digits that give the same value when read."""
+    """Return the shortest decimal number that is read as the same float."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     text = f"{value:f}"

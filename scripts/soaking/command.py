@@ -23,7 +23,7 @@ from soaking.slopes import slope_of
 STUDY = """
 schema: towtank/study/1
 name: soak
-question: Is what Towtank itself needs the same after hours?
+question: Does Towtank need more memory or files after hours of load?
 system: system.yaml
 workload: workload.yaml
 factors: {{users: [{users}]}}

@@ -1,4 +1,4 @@
-"""Keeps track of running measurements, so that a session can end them."""
+"""Registers running measurements, so that a session can end all of them."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def _bracketed(
         shown = "0" if is_zero(value, high) else number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # A line break is allowed before the brackets of the interval, but not inside them.
+    # A line break is allowed before the brackets of the interval, but not within the brackets.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 

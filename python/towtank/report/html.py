@@ -38,7 +38,7 @@ _OPEN_ROWS = 24
 _NUMBERED_COLUMNS = 16
 _HULL = "M1 9h14l-3 4H4zM7 2h2v6H7z"
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{_HULL}" fill="#0a58a8"/></svg>'
-# Identifiers and references to them, such as those of clip paths. Each figure gets a prefix for them, because Vega uses
+# Identifiers, such as of clip paths, and references to identifiers. Each figure gets its own prefix, because Vega uses
 # the same identifiers in every figure.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
 # `_NEEDLESS` matches attributes that are removed from the SVG: the font, which is set at the root instead, and

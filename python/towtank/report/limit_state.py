@@ -27,8 +27,8 @@ _CAUSES = {
 def limit_state(configuration: Mapping[str, object]) -> str:
     """Render if a configuration reached its limit, such as `reached` or `probably not reached`.
 
-    The load levels decide. If they are not conclusive, the result of a search for the limit decides. Otherwise, a
-    likely diagnosis decides, with the word `probably`.
+    The load levels determine the state. If they are not conclusive, the result of a search for the limit does.
+    Otherwise, a likely diagnosis decides, with the word `probably`.
     """
     reached, found = dig(configuration, "limit", "reached"), dig(configuration, "found_limit")
     if reached is None and dig(found, "value") is not None:

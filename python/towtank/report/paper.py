@@ -283,7 +283,7 @@ def _undisplayed(shown: str) -> set[str]:
 
     letters = set(_USUAL.sub("", shown))
     unknown: set[str] = set()
-    # Typst does not report all such letters at once.
+    # Typst may report only some of the letters.
     while letters:
         try:
             typst.compile(
@@ -295,7 +295,7 @@ def _undisplayed(shown: str) -> set[str]:
                 for quoted in _UNDISPLAYED.finditer(f"{error.message}\n{error.diagnostic}")
                 for letter in _ESCAPED.sub(lambda code: chr(int(code[1], 16)), quoted[1])
             } & letters
-            # An error of another kind concerns a letter that is not named, so none of them is used.
+            # After another error, it is unknown which letter causes it, so Typst must write none of the letters.
             unknown |= found or letters
             letters -= found or letters
         else:

@@ -145,9 +145,9 @@ def _longest_pt(text: str, *, bold: bool = False) -> float:
 def _shared_pt(least: list[float], wanted: list[float], page_pt: float) -> tuple[float, ...]:
     """Distribute the width of the page among columns. [pt]
 
-    If all columns fit with their wanted width, they get this width. Otherwise each gets its smallest width, and a share
-    of the remaining width in proportion to its missing width. If even the smallest widths do not fit, all are reduced
-    by the same factor.
+    If all columns fit with their wanted width, they get this width. Otherwise, each column gets its smallest width, and
+    a share of the remaining width in proportion to its missing width. If even the smallest widths do not fit, all are
+    reduced by the same factor.
     """
     room = page_pt - GAP_PT * (len(least) - 1)
     if sum(wanted) <= room:

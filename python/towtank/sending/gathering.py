@@ -106,7 +106,7 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # The counter of a restarted service begins at zero, so its difference can be negative; it is left out then.
+        # The counter of a restarted service begins at zero again; a negative difference is omitted.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
         # The CPU time that belongs to no group is computed only if both samples have the same groups. The CPU time of a

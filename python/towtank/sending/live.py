@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[Callable[[SentRun, HistogramReader], Encoder], tuple[tupl
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
 """Encoder and HTTP headers of each format."""
-# Interval between reads of the recordings, which is also the longest delay that reading adds. [s]
+# Interval between reads of the recordings. [s]
 _LOOK_EVERY_S = 0.5
 # Time limit for sending the remaining data points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
@@ -33,7 +33,7 @@ _TIMEOUT_S = 10.0
 
 
 class _Remembering(MaterialReader):
-    """Caches decoded histograms, because several encoders need the same ones; cleared after each update."""
+    """Cache of decoded histograms, which several encoders use; it is cleared after each update."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def send_live(
     ----------
     run : RunFolder
         Folder of the run.
-    source : Source
+    source : SentRun
         Names of study and run.
     receivers : sequence of Receiver
         Receivers; if empty, nothing is sent.

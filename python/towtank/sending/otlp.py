@@ -18,7 +18,7 @@ class OtlpEncoder:
 
     Parameters
     ----------
-    source : Source
+    source : SentRun
         Names of study and run.
     histograms : HistogramReader
         Decodes histograms of response times.

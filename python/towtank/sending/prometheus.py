@@ -73,7 +73,7 @@ class PrometheusEncoder:
 
     Parameters
     ----------
-    source : Source
+    source : SentRun
         Names of study and run.
     histograms : HistogramReader
         Decodes histograms of response times.

@@ -79,7 +79,7 @@ def _stamp(text: str) -> float:
 
 
 def leave_out_sums(samples: list[Sample], rows: Collector) -> tuple[str, ...]:
-    """Remove the samples of Transaction Controllers that sum up other samples of the file; return a note.
+    """Remove samples of Transaction Controllers that are sums of other samples in the file; return a note.
 
     Otherwise the summed requests would count twice.
     """

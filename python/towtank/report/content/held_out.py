@@ -26,7 +26,7 @@ def columns(results: Results) -> tuple[Column, ...]:
 
 
 def cells(configuration: Json, row: Json) -> tuple[str, ...]:
-    """Return the cells of a held-out level; those of an unmeasured response time are dashes."""
+    """Return the cells of a held-out level; cells of an unmeasured response time contain a dash."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (

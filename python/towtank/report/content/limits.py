@@ -197,7 +197,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Count the load points with a single run, and those without an interval."""
+    """Count the load points with a single run, and the load points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]

@@ -53,7 +53,7 @@ class _Value:
 
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
-    """Yield the table of knees (loads from which requests wait noticeably), then that of other quantities."""
+    """Yield a table of knees (loads from which requests wait noticeably), and a table of other quantities."""
     by_label = {label_of(configuration): configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()

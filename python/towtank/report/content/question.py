@@ -95,7 +95,7 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host in whose frame the load generator is drawn; empty if it is outside of all frames.
+    """Return the name of the host on which the load generator ran; empty if this host is unknown.
 
     This is the recorded host of the generator; without one, the only machine of the system if Towtank runs there.
     """

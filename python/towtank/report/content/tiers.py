@@ -249,7 +249,7 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host with the most runs; if several have the same number, the first of them."""
+    """Return the host with the most runs; of several such hosts, the first."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
