@@ -9,7 +9,7 @@ resource that limits the throughput of `/report`:
 - cpu-all   a report takes 10 ms of CPU time in the worker that has the connection
 - pool      a report is a PostgreSQL query of 30 ms; the workers divide a pool of 4 connections
 - lock      a report holds a lock of all workers for 25 ms
-- errors    as with none, but requests above 100 per second are answered with status 503 at once
+- errors    a report is as with `none`, but above 100 reports per second, the answer is status 503 without a wait
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the first group of tests of every fault without a fault. If a test fails, exit with an error: otherwise,
-    faults would wrongly count as noticed."""
+    """Run the first group of tests of every fault while no fault is planted. If a test fails, exit with an error:
+    otherwise, faults would wrongly count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")

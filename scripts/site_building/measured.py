@@ -150,10 +150,9 @@ def description(series: Series) -> str:
 def note(series: Series) -> str:
     """Return the caption of the figure."""
     return (
-        "Measured, with 95 % intervals where they are known; the page of the study has machine and date"
-        f"{_rest(series)}."
+        f"Measured values, with 95 % intervals if known; the page of the study states machine and date{_rest(series)}."
     )
 
 
 def _rest(series: Series) -> str:
-    return f"; the table of the page has {series.not_drawn} more values" if series.not_drawn else ""
+    return f"; the table on the study page contains {series.not_drawn} more values" if series.not_drawn else ""

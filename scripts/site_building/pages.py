@@ -81,7 +81,9 @@ def boosted() -> None:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the tracked files in a folder; if there are none, those of its subfolders. Empty for a file."""
+    """Return the tracked files directly in a folder; if there are none, the files in its subfolders. Empty for a
+    file.
+    """
     below = [name for name in repository() if name.is_relative_to(folder) and name != folder]
     return [name for name in below if name.parent == folder] or below
 

@@ -134,7 +134,7 @@ class HandleCache:
             self.open_count -= 1
 
     def close(self) -> None:
-        """Empty the cache; files are closed at once, or after reads in progress."""
+        """Close all cached files; a file that a thread is reading is closed after the read."""
         with self._lock:
             while self._handles:
                 self._drop(self._handles.popitem()[1])

@@ -40,7 +40,7 @@ class Property:
 
 @dataclass(frozen=True)
 class ObjectType:
-    """Definition of an object type; `properties` excludes those of the parent type."""
+    """Definition of an object type; `properties` does not include properties of the parent type."""
 
     id: str
     parent: str | None
