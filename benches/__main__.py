@@ -1,18 +1,20 @@
-"""Benches of the engine and of other load generators, in one run.
+"""Run benchmarks of Towtank's engine and of other load generators.
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
                                                allocations tls http2 sql files solve simulate caches report_paint;
                                                all by default
-    python benches [--quick] users             up to ten million users, with up to a million connections; by name only
-    python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
-    python benches [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; by name only;
-                                               goes on with the runs of earlier calls, N minutes in this one
-    python benches [--minutes N] decisions     decisions of `repeat: until decided` in 80 real studies, an hour; by name
-                                               only; goes on as `comparisons` does
+    python benches [--quick] users             up to ten million users, with up to a million connections; runs only if
+                                                   named
+    python benches [--minutes N] endurance     memory over an hour, or over N minutes; runs only if named python benches
+    [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; runs only if
+                                                   named; stops after N minutes, and continues in the next call
+    python benches [--minutes N] decisions     decisions of `repeat: until decided` in 80 real studies, an hour; runs
+    only
+                                                   if named; stops after N minutes, and continues in the next call
 
 Server and generator are pinned to different cores, and the generators run in alternating order (ABBA). Results are
-ratios or errors with 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. A bench that this
-machine cannot run is skipped, with a message.
+ratios or errors with 95 % bootstrap intervals. The results of the single runs are written to
+`benches/raw/DATE-HOST-NAME.json`. A bench that this machine cannot run is skipped, with a message.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ MINUTES_AT_MOST = 7 * 24 * 60
 
 
 def main() -> int:
-    """Run the named benches."""
+    """Run the named benches, or all benches outside `BY_NAME`."""
     parser = argparse.ArgumentParser(
         prog="python benches", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -56,7 +58,7 @@ def main() -> int:
     parser.add_argument(
         "--minutes",
         type=float,
-        help="length of `endurance` (default: 60), or of a part of `comparisons` or `decisions`",
+        help="length of `endurance` (default: 60), or time limit of this call of `comparisons` or `decisions` [min]",
     )
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Heap allocations of the engine per request, counted by the allocator that the engine's tests use."""
+"""Counts the heap allocations of the engine per request, by the counting allocator of the engine's tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Speed of the computation of miss-ratio curves, exact and from samples: references per second of CPU time.
+"""Measures the speed of computing miss-ratio curves, exactly and from samples: references per second of CPU time.
 
-All times include reading the trace from its file, which also a computation from a sample needs. The largest deviation
-of each curve from the exact curve is printed beside the speed.
+All times include reading the trace file; even a computation from a sample reads the whole file. The bench prints the
+largest deviation of each curve from the exact curve next to the speed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SKEW = 0.9
 
 
 def run(*, quick: bool) -> None:
-    """Measure each method in every round, print medians with intervals, store the raw runs."""
+    """Measure each method in every round, print medians with intervals, and store the single results."""
     references = 2_000_000 if quick else 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         traces = {weighted: _trace(Path(folder), references, weighted=weighted) for weighted in (False, True)}

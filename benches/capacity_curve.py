@@ -1,4 +1,6 @@
-"""Speed of a capacity curve with confidence bands: one fit, and 1,000 bootstrap replicates of the whole curve."""
+"""Measures the CPU time of a capacity curve with confidence bands: a fit, and 1,000 bootstrap replicates of the
+curve.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _LOADS = np.linspace(25, 1000, 40)
 
 
 def run(*, quick: bool) -> None:
-    """Measure the closed and the load-dependent curve; print median CPU times with intervals; store the raw runs."""
+    """Measure the closed and the load-dependent curve; print median CPU times with intervals; store the single
+    results.
+    """
     users = np.array([60.0, 120, 240, 360, 420, 500, 620, 750])
     ones: dict[str, Observations] = {
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),
@@ -31,7 +35,7 @@ def run(*, quick: bool) -> None:
     runs = harness.turns(list(ones), 3 if quick else 10, once)
     for name in ones:
         found = harness.interval([row["cpu_s"] for row in runs if row["generator"] == name])
-        what = f"s CPU for 1,000 replicates at {len(_LOADS)} loads, held to {_LIMIT_S:g} s"
+        what = f"s CPU for 1,000 replicates at {len(_LOADS)} loads, limit {_LIMIT_S:g} s"
         print(f"  {name}: {harness.shown(found)} {what}")
     harness.keep("capacity-curve", {}, runs=runs, limit_s=_LIMIT_S)
 
@@ -55,9 +59,9 @@ def _measured(curve: ClosedCurve, truth: tuple[float, ...], users: Any) -> Obser
 
 
 def _once(name: str, points: Observations) -> dict[str, float]:
-    """Return the CPU time to fit a curve to the points and to compute its bands. [s]
+    """Return the CPU time of fitting a curve to the points and computing its bands. [s]
 
-    The time includes the exact solution. Nothing is cached between rounds.
+    The time includes the exact solution of the model. No results are cached between calls.
     """
     before = time.process_time()
     rows = predict_curve(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)

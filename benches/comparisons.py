@@ -1,9 +1,10 @@
-"""Verdicts of `towtank compare` on real runs of a server of known response times (`known_times.py`).
+"""Counts how often `towtank compare` is right, on real runs of servers of known response times (`known_times.py`).
 
-60 runs of A, 60 more of A and 60 of B are measured once with `towtank drive`, in random order and three beside one
-another. One transaction of B takes 20 % longer. Then disjoint runs are compared: 20 pairs of three and three runs, and
-20 pairs of single runs, of equal and of different servers. Runs and verdicts are kept in `target/comparisons`: a
-further call goes on with those that are missing.
+`towtank drive` measures 60 runs of server A, 60 further runs of A, and 60 runs of server B, in random order, with three
+runs at the same time. One transaction of B takes 20 % longer than that of A. Then the bench compares A with A, and A
+with B: 20 times three runs with three runs, and 20 times a single run with a single run. The comparisons of a kind have
+no runs in common. Runs and verdicts are stored in `target/comparisons`; another call adds the missing runs and
+verdicts.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ QUICK_PAIRS = 2
 PLANTED, FACTOR = "edit", 1.2
 RATE_PER_S, SECONDS = 300, 6
 _TOGETHER = 3
-# A run counts if its server kept the drawn times to this ratio; otherwise it is measured again. [1]
+# Largest accepted ratio of actual to intended response times of the server; a run above it is repeated. [1]
 _KEPT = 1.05
 _KINDS = ("first", "second", "changed")
 _FOLDER = harness.HERE.parent / "target" / "comparisons"
-# Other programs on the machine do not matter, because the log of the server shows whether its times were kept. The
-# start lag stays below 5 % of the response times, which are long.
+# Validity limits of the runs. Other programs may use the CPUs, because the log of the server shows whether they delayed
+# the server. A start lag of 50 ms is small against the response times, which are long.
 _LIMITS = ("interference=100 %", "not_attributed=100 %", "start_lag_p99=50 ms")
 _WORKLOAD = """
 schema: towtank/workload/1
@@ -46,7 +47,7 @@ Found = dict[str, str | int | None]
 
 @dataclass(frozen=True)
 class Run:
-    """One run: the kind of its server, and its number. The seeds of its server and its load follow from both."""
+    """A run, identified by the kind of its server and its number, which determine the seed of server and load."""
 
     kind: str
     number: int
@@ -58,7 +59,7 @@ class Run:
 
     @property
     def log(self) -> Path:
-        """File with the times of the server; it is written last."""
+        """File with the response times that the server recorded; it exists only if the run is complete."""
         return self.path.with_suffix(".npz")
 
     @property
@@ -68,12 +69,12 @@ class Run:
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Measure the runs, compare them, print how often the verdicts are right, and store all verdicts.
+    """Measure the missing runs, compare the runs, print how often the verdicts are right, and store all verdicts.
 
     Parameters
     ----------
     quick : bool
-        If true, two pairs instead of 20.
+        If true, make two comparisons of each kind instead of 20.
     minutes : float or None
         Time after which no further run starts. [min]
     """
@@ -90,18 +91,20 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
         found = list(threads.map(lambda sides: compare(*sides), ready))
     ratios = [known_times.kept(each.log) for each in runs if each not in left]
     if ratios:
-        print(f"  times of the servers: at most {max(ratios):.3f} of the drawn ones, median {np.median(ratios):.3f}")
+        print(f"  times of the servers: at most {max(ratios):.3f} of the intended, median {np.median(ratios):.3f}")
     for line in table(found):
         print(f"  {line}")
     if left:
-        print(f"  {len(runs) - len(left)} of {len(runs)} runs measured; a further call goes on")
+        print(
+            f"  {len(runs) - len(left)} of {len(runs)} runs measured; to measure the missing runs, repeat the command"
+        )
         return
     arguments = {"pairs": pairs, "runs": RUNS, "rate_per_s": RATE_PER_S, "seconds": SECONDS, "factor": FACTOR}
     harness.keep("comparisons", arguments, kept=ratios, comparisons=found)
 
 
 def _compared(pairs: int) -> Iterator[tuple[str, list[Run], list[Run]]]:
-    """Yield the sides of all comparisons, which have no run in common with others of their kind."""
+    """Yield the kind and both groups of runs of each comparison."""
     for other in _KINDS[1:]:
         for pair in range(pairs):
             numbers = range(pair * RUNS, (pair + 1) * RUNS)
@@ -110,7 +113,7 @@ def _compared(pairs: int) -> Iterator[tuple[str, list[Run], list[Run]]]:
 
 
 def measure(run: Run, deadline: float) -> None:
-    """Measure one run; again if it is not valid, or if its server did not keep the drawn times.
+    """Measure a run; repeat it until it is valid, and its server's response times were as intended.
 
     No measurement starts after the deadline.
     """
@@ -119,14 +122,14 @@ def measure(run: Run, deadline: float) -> None:
         out = run.path.with_name(f"{run.path.name}.try-{time.time_ns()}")
         log, status = drive(run, out)
         ratio = known_times.kept(log)
-        print(f"  {run.path.name}: status {status}, times {ratio:.3f} of the drawn ones", flush=True)
+        print(f"  {run.path.name}: status {status}, times {ratio:.3f} of the intended times", flush=True)
         if status == 0 and ratio <= _KEPT:
             out.rename(run.path)
             log.rename(run.log)
 
 
 def drive(run: Run, out: Path) -> tuple[Path, int]:
-    """Start the server, load it, and return its log and the status of `towtank drive`."""
+    """Start the server and load it; return the server's log file, and the exit status of `towtank drive`."""
     log = out.with_name(f"{out.name}.npz")
     workload = out.with_name(f"{out.name}.yaml")
     names = known_times.MEAN_S
@@ -163,7 +166,7 @@ def drive(run: Run, out: Path) -> tuple[Path, int]:
 
 
 def compare(kind: str, a: Sequence[Run], b: Sequence[Run]) -> Found:
-    """Compare runs with `towtank compare`; return its verdict, and the places at which it found a difference."""
+    """Compare two groups of runs with `towtank compare`; return the verdict, and the metrics with a difference."""
     kept = _FOLDER / f"{kind}-{len(a)}-{a[0].number:02}.json"
     if kept.exists():
         known: Found = json.loads(kept.read_text())
@@ -193,7 +196,7 @@ def compare(kind: str, a: Sequence[Run], b: Sequence[Run]) -> Found:
 
 
 def table(found: Sequence[Found]) -> Iterator[str]:
-    """Yield the lines of the table: how often equal and different servers were found to differ, and where."""
+    """Yield table lines: how often `towtank compare` found a difference between equal and between different servers."""
     for kind in _KINDS[1:]:
         for runs in (RUNS, 1):
             own = [each for each in found if (each["kind"], each["runs"]) == (kind, runs)]
@@ -211,6 +214,8 @@ def table(found: Sequence[Found]) -> Iterator[str]:
 
 
 def _places(differing: str) -> set[str]:
-    """Return the transactions with a difference; empty for response times of all transactions, which contain theirs."""
+    """Return the transactions with a difference.
+
+    The response time over all transactions depends on each of them, so the empty string represents it."""
     found = (each.split(" of ") for each in differing.split(", ") if each)
     return {"" if place == "all" and name.startswith("response_time") else place for name, place in found}

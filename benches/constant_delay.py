@@ -1,7 +1,7 @@
-"""Errors of the response times that generators report for a server that answers after 5 ms.
+"""Measures the errors of the response times that load generators report for a server that answers after 5 ms.
 
-The true times are from the clock of the server, which records when each request arrives and when its answer is sent. A
-generator's time also contains the transfer over the loopback interface and the generator's own delays.
+The server records when each request arrives and when its answer is sent; the difference is the true time. The time that
+a generator reports also includes the transfer over the loopback interface, and delays in the generator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RATE, CONNECTIONS, DELAY_MS = 1_000, 8, 5.0
 
 
 def run(*, quick: bool) -> None:
-    """Measure the response-time errors of every generator, print them, and store the raw runs."""
+    """Measure the response-time errors of every generator, print them, and store the single results."""
     rounds, seconds = (2, 5) if quick else (6, 8)
     names = ["towtank", *(name for name in peers.available() if name != "minimal")]
     runs = harness.turns(names, rounds, lambda name: _once(name, seconds))

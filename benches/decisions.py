@@ -1,4 +1,5 @@
-"""Decisions of `repeat: until decided` in real studies of a server of known response times (`known_times.py`).
+"""Counts right and wrong decisions of `repeat: until decided`, with a server of known response times
+(`known_times.py`).
 
 Each study compares two levels, with claims that one of them is slower and that one of them carries less. 20 studies
 have equal levels; 20 have equal levels and a server that needs most of a CPU, of which another program takes a half in
@@ -169,7 +170,7 @@ class _Holder:
 
 @dataclass(frozen=True)
 class Decision:
-    """End of one study: the verdicts of its claims, the number of blocks, and its time. [s]"""
+    """Result of a study: the verdicts of its claims, the number of blocks, and the elapsed time. [s]"""
 
     kind: str
     number: int
@@ -182,12 +183,12 @@ class Decision:
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Run the studies, print how often their claims were decided rightly and wrongly, and store all decisions.
+    """Run the missing studies, print how often their claims were decided rightly and wrongly, and store all decisions.
 
     Parameters
     ----------
     quick : bool
-        If true, one study of each kind instead of 20.
+        If true, run one study of each kind instead of 20.
     minutes : float or None
         Time after which no further study starts. [min]
     """
@@ -202,13 +203,15 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     for line in table(found):
         print(f"  {line}")
     if len(found) < len(cases):
-        print(f"  {len(found)} of {len(cases)} studies ran; a further call goes on")
+        print(f"  {len(found)} of {len(cases)} studies ran; to run the missing studies, repeat the command")
         return
     harness.keep("decisions", {"studies": count}, decisions=[asdict(each) for each in found])
 
 
 def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
-    """Run one study and return its decisions; those of an earlier call if it has run. None after the deadline."""
+    """Return the decision of a study. Run the study, unless an earlier call has run it; None if the deadline has
+    passed.
+    """
     folder = _FOLDER / f"{kind.name}-{number:02}"
     kept = folder.with_suffix(".json")
     if kept.exists():
@@ -234,7 +237,7 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
     out = folder / f"results-{time.time_ns()}"
     began = time.monotonic()
     command = [sys.executable, "-m", "towtank", "run", str(folder / "study.yaml"), "--out", str(out), "--quiet"]
-    # Studies that run beside one another need folders of state of their own.
+    # Each study needs its own state folder, because studies run concurrently.
     environment = {**os.environ, "TOWTANK_STATE": str(folder / "state")}
     with _Holder(starts, cpu, seed) if kind.held else nullcontext():
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -249,7 +252,7 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
 
 
 def _of_results(kind: Kind, number: int, out: Path, seconds: float) -> Decision:
-    """Read the verdicts of a results folder."""
+    """Read the verdicts from the results folder of a study."""
     claims = {each["says"]: each["verdict"] for each in json.loads((out / "claims.json").read_text())["claims"]}
     ended = json.loads((out / "study.json").read_text())["repeat_ended"]
     runs = json.loads((out / "study-summary.json").read_text())["runs"]
@@ -260,12 +263,12 @@ def _of_results(kind: Kind, number: int, out: Path, seconds: float) -> Decision:
 
 
 def table(found: Sequence[Decision]) -> Iterator[str]:
-    """Yield a line for each kind of study: right, wrong and open decisions, blocks and times."""
+    """Yield a line for each kind of study: numbers of right, wrong and open decisions, blocks, and longest time."""
     for kind in KINDS:
         own = [each for each in found if each.kind == kind.name]
         if not own:
             continue
-        # The claim of a study "less" is that of the throughput, that of a study "slower" that of the response time.
+        # In a study "less", the claim about throughput counts; in a study "slower", the claim about response time.
         verdicts = [{each.slower, each.less} if kind.truth is None else {_asked(kind, each)} for each in own]
         decided = [bool(each & {"confirmed", "refuted"}) for each in verdicts]
         right = sum(each == {"confirmed"} for each in verdicts) if kind.truth else 0

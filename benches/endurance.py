@@ -1,4 +1,4 @@
-"""Memory of the engine over an hour of constant load, and started requests as a share of the requested load."""
+"""Measures the engine's memory over an hour of constant load, and the share of the requests that started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPARE_S = 5.0
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Run the load; print the growth of memory and the share of requests that were started; store the raw samples.
+    """Run the load; print the growth of memory and the share of requests that were started; store the samples.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     achieved = totals["started"] / (RATE_PER_S * length_s)
     answered = totals["ok"] / totals["offered"]
     print(
-        f"  resident after {samples[-1]['t_s']:,.0f} s / after {early['t_s']:,.0f} s, same load: {growth:.4f} "
+        f"  resident memory after {samples[-1]['t_s']:,.0f} s / after {early['t_s']:,.0f} s, same load: {growth:.4f} "
         f"({early['rss_bytes']:,.0f} and {samples[-1]['rss_bytes']:,.0f} bytes)"
     )
-    print(f"  started / asked for: {achieved:.5f}; answered well / offered: {answered:.6f}")
+    print(f"  started / requested: {achieved:.5f}; answered without error / requested: {answered:.6f}")
     results = {"growth": growth, "achieved_share": achieved, "answered_share": answered}
     harness.keep(
         "endurance",
@@ -58,7 +58,7 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
 
 
 def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, float]], dict[str, object]]:
-    """Run the load; return samples of the resident set, one every ten seconds, and the final `engine.json`."""
+    """Run the load; return a sample of the resident memory every ten seconds, and the content of `engine.json`."""
     load = towtank_load.opened(RATE_PER_S, length_s, "constant", users=1_000)
     command = [*towtank_load.command(address, load, folder), "--until-stdin-closes"]
     pinned = ["taskset", "-c", str(harness.cores()[1]), *command]
@@ -76,6 +76,6 @@ def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, 
 
 
 def _resident(pid: int) -> int:
-    """Return the resident set of a process. [bytes]"""
+    """Return the resident memory of a process. [bytes]"""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()

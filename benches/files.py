@@ -1,6 +1,7 @@
-"""CPU time of the generator per read from the page cache, compared with fio: 4 KiB at random positions of an open file.
+"""Measures the generator's CPU time per file read, compared with fio.
 
-There is no server. Each generator reads in its own process on one core, one generator after the other.
+Each read is of 4 KiB at a random position of an open file in the page cache. The generators run one after the other,
+each in a process on the same core, without a server.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _READ_BYTES = 4096
 
 
 def run(*, quick: bool) -> None:
-    """Measure the CPU time per read of each generator, print the ratios, and store the raw runs."""
+    """Measure the CPU time per read of each generator, print the ratios, and store the single results."""
     if harness.program("fio") is None:
         raise harness.Skipped("fio is not installed (apt-get install fio)")
     rounds, seconds = (4, 3) if quick else (8, 5)
     with tempfile.TemporaryDirectory(prefix="towtank-files-") as name:
         folder = Path(name)
-        # The file is written and then read once, so that the page cache holds it.
+        # The file is written and read once, so that it is in the page cache.
         (folder / "file").write_bytes(bytes(_FILE_BYTES))
         (folder / "file").read_bytes()
         for users in USERS:

@@ -1,7 +1,7 @@
-"""CPU time of the generator per request, compared with other load generators in the same run.
+"""Measures the generator's CPU time per request, compared with other load generators in the same run.
 
-Every generator has 64 connections and no think time. Towtank runs two weighted transactions with status checks and
-records everything. CPU time is that of the whole process, including its start and end.
+Every generator has 64 connections and no think time. Towtank runs two weighted transactions with status checks, and
+records all its measurements. CPU time is that of the whole process, including its start and end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SERVERS = {"null": harness.null_server, "nginx": harness.nginx_server}
 
 
 def run(*, quick: bool) -> None:
-    """Measure the CPU time per request of each generator, print the ratios, and store the raw runs."""
+    """Measure the CPU time per request of each generator, print the ratios, and store the single results."""
     rounds, seconds = (4, 3) if quick else (6, 5)
     for server, start in SERVERS.items():
         print(f" against {server}")

@@ -1,4 +1,6 @@
-"""Common parts of the benches: servers and generators on different cores, rounds, ratios with intervals, raw runs."""
+"""Functions that benches share: start servers, run generators in rounds, compute ratios with intervals, store
+results.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from towtank.observe.host import host_facts
 HERE = Path(__file__).parent
 RAW = HERE / "raw"
 PEERS = HERE.parent / ".venv" / "benches"
-"""Folder in which `make bench-peers` installs the peers."""
+"""Folder in which `make bench-peers` installs other load generators."""
 _CONNECTIONS_OF_A_THREAD = 12_000
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
@@ -41,15 +43,16 @@ http {{
 """
 
 
-class Skipped(Exception):  # noqa: N818 - a lack of the machine is not an error
-    """A bench or a load generator that this machine cannot run. The message states the reason and the command that
-    installs what is missing.
+class Skipped(Exception):  # noqa: N818 - a missing program is not an error of the bench
+    """Raised if this machine cannot run a bench or a load generator.
+
+    The message states the reason, and the command that installs a missing program.
     """
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Output of a command, with its CPU time and its elapsed time. [s]"""
+    """Output, CPU time and elapsed time of a command. [s]"""
 
     output: str
     cpu_s: float
@@ -71,13 +74,13 @@ def cores() -> tuple[int, int]:
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program in the folder of installed peers, otherwise on `PATH`; None if it is missing."""
+    """Return the path of a program, from `PEERS`, `PATH` or `/usr/sbin`; None if it is not installed."""
     places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
     return shutil.which(name, path=places)
 
 
 def spend(command: list[str], *, environment: dict[str, str] | None = None) -> Spent:
-    """Run a command on the generator's core; return its output with the CPU time of the whole process.
+    """Run a command on the generator's core; return output, CPU time and elapsed time.
 
     Raises
     ------
@@ -105,7 +108,7 @@ def spend(command: list[str], *, environment: dict[str, str] | None = None) -> S
 
 @contextmanager
 def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
-    """Run the engine's null server on the server's core; yield address and process id."""
+    """Run the engine's null server on the server's core; yield its address and process id."""
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
     with subprocess.Popen(
         [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -119,11 +122,11 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
-    """Run the null server with capacity for this number of connections; yield its addresses and process id.
+    """Run the null server with capacity for `connections` connections; yield its addresses and process id.
 
-    The server has several threads, since a process may open only a limited number of files. Each thread has its own
-    port, since a port accepts at most one connection per source port from one address. The search for a free source
-    port becomes slow even before all source ports are in use.
+    The server has several threads, since each of its threads may open only a limited number of files. Each thread has
+    its own port, since a port accepts at most one connection per source port from one address. The search for a free
+    source port becomes slow even before all source ports are in use.
     """
     threads = -(-connections // _CONNECTIONS_OF_A_THREAD)
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
@@ -140,14 +143,14 @@ def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str
 
 @contextmanager
 def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> Iterator[tuple[str, int]]:
-    """Run one nginx worker on the server's core; yield address and process id.
+    """Run one nginx worker on the server's core; yield its address and process id.
 
     Parameters
     ----------
     body : int, default 128
         Length of the answer. [B]
     listen, settings : str, optional
-        Words to add to the directive `listen`, and directives to add to the server.
+        Parameters to append to nginx's directive `listen`, and directives to add to the block `server`.
 
     Raises
     ------
@@ -174,7 +177,6 @@ def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> It
 
 
 def free_port() -> int:
-    """Return a port without a listener."""
     import socket  # noqa: PLC0415
 
     with socket.socket() as probe:
@@ -183,7 +185,6 @@ def free_port() -> int:
 
 
 def wait_for(port: int, within_s: float = 5.0) -> None:
-    """Wait until a port accepts connections."""
     import socket  # noqa: PLC0415
 
     deadline = time.monotonic() + within_s
@@ -197,7 +198,7 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
 
 @contextmanager
 def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
-    """Measure the CPU time that other programs use or the hypervisor takes (steal) while the block runs.
+    """Measure the share of CPU time that other programs or the hypervisor (steal time) take while the block runs.
 
     Parameters
     ----------
@@ -208,7 +209,8 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
     Yields
     ------
     list of float
-        Empty during the block. Then one value in [0, 1]: the fraction of the CPU time of all CPUs that other work used.
+        Empty during the block. At the end of the block, a value is appended: the fraction of the CPU time of all CPUs
+        that other programs and the hypervisor took, in [0, 1].
     """
     found: list[float] = []
     started, busy_s, own_s = time.monotonic(), _busy_s(), _own_s(servers)
@@ -218,7 +220,7 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
 
 
 def _busy_s() -> float:
-    """Return the CPU time of this host that was not idle, including stolen time. [s]"""
+    """Return the busy CPU time of this host since its start, including time taken by the hypervisor. [s]"""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     user, nice, system, _idle, _waiting, *rest = (int(word) for word in words[1:9])
     return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
@@ -235,14 +237,14 @@ def _own_s(servers: Sequence[int]) -> float:
 
 
 def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the half of the runs with the least other work on the machine. The choice does not depend on their
-    results.
-    """
+    """Return the half of the runs in which other programs took the least CPU time; results do not affect the choice."""
     return sorted(runs, key=lambda run: run["other_work"])[: -(-len(runs) // 2)]
 
 
 def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run each generator once per round, in alternating order (ABBA), so that drift affects all generators equally."""
+    """Run each generator once per round, in alternating order (ABBA), so that drift of the machine affects all
+    equally.
+    """
     runs = []
     for index in range(rounds):
         for name in names if index % 2 == 0 else reversed(names):
@@ -264,8 +266,9 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
-    """Return the ratio of the value `key` of generator `name` to that of `reference`: median over the rounds, with
-    interval.
+    """Return the ratio of the value `key` of generator `name` to that of generator `reference`.
+
+    The result is the median over the rounds, with the ends of its interval.
     """
     by_round = {(run["round"], run["generator"]): run[key] for run in runs}
     rounds = sorted({run["round"] for run in runs})
@@ -279,11 +282,11 @@ def shown(found: tuple[float, float, float], digits: int = 3) -> str:
 
 
 def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
-    """Write the raw runs to `raw/DATE-HOST-NAME.json`."""
+    """Write arguments, host and results of a bench to `raw/DATE-HOST-NAME.json`; return the path."""
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
     facts = {key: value for key, value in host_facts().items() if key != "name"}
-    # The load average shows readers of the results whether the machine was quiet.
+    # The load average shows whether other programs used the machine.
     load = {"load_average_1m": os.getloadavg()[0]}
     document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -1,5 +1,5 @@
-/* Measures the time in which a program that only reads the clock does not run: CPU time used by other programs,
- * interrupts or the host of a virtual machine. Usage: hiccups SECONDS. Prints the share of time lost in gaps of more
+/* Measures the gaps in which this program, which only reads the clock, does not run, because other programs, interrupts
+ * or the host of a virtual machine use the CPU. Usage: hiccups SECONDS. Prints the share of time lost in gaps of more
  * than a millisecond, and the longest gap in milliseconds. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
-"""HTTP/2 requests per second of one core, compared with h2load. HTTP/2 is used without TLS or upgrade (prior
-knowledge).
+"""Measures HTTP/2 requests per second of one core, compared with h2load; without TLS and upgrade (prior knowledge).
 
-Both generators use the same numbers of connections and streams. A ratio is h2load's CPU time per request divided by
-Towtank's; above 1, Towtank is faster. Towtank has one user for each stream, runs two weighted transactions with status
-checks and records everything, whereas h2load loads one page. CPU time is that of the whole process, including start and
-end.
+Both generators use the same numbers of connections and streams. The ratio is h2load's CPU time per request divided by
+Towtank's CPU time per request; above 1, Towtank is faster. Towtank has one user for each stream, runs two weighted
+transactions with status checks, and records all its measurements, whereas h2load loads one page. CPU time is that of
+the whole process, including its start and end.
 """
 
 from __future__ import annotations
@@ -40,14 +39,12 @@ SHAPES = (Shape(1, 100), Shape(64, 1), Shape(8, 32))
 
 @contextmanager
 def null_server() -> Iterator[tuple[str, int]]:
-    """Run the engine's null server with HTTP/2."""
     with harness.null_server("--http2") as server:
         yield server
 
 
 @contextmanager
 def nginx_server() -> Iterator[tuple[str, int]]:
-    """Run one nginx worker that speaks HTTP/2 without TLS."""
     with harness.nginx_server(listen=" http2") as server:
         yield server
 
@@ -59,7 +56,7 @@ SERVERS: dict[str, Callable[[], AbstractContextManager[tuple[str, int]]]] = {
 
 
 def run(*, quick: bool) -> None:
-    """Measure the CPU time per request with Towtank and h2load, print the ratios, and store the raw runs.
+    """Measure the CPU time per request with Towtank and h2load, print the ratios, and store the single results.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""Install the programs with which `make bench` compares Towtank. wrk, h2load, nginx and OpenSSL come from Debian's
-packages, if the account may install them; the others go into `.venv/benches` from their ordinary registries.
+"""Install the programs with which `make bench` compares Towtank.
 
-Each installation may take ten minutes. An installation that fails or takes longer is skipped, with a message.
+wrk, h2load, nginx, OpenSSL and strace are installed from Debian's packages, if the account has the permission. The
+other programs are installed into `.venv/benches`, from the registries of Go, Python and Rust. An installation that
+fails, or takes more than ten minutes, is skipped with a message.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _GO = {
 
 
 def commands(name: str) -> list[list[str]]:
-    """Return the commands that install a peer."""
+    """Return the commands that install a load generator."""
     root = str(harness.PEERS)
     if name in _DEBIAN:
         return [["apt-get", "install", "-y", "-qq", "--no-install-recommends", _DEBIAN[name]]]
@@ -40,13 +41,13 @@ def commands(name: str) -> list[list[str]]:
 
 
 def install(name: str) -> str:
-    """Install one program; return the result in words."""
+    """Install a program; return the result as a text to print."""
     environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
     environment["DEBIAN_FRONTEND"] = "noninteractive"
     for command in commands(name):
         if harness.shutil.which(command[0], path=environment["PATH"]) is None:
-            return f"skipped: {command[0]} , which would install it, is not available"
+            return f"skipped: the installation needs {command[0]}, which is not installed"
         try:
             done = subprocess.run(
                 command, env=environment, timeout=WITHIN_S, capture_output=True, text=True, check=False
@@ -60,7 +61,6 @@ def install(name: str) -> str:
 
 
 def main() -> int:
-    """Install the programs that are missing."""
     (harness.PEERS / "bin").mkdir(parents=True, exist_ok=True)
     for name in (*_DEBIAN, "hey", "k6", "vegeta", "locust", "oha"):
         print(f"{name}: {'is installed' if harness.program(name) else install(name)}", flush=True)

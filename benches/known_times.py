@@ -1,11 +1,11 @@
-"""HTTP server of known response times: six transactions, whose times it draws, and then sleeps.
+"""Serve six transactions whose response times are known: the server samples a random time, and sleeps for this time.
 
     python known_times.py --seed N [--lift NAME=FACTOR] --log FILE
     python known_times.py --seed N [--lift-all FACTOR] [--busy SECONDS --cpu NUMBER --starts FILE] --port PORT
 
-Prints its address, serves until its standard input closes, then writes the drawn and the kept times to FILE. With
-`--port`, it serves until it is terminated, and draws other times at each start. Since it sleeps, the response times do
-not depend on the load. With `--busy`, each request also needs CPU time.
+The server prints its address, serves until its standard input closes, and writes the sampled and the actual times to
+FILE. With `--port`, it serves until it is terminated, and samples other times after each start. Since the server
+sleeps, the response times do not depend on the load. With `--busy`, each request also needs CPU time.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ import numpy as np
 
 MEAN_S = {"search": 0.20, "list": 0.25, "view": 0.30, "edit": 0.35, "store": 0.40, "print": 0.45}
 """Mean response time of each transaction. [s]"""
-# A gamma distribution of this shape has a standard deviation of a third of its mean.
+# Shape of the gamma distribution of the times; the standard deviation is a third of the mean. [1]
 _SHAPE = 9.0
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 _END = b"\r\n\r\n"
 
 
 class Times:
-    """Random times of the transactions: gamma of shape 9, independent of one another.
+    """Random number generator of response times: independent, gamma-distributed with shape 9.
 
     Parameters
     ----------
     seed : int or list of int
         Seed of the random generator.
     lifts : dict of str to float
-        Factors of the mean times of some transactions. [1]
+        Factors by which the mean times of transactions are multiplied; 1 for transactions that are not listed. [1]
     """
 
     def __init__(self, seed: int | list[int], lifts: dict[str, float]) -> None:
@@ -43,12 +43,12 @@ class Times:
         self._scale_s = {name: mean * lifts.get(name, 1.0) / _SHAPE for name, mean in MEAN_S.items()}
 
     def draw(self, name: str) -> float:
-        """Return the next time of a transaction. [s]"""
+        """Sample the next response time of a transaction. [s]"""
         return float(self._rng.gamma(_SHAPE, self._scale_s[name]))
 
 
 class _Connection(asyncio.Protocol):
-    """Connection that carries one request after the other."""
+    """HTTP connection with at most one request at a time."""
 
     def __init__(self, times: Times, log: list[tuple[str, float, float]], busy_s: float) -> None:
         self._times, self._log, self._busy_s, self._held = times, log, busy_s, b""
@@ -88,13 +88,12 @@ async def serve(times: Times, log: list[tuple[str, float, float]], port: int | N
 
 
 def kept(log: Path) -> float:
-    """Return the largest ratio of kept to drawn times: sums over a transaction, the largest of all transactions. [1]"""
+    """Return the ratio of the sum of actual times to the sum of sampled times, the largest of all transactions. [1]"""
     names, drawn, held = (np.load(log)[key] for key in ("names", "drawn_s", "kept_s"))
     return max(float(held[names == name].sum() / drawn[names == name].sum()) for name in MEAN_S)
 
 
 def main() -> None:
-    """Serve, and write the log."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--lift", default="", help="NAME=FACTOR: transaction whose mean time is multiplied")

@@ -1,4 +1,4 @@
-"""Memory of the engine per idle user with its own connection, and growth of this memory under a constant load."""
+"""Measures the engine's memory per idle user with its own connection, and the growth of memory under constant load."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import harness
 import towtank_load
 
 THINK_S = 60.0
-# Number of files that the engine may open in addition to its connections. [1]
+# Number of files that the engine may have open in addition to its connections. [1]
 _SPARE_FILES = 200
 
 
 def run(*, quick: bool) -> None:
-    """Measure memory per idle user and its growth under load; print the results; store the raw runs."""
+    """Measure memory per idle user, and the growth of memory under load; print and store the results."""
     few, many = 1_000, min(12_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - _SPARE_FILES)
     rounds = 2 if quick else 6
     if many < 4 * few:
@@ -29,12 +29,12 @@ def run(*, quick: bool) -> None:
     sizes = {(row["round"], row["generator"]): row["rss_bytes"] for row in runs}
     each = [(sizes[index, str(many)] - sizes[index, str(few)]) / (many - few) for index in range(rounds)]
     print(f"  {harness.shown(harness.interval(each))} bytes per idle user ({few:,} against {many:,} connections)")
-    print(f"  resident after {last_s:g} s / after {first_s:g} s, same load: {growth['ratio']:.4f}")
+    print(f"  resident memory after {last_s:g} s / after {first_s:g} s, same load: {growth['ratio']:.4f}")
     harness.keep("memory", {"users": [few, many], "think_s": THINK_S}, runs=runs, bytes_per_user=each, growth=growth)
 
 
 def _resident(pid: int) -> int:
-    """Return the resident set of a process. [bytes]"""
+    """Return the resident memory of a process. [bytes]"""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -47,7 +47,7 @@ def _start(address: str, folder: Path, load: dict[str, object], think_s: float) 
 
 
 def _idle(address: str, users: int) -> dict[str, float]:
-    """Return the resident set when every user has made its first request and is in its think time."""
+    """Return the resident memory after the first request of each user, while all users are in their think time."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         folder, ramp_s = Path(name), users / 4_000
         with _start(address, folder, towtank_load.closed(users, 4.0, ramp_s), THINK_S) as engine:
@@ -64,7 +64,7 @@ def _idle(address: str, users: int) -> dict[str, float]:
 
 
 def _growth(address: str, first_s: float, last_s: float) -> dict[str, float]:
-    """Return the resident set early and late in a constant load of 2,000 requests/s."""
+    """Return the resident memory at two times in a constant load of 2,000 requests/s."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         load = towtank_load.closed(200, last_s + 2.0)
         with _start(address, Path(name), load, 0.1) as engine:

@@ -1,6 +1,6 @@
-"""Other load generators: how to install them, how to load one page with them, and how to read their reports.
+"""Runs other load generators: loads a page with a generator, and reads its report.
 
-Each reports the number of requests, and some also report p50, p99, p99.9 and maximum of the response time [s].
+Every generator reports the number of requests; some also report p50, p99, p99.9 and maximum of the response time [s].
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """A load that every generator must produce. Without `rate`, a generator sends as many requests as its connections
-    allow.
+    """Load that a generator must produce, for `seconds` seconds.
+
+    `rate` is in requests per second; if it is None, each connection sends its next request after every answer.
     """
 
     address: str
@@ -43,13 +44,13 @@ class Case:
 
     @property
     def url(self) -> str:
-        """The page to load."""
+        """URL of the page to load."""
         return f"http://{self.address}/"
 
 
 @dataclass(frozen=True)
 class Report:
-    """Result of one generator, with its reported response times. [s]"""
+    """Result of a generator: process output and CPU time, number of requests, and reported response times. [s]"""
 
     spent: harness.Spent
     requests: int
@@ -63,16 +64,16 @@ class Report:
 
 @dataclass(frozen=True)
 class Peer:
-    """One load generator.
+    """Load generator.
 
     Attributes
     ----------
     drive : callable
-        Runs the generator for a case.
+        Function that runs the generator for a case, with files in a scratch folder.
     hint : str
         Command that installs the generator.
     has_rate : bool
-        True if the generator can keep a given rate; otherwise it sends as many requests as it can.
+        True if the generator can send requests at a given rate.
     """
 
     drive: Callable[[Case, Path], Report]
@@ -95,7 +96,7 @@ def _number(pattern: str, text: str, what: str) -> float:
 
 
 def minimal(case: Case, folder: Path) -> Report:
-    """Compile and run our minimal client in C."""
+    """Compile and run `minimal_client.c`, a client that does the least work per request."""
     compiler = harness.program("cc")
     if compiler is None:
         raise harness.Skipped(f"no C compiler is installed ({PEERS['minimal'].hint})")
@@ -130,7 +131,7 @@ def oha(case: Case, _folder: Path) -> Report:
 
 
 def vegeta(case: Case, folder: Path) -> Report:
-    """Run `vegeta`. Without a rate, it has one worker per connection."""
+    """Run `vegeta`, with one worker per connection if the case has no rate."""
     out = folder / "vegeta.bin"
     (folder / "targets").write_text(f"GET {case.url}\n")
     limit = ["-rate", str(case.rate)] if case.rate else ["-rate", "0", "-max-workers", str(case.connections)]
@@ -145,7 +146,7 @@ def vegeta(case: Case, folder: Path) -> Report:
 
 
 def k6(case: Case, folder: Path) -> Report:
-    """Run `k6`; requests that k6 dropped are not counted."""
+    """Run `k6`. Requests that k6 drops, because no user is free, are not counted."""
     options: dict[str, object] = {"summaryTrendStats": ["med", "p(99)", "p(99.9)", "max"]}
     if case.rate:
         arrivals = {"executor": "constant-arrival-rate", "rate": case.rate, "duration": f"{case.seconds}s"}
@@ -164,7 +165,7 @@ def k6(case: Case, folder: Path) -> Report:
 
 
 def hey(case: Case, _folder: Path) -> Report:
-    """Run `hey`, whose rate option applies to each connection."""
+    """Run `hey`. The rate option of `hey` is per connection."""
     rate = ["-q", str(case.rate / case.connections)] if case.rate else []
     options = ["-z", f"{case.seconds}s", "-c", str(case.connections), *rate]
     spent = harness.spend([_path("hey"), *options, case.url])
@@ -191,7 +192,7 @@ def locust(case: Case, folder: Path) -> Report:
 
 
 def _of_counts(counts: dict[str, int], longest_ms: float) -> dict[str, float]:
-    """Return quantiles of the response time from Locust's counts, whose keys are response times in ms."""
+    """Return quantiles of the response time [s] from Locust's counts, whose keys are response times [ms]."""
     ordered = sorted((float(time), count) for time, count in counts.items())
     total, found = sum(count for _, count in ordered), {"max": longest_ms / 1e3}
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)):
@@ -230,6 +231,5 @@ def available(*, with_rate: bool = False) -> list[str]:
 
 
 def drive(name: str, case: Case) -> Report:
-    """Run a generator for a case."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
         return PEERS[name].drive(case, Path(folder))

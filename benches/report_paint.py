@@ -1,7 +1,8 @@
-"""Time until the first paint of a report in Chromium, and time until the report is interactive.
+"""Measures the time until Chromium first paints a report, and until the report is interactive.
 
-A page is interactive when interactive figures have replaced the drawings in and near the initially visible area, and
-the last task of more than 50 ms has ended. The page is read from a file. The machine must be otherwise idle.
+A report contains static drawings, which scripts replace by interactive figures. It is interactive when the drawings in
+and near the visible area are replaced, and the last task of more than 50 ms has ended. The page is loaded from a file.
+The machine must be otherwise idle.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tabs import Tab, in_a_tab  # noqa: E402
 
 # Limits that a report must not exceed: time to first paint [s], time until interactive [s], file size [byte].
 PAINT_S, INTERACTIVE_S, BYTES_AT_MOST = 0.3, 1.0, 3_000_000
-# A long task counts as the last one if no further long task follows within this time. [s]
+# A long task is the last long task if no other follows within this time. [s]
 _QUIET_S = 1.0
 _COLLECT = """window.tasks = []; window.live = 0;
 new PerformanceObserver((list) => {
@@ -49,7 +50,9 @@ _TIMES = """({
 
 
 def run(*, quick: bool) -> None:
-    """Measure two reports: one of a stored study, and one of a study with 24 configurations of 60 transactions each."""
+    """Measure two reports: of a stored study, and of a synthetic study with 24 configurations of 60 transactions
+    each.
+    """
     try:
         find_chromium()
     except TargetError as error:
@@ -70,9 +73,9 @@ def run(*, quick: bool) -> None:
         rows = [row for row in runs if row["generator"] == name]
         paint, interactive = (harness.interval([row[key] for row in rows]) for key in ("paint_s", "interactive_s"))
         medians[name] = {"paint_s": paint, "interactive_s": interactive}
-        print(f"  {name}: first paint {harness.shown(paint)} s, held to {PAINT_S:g} s")
-        print(f"  {name}: interactive {harness.shown(interactive)} s, held to {INTERACTIVE_S:g} s")
-        print(f"  {name}: {size / 1e6:.2f} MB, held to {BYTES_AT_MOST / 1e6:g} MB; {rows[0]['nodes']:,.0f} nodes")
+        print(f"  {name}: first paint {harness.shown(paint)} s, limit {PAINT_S:g} s")
+        print(f"  {name}: interactive {harness.shown(interactive)} s, limit {INTERACTIVE_S:g} s")
+        print(f"  {name}: {size / 1e6:.2f} MB, limit {BYTES_AT_MOST / 1e6:g} MB; {rows[0]['nodes']:,.0f} nodes")
     limits = {"paint_s": PAINT_S, "interactive_s": INTERACTIVE_S, "bytes": BYTES_AT_MOST}
     harness.keep("report-paint", {}, runs=runs, medians=medians, bytes=sizes, limits=limits)
 
@@ -90,5 +93,5 @@ async def _once(tab: Tab, page: Path) -> dict[str, Any]:
     await asyncio.sleep(_QUIET_S)
     found = await tab.evaluate(_TIMES)
     if not found["paint"] or not found["views"]:
-        raise SystemExit("error: nothing was painted, or no view was made")
+        raise SystemExit("error: the browser painted nothing, or no figure became interactive")
     return {"paint_s": found["paint"] / 1e3, "interactive_s": found["interactive"] / 1e3, "nodes": found["nodes"]}

@@ -1,8 +1,8 @@
-"""Speed of the simulator: events per second of CPU time on one thread, compared with SimPy and Ciw.
+"""Measures the speed of the simulator: events per second of CPU time on one thread, compared with SimPy and Ciw.
 
-An event is an entry of the event calendar: an arrival from outside, the end of a service, or the end of a think time.
-The move of a customer to its next station belongs to the end of service before it and is not counted again. So M/M/1
-has two events per customer in every simulator, and the closed network has eleven per cycle through its ten stations.
+An event is an entry of the event calendar: an arrival from outside, the end of a service, or the end of a think time. A
+customer's move to the next station is part of the end of its service, not an event of its own. So M/M/1 has two events
+per customer in every simulator, and the closed network has eleven events per cycle through its ten stations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PEERS = {"simpy": _SIMPY, "ciw": _CIW}
 
 
 def run(*, quick: bool) -> None:
-    """Measure each simulator in every round, print medians with intervals beside the targets, store the raw runs."""
+    """Measure each simulator in every round, print medians with intervals and targets, and store the single results."""
     events = 20_000_000 if quick else 100_000_000
     customers = 20_000 if quick else 100_000
     names = ["single", "closed", *(name for name in _PEERS if find_spec(name))]
@@ -60,7 +60,7 @@ def run(*, quick: bool) -> None:
     runs = harness.turns(names, 3 if quick else 10, once)
     for name in names:
         rates = [row["events_per_s"] / 1e6 for row in runs if row["generator"] == name]
-        target = f", held to {_TARGETS[name] / 1e6:g} M" if name in _TARGETS else ""
+        target = f", target {_TARGETS[name] / 1e6:g} M" if name in _TARGETS else ""
         print(f"  {name}: {harness.shown(harness.interval(rates))} M events/s of processor time{target}")
     for name in _PEERS:
         if name in names:
@@ -71,8 +71,9 @@ def run(*, quick: bool) -> None:
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return a model: one server at a utilization of 0.8, or 1,000 users at ten stations, the slowest near
-    saturation.
+    """Return the model `single`, a server at a utilization of 0.8, or `closed`.
+
+    In the model `closed`, 1,000 users visit ten stations, of which the slowest is nearly saturated.
     """
     if name == "single":
         service = {"class": "jobs", "service_time_s": 1.0}
@@ -96,7 +97,7 @@ def _own(name: str, events: int) -> dict[str, Any]:
 
 
 def _peer(name: str, customers: int) -> dict[str, Any]:
-    """Run another simulator in its own process. The time to import it does not count."""
+    """Run another simulator in its own process; subtract the CPU time of its start and imports."""
     spent = []
     for count in (1, customers):
         before = _cpu_s()

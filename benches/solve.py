@@ -1,4 +1,4 @@
-"""Speed of the queueing solvers: CPU time of one solution within the engine, without process start and input."""
+"""Measures the CPU time of the engine to solve a queueing model, without the start of the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_
 
 
 def run(*, quick: bool) -> None:
-    """Measure each model in every round, print medians with intervals beside the limits, store the raw runs."""
+    """Measure each model in every round, print medians with intervals and limits, and store the single results."""
     models = {
         "empty": _one_class(1, 0.0, [(1, 1.0)]),
         "mva_3_classes_60_users_10_stations": _three_classes(),
@@ -28,7 +28,7 @@ def run(*, quick: bool) -> None:
     rounds = sorted({row["round"] for row in runs})
     for name in list(models)[1:]:
         each = [1e3 * (spent[index, name] - spent[index, "empty"]) for index in rounds]
-        limit = f", held to {1e3 * _LIMITS[name]:g} ms" if name in _LIMITS else ""
+        limit = f", limit {1e3 * _LIMITS[name]:g} ms" if name in _LIMITS else ""
         print(f"  {name}: {harness.shown(harness.interval(each))} ms CPU{limit}")
     harness.keep("solve", {}, runs=runs, limits_s=_LIMITS)
 

@@ -1,7 +1,7 @@
-"""CPU time of the generator per SQL statement (a prepared select of one row), compared with pgbench in the same run.
+"""Measures the generator's CPU time per SQL statement (a prepared select of one row), compared with pgbench.
 
-PostgreSQL runs on its own core; the generators run on another core, one after the other. Both count every statement
-and record its time. CPU time is that of the whole process, including its start and end.
+PostgreSQL runs on its own core; the generators run one after the other on another core. Both generators count every
+statement and record its time. CPU time is that of the whole process, including its start and end.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class _Database:
-    """A private PostgreSQL server."""
+    """PostgreSQL server that this bench started."""
 
     port: int
     password: str
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables with which clients connect to this server."""
+        """Environment variables that clients need to connect."""
         return {"PGPASSWORD": self.password}
 
 
 def run(*, quick: bool) -> None:
-    """Measure the CPU time per statement with Towtank and pgbench, print the ratios, and store the raw runs."""
+    """Measure the CPU time per statement with Towtank and pgbench, print the ratios, and store the single results."""
     rounds, seconds = (4, 3) if quick else (8, 5)
     with _postgresql() as database:
         for sessions in SESSIONS:
@@ -68,7 +68,7 @@ def run(*, quick: bool) -> None:
 
 @contextmanager
 def _postgresql() -> Iterator[_Database]:
-    """Run a private PostgreSQL with the tables of pgbench on the server's core."""
+    """Start a PostgreSQL server with the tables of pgbench on the server's core; stop it after the block."""
     initdb = shutil.which("initdb", path=":".join(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))))
     pgbench = harness.program("pgbench")
     if initdb is None or pgbench is None:

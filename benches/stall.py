@@ -1,8 +1,8 @@
-"""Response times that generators report when the server stops for two seconds, compared with the true times.
+"""Measures the errors of the response times that generators report when the server stops for two seconds.
 
-The true times follow from the server's log. A request that was due during the stall would have waited until the stall
-ended, whether or not the generator sent it; any other request took the time in the log. Half of the generators wait for
-an answer before they send the next request, and therefore report no stall (coordinated omission).
+The true times are computed from the server's log. A request that was due during the stall would have waited until the
+end of the stall, even if the generator did not send it; any other request took the logged time. Half of the generators
+wait for an answer before they send the next request, and therefore hardly report the stall (coordinated omission).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAMES = {"p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 def run(*, quick: bool) -> None:
-    """Measure the response times that each generator reports, print their errors, and store the raw runs."""
+    """Measure the response times that each generator reports, print their errors, and store the single results."""
     rounds = 1 if quick else 3
     names = ["towtank", *peers.available(with_rate=True)]
     runs = harness.turns(names, rounds, _once)
@@ -35,7 +35,7 @@ def run(*, quick: bool) -> None:
 
 
 def _shape() -> dict[str, int]:
-    """Return the start of the stall, its length, and the length of the load. [s]"""
+    """Return the time between the starts of stalls, the length of a stall, and the length of the load. [s]"""
     return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
 
 
@@ -63,9 +63,7 @@ def _once(name: str) -> dict[str, float | None]:
 def truth(
     log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
 ) -> dict[str, float]:
-    """Return quantiles of the response times of requests that arrive exactly when they are due. [s]
-
-    The response times are computed from the server's log.
+    """Compute from the server's log the quantiles of response times if requests arrived exactly when due. [s]
 
     Parameters
     ----------
@@ -76,7 +74,7 @@ def truth(
     rate, seconds : float
         Requested rate and length of the load. [1/s], [s]
     stall_s : float
-        Length of the stall, which ends with the answer after the longest silence. [s]
+        Length of the stall; the stall ends with the answer after the longest time without answers. [s]
     """
     answers = np.sort(log[:, 1])
     silence = int(np.argmax(np.diff(answers)))

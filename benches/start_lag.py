@@ -1,13 +1,13 @@
-"""Start lag of requests at fractions of the highest rate of one load thread (the envelope).
+"""Measures the start lag of requests at fractions of the highest rate of one load thread (the envelope).
 
-First, the bench measures the envelope without think time. Then it runs an open Poisson load at 25, 50, 60 and 75 % of
-the envelope. After one second to settle, it records the actual minus the intended start of every request. It also
-reports the fraction of due requests that were started.
+The start lag is the actual minus the intended start of a request. First, the bench measures the envelope with a closed
+load without think time. Then it runs an open Poisson load at 25, 50, 60 and 75 % of the envelope; measurement begins
+after one second. The bench also reports the fraction of due requests that were started.
 
-No lag can be shorter than a period in which the machine does not run the generator. So before and after the load, a
-program that only reads the clock runs on both cores, and reports the fraction of time lost in gaps of more than 1 ms.
-Each round reports the CPU use of other programs. The bench prints the results of all rounds, and those of the half of
-the rounds with the least CPU use of other programs.
+If the machine does not run the generator for some time, requests lag by this time. So before and after the load, a
+program that only reads the clock runs on both cores. It reports the fraction of time that it lost in gaps of more than
+1 ms. Each round reports the CPU time of other programs. The bench prints results of all rounds, and of the half of the
+rounds in which other programs took the least CPU time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ SHARES = (0.25, 0.50, 0.60, 0.75)
 
 
 def run(*, quick: bool) -> None:
-    """Measure start lag and achieved rate at each fraction of the envelope, print them, and store the raw runs."""
+    """Measure start lag and achieved rate at each fraction of the envelope, print both, and store the single
+    results.
+    """
     rounds, seconds = (2, 4) if quick else (6, 6)
     lost = [_hiccups(seconds)]
     with harness.null_server() as (address, server):
@@ -45,7 +47,7 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Format the lags of the rounds with the least CPU use of other programs, and this CPU use."""
+    """Format start lags and other programs' CPU time, for the half of the rounds with the least of this CPU time."""
     chosen = harness.quieter_half(runs)
     lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
     others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)
@@ -53,7 +55,7 @@ def _quieter(runs: list[dict[str, float]]) -> str:
 
 
 def _hiccups(seconds: int) -> list[dict[str, float]]:
-    """Measure the time that a program loses in gaps of more than 1 ms, on both cores concurrently."""
+    """Measure the share of time that a program loses in gaps of more than 1 ms, on both cores concurrently."""
     compiler = harness.program("cc")
     if compiler is None:
         print("  skipped: hiccups of the machine, no C compiler is installed (apt-get install gcc libc6-dev)")

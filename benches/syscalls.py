@@ -1,4 +1,4 @@
-"""System calls of the generator per request, counted by strace, compared with wrk. Tracing slows both programs."""
+"""Counts the generator's system calls per request with strace, compared with wrk; tracing slows both generators."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import towtank_load
 CONNECTIONS, SECONDS = 64, 3
 
 
-def run(*, quick: bool) -> None:  # noqa: ARG001 - one traced run each: a count has no spread worth rounds
-    """Count the system calls of Towtank and wrk per request, print the counts, and store the raw runs."""
+def run(*, quick: bool) -> None:  # noqa: ARG001 - a single run is enough, because counts hardly vary
+    """Count the system calls of Towtank and wrk per request, and print and store the counts."""
     strace = harness.program("strace")
     if strace is None:
         raise harness.Skipped("strace is not installed (apt-get install strace)")

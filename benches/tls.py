@@ -1,8 +1,9 @@
-"""TLS 1.3: CPU time per full handshake, and per request over open connections, compared with other load generators.
+"""Measures the generator's CPU time per full TLS 1.3 handshake, and per request over open connections.
 
-The server is one nginx worker with a P-256 certificate and with neither session cache nor tickets, so that every
-handshake is a full one. To measure handshakes, each request opens its own connection; `openssl s_time` only opens
-connections. wrk and s_time do not verify certificates; Towtank is measured without and with verification.
+The results are compared with those of wrk and `openssl s_time`. The server is one nginx worker with a P-256
+certificate, without session cache and tickets, so that every handshake is full. To measure handshakes, each request
+opens its own connection; `openssl s_time` opens connections without requests. wrk and s_time do not verify
+certificates; Towtank is measured without and with verification.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _OURS = {"towtank": False, "towtank, verifying": True}
 
 
 def run(*, quick: bool) -> None:
-    """Measure the CPU time per handshake and per request, print the ratios, and store the raw runs."""
+    """Measure the CPU time per handshake and per request, print the ratios, and store the single results."""
     rounds, seconds = (4, 3) if quick else (6, 5)
     with _server() as (address, authority):
         for what, names in (("handshake", [*_OURS, "wrk", "s_time"]), ("request", [*_OURS, "wrk"])):
@@ -47,7 +48,7 @@ def run(*, quick: bool) -> None:
 
 @contextmanager
 def _server() -> Iterator[tuple[str, Path]]:
-    """Run nginx with a certificate from a private authority; yield the address and the authority's certificate."""
+    """Run nginx with a self-signed certificate; yield the address and the path of the certificate."""
     if not _program("openssl"):
         raise harness.Skipped("openssl is not installed (apt-get install openssl)")
     with tempfile.TemporaryDirectory(prefix="towtank-tls-") as name:
@@ -55,8 +56,7 @@ def _server() -> Iterator[tuple[str, Path]]:
         folder.chmod(0o755)
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-        # The server's certificate must not have the right to sign: strict clients refuse such a certificate for
-        # servers.
+        # Strict clients refuse a server certificate that may sign other certificates.
         command += ["-addext", "basicConstraints=critical,CA:FALSE"]
         command += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
         subprocess.run(command, check=True, capture_output=True)

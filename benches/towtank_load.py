@@ -1,4 +1,4 @@
-"""Runs Towtank's engine as the generator in the benches: makes plans, runs them and reads the records."""
+"""Runs Towtank's engine as a load generator: writes a plan, runs the engine, and reads its records."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _WEIGHTS = {"first": 70.0, "second": 30.0}
 
 @dataclass(frozen=True)
 class Done:
-    """Results of a load, as the engine recorded them.
+    """Results of a load that the engine generated.
 
     Attributes
     ----------
     spent : Spent
-        Output and time of the process.
+        Output, CPU time and elapsed time of the engine process.
     engine : dict
         Content of `engine.json`.
     measurement : Measurement
         The recorded segments.
     origin_ns : int
-        CLOCK_MONOTONIC at the start of the run. [ns]
+        Value of CLOCK_MONOTONIC at the start of the run. [ns]
     """
 
     spent: harness.Spent
@@ -42,12 +42,12 @@ class Done:
 
     @property
     def steady(self) -> Mask:
-        """Mask of the time bins in steady stages."""
+        """Mask of the time bins that belong to steady stages."""
         return self._bins("steady")
 
     @property
     def staged(self) -> Mask:
-        """Mask of the time bins in any stage of the plan; the drain is excluded."""
+        """Mask of the time bins that belong to a stage of the plan; the drain after the last stage is excluded."""
         return self._bins("ramp_up", "settle", "steady")
 
     def _bins(self, *phases: str) -> Mask:
@@ -55,8 +55,9 @@ class Done:
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
-        """Return quantiles and maximum of `response`, `exchange` or `lag`, in the steady stages or in all
-        stages. [s]
+        """Return quantiles and maximum of a recorded time: `response`, `exchange` or `lag`. [s]
+
+        Only requests in steady stages count, or all requests if `everything` is true.
         """
         timed = self.measurement.lag if of == "lag" else getattr(self.measurement.requests, of)
         chosen = np.ones(self.measurement.bins, dtype=bool) if everything else self.steady
@@ -67,7 +68,7 @@ class Done:
 
 
 def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
-    """Return a closed load."""
+    """Return a closed load for a plan: users that start during `ramp_s` and then run for `seconds`."""
     common = {"level": 0, "users": users}
     return {
         "kind": "closed",
@@ -80,7 +81,7 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
 
 
 def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
-    """Return an open load that has its full rate from the start."""
+    """Return an open load for a plan, with its full rate from the start."""
     settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
@@ -134,23 +135,25 @@ def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: flo
 
 
 def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
-    """Return the command line of a load, which writes its records to `engine` in the folder."""
+    """Write the plan of a load into a folder; return the command that runs it and records into the subfolder
+    `engine`.
+    """
     (folder / "plan.json").write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
     return load_command(folder)
 
 
 def load_command(folder: Path) -> list[str]:
-    """Return the command line that runs the plan in a folder."""
+    """Return the command that runs the plan `plan.json` in a folder."""
     return [str(binary()), "load", str(folder / "plan.json")]
 
 
 def read(folder: Path, spent: harness.Spent) -> Done:
-    """Read the records of a load in its folder.
+    """Read the records of a load.
 
     Raises
     ------
     SystemExit
-        If a request failed. Arrivals that were not started in time raise no error: `start_lag` reports them.
+        If a request failed. Requests that the engine could not start in time raise no error.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
     if engine["totals"]["failed"]:
@@ -160,7 +163,7 @@ def read(folder: Path, spent: harness.Spent) -> Done:
 
 
 def drive_plan(document: dict[str, Any], folder: Path) -> Done:
-    """Run a plan on the generator's core; the plan must write its records to `engine` in the folder."""
+    """Run a plan on the generator's core; the plan must name the subfolder `engine` for its records."""
     path = folder / "plan.json"
     path.write_text(json.dumps(document))
     return read(folder, harness.spend([str(binary()), "load", str(path)]))

@@ -1,4 +1,4 @@
-"""Number of users that one machine can run, with a connection for each user and with shared connections."""
+"""Measures loads with up to ten million users on one machine, with a connection per user or with shared connections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POOL = 1_000
 
 @dataclass(frozen=True)
 class Crowd:
-    """One load: number of users, their think time, and their use of connections.
+    """Load of a bench run.
 
     Attributes
     ----------
@@ -35,9 +35,10 @@ class Crowd:
     think_s : float
         Constant think time Z. [s]
     own : bool
-        True if each user has its own connection, which the user opens with its first request.
+        True if each user has its own connection, opened at the user's first request; otherwise users share a pool of
+        `POOL` connections.
     steady_s : float
-        Length of the measurement, which begins when all users have started. [s]
+        Length of the measurement. [s]
     """
 
     users: int
@@ -47,20 +48,20 @@ class Crowd:
 
     @property
     def name(self) -> str:
-        """Description of the load in messages."""
+        """Text that describes the load in messages."""
         how = "a connection each" if self.own else f"a pool of {POOL:,}"
         return f"{self.users:,} users, {how}, think time {self.think_s:g} s"
 
     @property
     def arrive_s(self) -> float:
-        """Time during which the users start, at a constant rate. [s]"""
+        """Time during which the users start at a constant rate. [s]"""
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
     def spread_s(self) -> float:
-        """Time over which the first requests are spread. [s]
+        """Length of the interval in which users make their first request. [s]
 
-        It is a multiple of the think time, so that later requests are also spread evenly.
+        This is a multiple of the think time, so that later requests are also distributed evenly.
         """
         connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
         return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
@@ -69,15 +70,14 @@ class Crowd:
     def settle_s(self) -> float:
         """Time between the start of the last user and the measurement. [s]
 
-        By then, every user with its own connection has opened it.
+        It is long enough for all users to open their own connections.
         """
         return self.spread_s + 2.0 if self.own else 2.0
 
 
-# Users that start per second; starting a user costs less than a request. [1/s]
+# Rate at which users start; starting a user takes less CPU time than a request. [1/s]
 _STARTS_PER_S = 250_000
-# Connections opened per second, in addition to requests. Opening a connection costs client and server about as much as
-# ten requests. [1/s]
+# Rate at which connections are opened. Opening a connection takes about as much CPU time as ten requests. [1/s]
 _CONNECTS_PER_S = 5_000
 CROWDS = (
     Crowd(250_000, 25.0, own=True, steady_s=60.0),
@@ -86,17 +86,16 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Memory per connection (in the kernel, the engine and the server) and per user (in the engine), each with a reserve.
-# [bytes]
+# Memory needed per connection (in kernel, engine and server) and per user (in the engine), with a reserve. [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
-# Counters of the kernel: sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted
-# segments.
+# Kernel counters to report: sent resets, reset connections, overflows of listen queues, omitted TIME-WAIT states,
+# retransmitted segments.
 _EVENTS = ("Tcp:OutRsts", "Tcp:EstabResets", "TcpExt:ListenOverflows", "TcpExt:TCPTimeWaitOverflow", "Tcp:RetransSegs")
 
 
 def run(*, quick: bool) -> None:
-    """Run each load, print the results, store the raw runs."""
+    """Run each load for which there is enough memory; print and store the results."""
     runs = []
     for crowd in QUICK if quick else CROWDS:
         print(f"  {crowd.name}", flush=True)
@@ -133,7 +132,7 @@ def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
 
 
 def _drive(crowd: Crowd) -> dict[str, Any]:
-    """Run one load; once a second, read the kernel's counters and the memory of engine and server."""
+    """Run a load; once a second, sample the number of sockets, and the memory of kernel, engine and server."""
     with (
         harness.crowded_server(crowd.users if crowd.own else POOL) as (addresses, server),
         tempfile.TemporaryDirectory(prefix="towtank-bench-") as name,
@@ -182,7 +181,7 @@ def _look(engine: int, server: int) -> dict[str, float]:
 
 
 def _events() -> dict[str, float]:
-    """Return the TCP counters of the kernel since its start, including resets and overflows. [1]"""
+    """Return the kernel's TCP counters listed in `_EVENTS`, counted since boot. [1]"""
     counts: dict[str, float] = {}
     for path in ("/proc/net/snmp", "/proc/net/netstat"):
         rows = [line.split() for line in Path(path).read_text().splitlines()]
@@ -192,13 +191,13 @@ def _events() -> dict[str, float]:
 
 
 def _memory() -> dict[str, float]:
-    """Return the values in `/proc/meminfo` by name. [bytes]"""
+    """Return the values of `/proc/meminfo` by name. [bytes]"""
     found = re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     return {name: 1024.0 * int(value) for name, value in found}
 
 
 def _resident(pid: int) -> float:
-    """Return the resident set of a process; zero if it has ended. [bytes]"""
+    """Return the resident memory of a process; zero if the process has ended. [bytes]"""
     try:
         return float(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -206,7 +205,7 @@ def _resident(pid: int) -> float:
 
 
 def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[str, Any]:
-    """Return the engine's records of the steady stage, and the largest number of sockets in the samples."""
+    """Return the results of the steady stage, and the largest number of sockets in the samples."""
     engine = json.loads((folder / "engine.json").read_text())
     recording = segments.read(folder)
     done = towtank_load.Done(harness.Spent("", 0.0, 0.0), engine, Measurement(recording), 0)
@@ -214,7 +213,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
     length_s = float(measured.lengths[steady].sum())
     response = done.times_s("response")
     rate = float(measured.requests.started[steady].sum()) / length_s
-    # The response time is only 1e-4 of the think time, so its median gives nearly the same rate as its mean.
+    # The median can replace the mean response time here, because both are tiny against the think time.
     expected = crowd.users / (crowd.think_s + response["p50"])
     of_users = measured.user_s[steady].sum() / length_s
     return {
@@ -254,7 +253,7 @@ def _print(run: dict[str, Any]) -> None:
 
 
 def _await_closed_ports(within_s: float = 90.0) -> None:
-    """Wait until the ports of the previous run are free: the closing side keeps them for a minute (RFC 9293)."""
+    """Wait until few sockets are in the state TIME-WAIT, which lasts a minute and occupies ports (RFC 9293)."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline and _look(0, 0)["tcp_tw"] > 1_000:
         time.sleep(1.0)

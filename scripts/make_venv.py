@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 HINT = """\
-error: this Python cannot make a virtual environment with pip in it.
+error: this Python cannot create a virtual environment that contains pip.
 
 hint: on Debian, `apt-get install python3-venv`, then run the same command again.
 """

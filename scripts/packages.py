@@ -1,6 +1,6 @@
-"""`make test-packages`: install the packages that some tests need, if this machine and this user account allow it.
+"""Install the packages that some tests need, if the machine and the user account allow it (`make test-packages`).
 
-A missing package is not an error: the tests that need it are skipped, and the test run reports their number and the
+A missing package is not an error. Tests that need the package are skipped, and pytest reports the skipped tests with
 reasons.
 """
 
@@ -27,7 +27,6 @@ def listed(purpose: str) -> list[str]:
 
 
 def say(text: str) -> None:
-    """Print a line of progress."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -40,14 +39,14 @@ def install_packages() -> None:
 
 
 def fetch_archives() -> None:
-    """Fetch the archives of `examples/repository`, if Java is installed to run them."""
+    """Download the archives that `examples/repository` needs, unless Java, which runs the archives, is missing."""
     needs = study.needed_packages(str(ROOT / "examples" / "repository"))
     if all(need.found() for need in needs if need.kind == "java"):
         packages.install((need for need in needs if isinstance(need, packages.Download)), debian.run_quietly, say)
 
 
 def main() -> int:
-    """Install the packages that this machine and this user account allow to install; return 0 in any case."""
+    """Install what can be installed; return 0 even if an installation failed."""
     for step in (install_packages, fetch_archives):
         try:
             step()

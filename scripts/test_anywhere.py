@@ -1,11 +1,11 @@
-"""`make test-anywhere`: runs the test suite under the conditions of other machines and other user accounts.
+"""Run the test suite under the conditions of other machines and other user accounts (`make test-anywhere`).
 
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
-Each variation runs the tests that it can influence; `--everything` runs the whole suite in each variation. Variations
-joined by `+` apply together, in one run of all their tests. The output ends with a table and the names of the failed
-tests. A variation that this machine cannot reproduce is listed with the reason, and does not count as a failure. The
-variable `PYTEST_ADDOPTS` passes options to pytest.
+A variation is a set of such conditions. Each variation runs the tests that it can influence, or the whole suite with
+`--everything`. Variations joined by `+` apply together, in one run of all their tests. The output ends with a table and
+the names of the failed tests. A variation that this machine cannot reproduce is listed with the reason, and does not
+count as a failure. The environment variable `PYTEST_ADDOPTS` passes options to pytest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NORMAL_USER = "normal-user"
 NUMBERS = ("tests/model", "tests/size", "tests/certified", "tests/analysis", "tests/docs")
 TEXTS = ("tests/cli", "tests/report", "tests/results", "tests/study", "tests/workload", "tests/units")
 USERS = (*TEXTS, "tests/record", "tests/observe", "tests/integration/test_integration_drive.py")
-# Time limit of a test; it is long because half a CPU, or eight threads on one CPU, are slow. [s]
+# Time limit of a test; long, because tests are slow on half a CPU, or with eight threads on one CPU. [s]
 _TIMEOUT_S = 900
 _CLOSING = re.compile(r"(\d+) (passed|failed|skipped|error)")
 _HALF = "towtank-anywhere"
@@ -40,7 +40,7 @@ class CannotShowError(Exception):
 
 
 Setting = tuple[dict[str, str], list[str]]
-"""Type of what a variation sets: environment variables, and words before the command of the test run."""
+"""Environment variables, and a command prefix such as `taskset --cpu-list 0`, with which a variation runs pytest."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,10 @@ class Variation:
     environment : dict
         Environment variables that the variation sets.
     prefix : tuple of str
-        Words before the command of the test run.
+        Command prefix of the test run, such as `prlimit --nofile=1024:1024`.
     prepare : callable or None
-        Function that receives a scratch folder, prepares the conditions, and returns further variables and a prefix.
+        Function that gets a scratch folder, prepares the conditions, and returns additional environment variables and a
+        command prefix.
     """
 
     name: str
@@ -69,13 +70,13 @@ class Variation:
     prepare: Callable[[Path], Setting] | None = None
 
     def setting(self, scratch: Path) -> Setting:
-        """Return all environment variables of the variation, and all words before the command of the test run."""
+        """Return all environment variables of the variation, and the command prefix of the test run."""
         more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
         return {**self.environment, **more}, [*prefix, *self.prefix]
 
 
 def joined(variations: list[Variation]) -> Variation:
-    """Join several variations into one; a variation that drops root rights is applied last."""
+    """Combine several variations; the variation that gives up root privileges is applied last."""
     if len(variations) == 1:
         return variations[0]
     in_order = sorted(variations, key=lambda variation: variation.name == NORMAL_USER)
@@ -85,7 +86,7 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # The value that the first variation sets for an environment variable has precedence.
+            # If several variations set an environment variable, the value of the first variation is used.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -99,7 +100,7 @@ def joined(variations: list[Variation]) -> Variation:
 
 
 def kernel_of_blas(name: str, flag: str) -> Variation:
-    """Return a variation with the OpenBLAS kernel for another kind of CPU; this CPU must have the feature `flag`."""
+    """Return a variation that uses OpenBLAS's kernel `name`; this CPU must have the feature `flag`."""
 
     def prepare(_: Path) -> Setting:
         flags = re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
@@ -117,17 +118,15 @@ def cpus(count: int) -> Variation:
         usable = sorted(os.sched_getaffinity(0))
         if count <= len(usable):
             return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
-        # This machine has fewer CPUs, so only the number of BLAS threads is changed. This number affects results,
-        # because BLAS splits a sum into that many parts.
+        # This machine has fewer CPUs, so only the number of BLAS threads changes. It affects results, because each
+        # thread computes a part of a sum.
         return {"OPENBLAS_NUM_THREADS": str(count)}, []
 
-    return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
+    return Variation(f"cpus-{count}", "this number of CPUs, or of OpenBLAS threads", NUMBERS, prepare=prepare)
 
 
 def half_a_cpu(_: Path) -> Setting:
-    """Create a control group with half a CPU, and return a command prefix that runs a command in this group.
-    The group is removed after the run.
-    """
+    """Create a control group with half a CPU, and return a command prefix that runs a command in this group."""
     from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too
     from towtank.system.hosts.cgroups import ControlGroup, find_trees  # noqa: PLC0415
 
@@ -144,7 +143,6 @@ def half_a_cpu(_: Path) -> Setting:
 
 
 def remove_group() -> None:
-    """Remove the control group with half a CPU, if it exists."""
     from towtank.system.hosts import cgroups  # noqa: PLC0415
 
     trees = cgroups.find_trees()
@@ -154,7 +152,7 @@ def remove_group() -> None:
 
 
 def latin(scratch: Path) -> Setting:
-    """Create a German locale with the encoding Latin-1 in the scratch folder; it needs no installation."""
+    """Create a German locale with the encoding Latin-1 in the scratch folder."""
     if shutil.which("localedef") is None:
         raise CannotShowError("no localedef: apt-get install libc-bin locales")
     made = scratch / "de_DE.ISO-8859-1"
@@ -176,9 +174,7 @@ def elsewhere(scratch: Path) -> Setting:
 
 
 def normal_user(scratch: Path) -> Setting:
-    """Run the tests as user `nobody`, with a home and a temporary folder; if the present user is not root, change
-    nothing.
-    """
+    """Run the tests as user `nobody` with a home and a temporary folder of its own, if the current user is root."""
     home = scratch / "home"
     home.mkdir()
     scratch.chmod(0o755)
@@ -204,10 +200,12 @@ VARIATIONS = (
     Variation("half-a-cpu", "control group of half a CPU", (*NUMBERS, *TEXTS), prepare=half_a_cpu),
     Variation("locale-c", "output in ASCII", TEXTS, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}),
     Variation("locale-latin", "German, Latin-1", TEXTS, prepare=latin),
-    Variation("time-zone", "a quarter of an hour off the others", TEXTS, {"TZ": "Asia/Kathmandu"}),
-    Variation("tmpdir", "temporary files elsewhere", (*USERS, "tests/conduct"), prepare=elsewhere),
-    Variation("open-files", "1,024 open files, as a login has", USERS, prefix=("prlimit", "--nofile=1024:1024")),
-    Variation(NORMAL_USER, "not root; what needs root is left out by name", USERS, prepare=normal_user),
+    Variation("time-zone", "UTC+5:45, not a whole hour", TEXTS, {"TZ": "Asia/Kathmandu"}),
+    Variation("tmpdir", "temporary folder with a space and an umlaut", (*USERS, "tests/conduct"), prepare=elsewhere),
+    Variation(
+        "open-files", "at most 1,024 open files, the usual limit", USERS, prefix=("prlimit", "--nofile=1024:1024")
+    ),
+    Variation(NORMAL_USER, "user nobody; tests that need root are skipped", USERS, prepare=normal_user),
 )
 
 
@@ -229,7 +227,7 @@ class Outcome:
 
 
 def run(variation: Variation, everything: bool) -> Outcome:
-    """Run the tests in one variation; their output is shown."""
+    """Run the tests in a variation, and print their output."""
     start = time.monotonic()
     with _scratch() as scratch:
         try:
@@ -258,13 +256,13 @@ def command_of(variation: Variation, everything: bool) -> list[str]:
 
 
 def counts_of(lines: list[str]) -> dict[str, int]:
-    """Return the numbers of tests by result. The last line of a test run contains them, together with its time."""
+    """Return the numbers of tests by result, from the last line of pytest's output."""
     closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
     return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
 
 
 def names_of(lines: list[str]) -> tuple[str, ...]:
-    """Return the names of the tests that failed or ended with an error, from the summary of a test run."""
+    """Return the names of the tests that failed or ended with an error, from pytest's summary."""
     return tuple(line.split(" - ")[0].strip() for line in lines if line.startswith(("FAILED ", "ERROR ")))
 
 
@@ -295,11 +293,15 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the chosen variations; return 0 if nothing failed, 2 for an unknown variation."""
-    parser = argparse.ArgumentParser(prog="test_anywhere", description="Run the suite as on other machines.")
+    """Run the chosen variations; return 1 if tests failed, 2 for an unknown variation."""
+    parser = argparse.ArgumentParser(
+        prog="test_anywhere", description="Run the test suite under the conditions of other machines."
+    )
     parser.add_argument("variations", nargs="*", metavar="VARIATION[+VARIATION ...]")
-    parser.add_argument("--everything", action="store_true", help="the whole suite in each variation")
-    parser.add_argument("--list", action="store_true", help="list the variations and their parts")
+    parser.add_argument("--everything", action="store_true", help="run the whole suite in each variation")
+    parser.add_argument(
+        "--list", action="store_true", help="list the variations and the tests that each variation can influence"
+    )
     given = parser.parse_args(arguments)
     known = {variation.name: variation for variation in VARIATIONS}
     asked = [text.split("+") for text in given.variations]

@@ -1,4 +1,4 @@
-"""Lists the files that git tracks. Only these files of a checkout are published, counted and checked."""
+"""Lists the files that git tracks; scripts publish, count and check only these files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def tracked(folder: Path, *patterns: str) -> list[Path]:
-    """Return the tracked files of a folder that exist, relative to the folder, in the order of their names.
+    """Return the tracked files that exist in a folder, relative to the folder and sorted.
 
     Parameters
     ----------
     folder : Path
         Folder of a repository; it may belong to another user.
     *patterns : str
-        Patterns of git, of which a file must match one; without patterns, all files are returned.
+        Git pathspecs; only files that match one of them are returned. Without patterns, all files are returned.
 
     Raises
     ------

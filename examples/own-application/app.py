@@ -1,14 +1,15 @@
-"""A small web application to test in place of your own: `python examples/own-application/app.py --port 8080`.
+"""Small web application for load tests: `python examples/own-application/app.py --port 8080`.
 
-A parent process starts workers. They accept connections from one listening socket, and serve each in its own thread.
-Pages: `/`, `/report` and `/metrics`. `--limit` chooses the resource that limits `/report`:
+A parent process starts worker processes. The workers accept connections from a common listening socket, and serve each
+connection in a thread. The application has the pages `/`, `/report` and `/metrics`. The option `--limit` chooses the
+resource that limits the throughput of `/report`:
 
-- none      waits 20 ms, and takes 1 ms of CPU
-- cpu-one   10 ms of CPU, all of it in the first worker
-- cpu-all   10 ms of CPU in the worker that has the connection
-- pool      a query of 30 ms through a pool of 4 connections to PostgreSQL, shared out among the workers
-- lock      25 ms under a lock of all workers
-- errors    as none, but requests above 100 per second are answered with 503 at once
+- none      a report waits 20 ms, and takes 1 ms of CPU time
+- cpu-one   a report takes 10 ms of CPU time in the first worker, whichever worker has the connection
+- cpu-all   a report takes 10 ms of CPU time in the worker that has the connection
+- pool      a report is a PostgreSQL query of 30 ms; the workers divide a pool of 4 connections
+- lock      a report holds a lock of all workers for 25 ms
+- errors    a report is as with `none`, but above 100 reports per second, the answer is status 503 without a wait
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 LIMITS = ("none", "cpu-one", "cpu-all", "pool", "lock", "errors")
-# Each worker counts in its own row of shared memory, and the page of metrics shows the sums over all rows. The last two
-# fields are used only in the first row: they are the token bucket that all workers share.
+# Fields in shared memory. Each worker has a row of fields, and the metrics page shows sums over all rows. The last two
+# fields are the state of a token bucket that all workers share; they are used only in the first row.
 FIELDS = (
     "pid", "connections", "front_200", "report_200", "report_500", "report_503", "metrics_200", "other_404",
     "lock_held_s", "lock_waiting", "pool_in_use", "pool_size", "pool_wait_s", "tokens", "tokens_at_s",
 )  # fmt: skip
-# Size of the token bucket: requests that are admitted at once after a pause.
+# Size of the token bucket: number of requests that are admitted at once after a pause. [1]
 BURST = 10.0
 # Largest size of the head of a request. [byte]
 HEAD_BYTES = 65536
@@ -46,11 +47,11 @@ Answer = tuple[int, str]
 
 
 class DatabaseError(Exception):
-    """The database refused a connection or a query."""
+    """Raised if the database refuses a connection or a query."""
 
 
 class Connection:
-    """Connection to PostgreSQL without a password, by protocol 3.0: start-up and simple queries.
+    """Connection to PostgreSQL with protocol 3.0, without a password, for simple queries.
 
     Parameters
     ----------
@@ -82,7 +83,9 @@ class Connection:
         self._until_ready()
 
     def query(self, statement: str) -> None:
-        """Run a statement and wait for its end. After a failure, the next query connects again."""
+        """Run a statement and wait for its end, after connecting if necessary. After a failure, the connection is
+        closed.
+        """
         try:
             if self._socket is None:
                 self.open()
@@ -132,20 +135,20 @@ class Connection:
 
 
 class Shared:
-    """The listening socket, counters, locks and accept order that all workers share."""
+    """State that all workers share: listening socket, counters, locks, and the semaphores that order accepts."""
 
     def __init__(self, workers: int, listener: socket.socket) -> None:
         forking = get_context("fork")
         self.listener = listener
         self.first = FirstWorker(f"own-application-{os.getpid()}")
-        # Nobody writes to this pipe. When the parent ends, the workers read its end of file, and end, too.
+        # No process writes to this pipe. When the parent ends, the workers read end-of-file from the pipe and end, too.
         self.alive, self.parent = os.pipe()
         self.workers = workers
         self.values = memoryview(mmap.mmap(-1, 8 * workers * len(FIELDS))).cast("d")
         self.report_lock = forking.Lock()
         self.bucket_lock = forking.Lock()
         self.ready = forking.Semaphore(0)
-        # Workers accept connections in turn, so that all get the same number of connections.
+        # The workers accept connections one after the other in a fixed order, so that all get the same number.
         self.turns = [forking.Semaphore(int(number == 0)) for number in range(workers)]
 
     def all_ready(self, waited: set[signal.Signals]) -> bool:
@@ -157,7 +160,7 @@ class Shared:
         return True
 
     def total(self, field: str) -> float:
-        """Return the sum of a field over all workers."""
+        """Return the sum of a field in `FIELDS` over all workers."""
         return sum(self.values[FIELDS.index(field) :: len(FIELDS)])
 
     def pids(self) -> list[int]:
@@ -175,7 +178,7 @@ class Shared:
 
 
 class Counts:
-    """Counts of one worker."""
+    """Fields of a worker in shared memory."""
 
     def __init__(self, shared: Shared, worker: int) -> None:
         self._values, self._first = shared.values, worker * len(FIELDS)
@@ -197,16 +200,14 @@ class Counts:
 
 
 def use_cpu(seconds: float) -> None:
-    """Compute until this thread has used the given CPU time, so that the work costs the same CPU time on slow and fast
-    machines.
-    """
+    """Use CPU time in this thread, the same time on slow and fast machines. [s]"""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(50))
 
 
 class Pool:
-    """Connections to the database that the threads of a worker share."""
+    """Database connections that the threads of a worker share."""
 
     def __init__(self, place: str, size: int, counts: Counts) -> None:
         self._counts = counts
@@ -230,14 +231,16 @@ class Pool:
 
 
 class FirstWorker:
-    """Passes the work of the other workers to the first worker, over one connection per thread."""
+    """Access to the first worker, which executes work for all workers; each calling thread has its own connection to
+    it.
+    """
 
     def __init__(self, name: str) -> None:
         self._address = f"\0{name}"
         self._mine = threading.local()
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Start threads in the first worker that execute `work` for the other workers."""
+        """Start threads that execute `work` for other workers; only the first worker calls this method."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(1024)
@@ -255,7 +258,7 @@ class FirstWorker:
                 connection.sendall(b".")
 
     def ask(self) -> None:
-        """Request one execution of `work` in the first worker, and wait for its end."""
+        """Let the first worker execute `work`, and wait for the end."""
         if not hasattr(self._mine, "connection"):
             self._mine.connection = socket.socket(socket.AF_UNIX)
             self._mine.connection.connect(self._address)
@@ -265,7 +268,7 @@ class FirstWorker:
 
 
 class Worker:
-    """One worker: answers requests with a thread for each connection."""
+    """Worker process, which answers the requests of each connection in a thread."""
 
     def __init__(self, number: int, options: argparse.Namespace, shared: Shared) -> None:
         self._number, self._options, self._shared = number, options, shared
@@ -286,7 +289,7 @@ class Worker:
             shared.first.serve(self._use_cpu)
 
     def run(self) -> None:
-        """Accept connections without end, in turn with the other workers."""
+        """Accept connections forever, alternating with the other workers."""
         self._shared.ready.release()
         mine, following = (self._shared.turns[(self._number + step) % self._shared.workers] for step in (0, 1))
         while True:
@@ -316,7 +319,7 @@ class Worker:
         path, _, version = rest.partition(" ")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         wish = headers.get("connection", "").lower()
-        # The body of a request is not read, so the connection is closed after the answer.
+        # The application reads no request bodies, so after a request with a body it must close the connection.
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         stays = not has_body and (wish == "keep-alive" if version == "HTTP/1.0" else wish != "close")
         status, text = self._answer(path.partition("?")[0]) if method in ("GET", "HEAD") else (405, "GET or HEAD\n")
@@ -388,11 +391,16 @@ class Worker:
 
 METRICS = (
     ("shop_connections", "gauge", "connections", "Open connections of clients."),
-    ("shop_report_lock_held_seconds_total", "counter", "lock_held_s", "Time in which a report held the lock."),
+    ("shop_report_lock_held_seconds_total", "counter", "lock_held_s", "Total time for which reports held the lock."),
     ("shop_report_lock_waiting", "gauge", "lock_waiting", "Reports that wait for the lock."),
     ("shop_pool_size", "gauge", "pool_size", "Connections to the database."),
-    ("shop_pool_connections_in_use", "gauge", "pool_in_use", "Connections in use."),
-    ("shop_pool_wait_seconds_total", "counter", "pool_wait_s", "Time that reports waited for a connection."),
+    ("shop_pool_connections_in_use", "gauge", "pool_in_use", "Connections to the database in use."),
+    (
+        "shop_pool_wait_seconds_total",
+        "counter",
+        "pool_wait_s",
+        "Total time for which reports waited for a database connection.",
+    ),
 )
 PROCESS_METRICS = (
     ("process_cpu_seconds_total", "counter", "CPU time of all processes."),
@@ -405,7 +413,7 @@ REQUESTS = ("front_200", "report_200", "report_500", "report_503", "metrics_200"
 
 
 def page_of_metrics(shared: Shared) -> str:
-    """Return the page of metrics in the Prometheus text format, summed over parent and workers."""
+    """Return the metrics page in the Prometheus text format; values are sums over parent and workers."""
     parent = os.getppid()
     processes = [usage_of(pid) for pid in (parent, *shared.pids())]
     sums = (sum(column) for column in zip(*processes, strict=True))
@@ -423,13 +431,13 @@ def page_of_metrics(shared: Shared) -> str:
 
 
 def metric(name: str, kind: str, text: str, values: dict[str, float]) -> list[str]:
-    """Return the lines of a metric; `values` contains a value for each set of labels."""
+    """Return the lines of a metric; `values` maps a text of labels, which may be empty, to the value."""
     head = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     return head + [f"{name}{labels} {value!r}" for labels, value in values.items()]
 
 
 def fields_of(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat` from the third one, the state. Field N of proc(5) is at index N - 3."""
+    """Return the fields of `/proc/PID/stat` from field 3 on; field N of proc(5) has index N - 3."""
     return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
 
 
@@ -454,7 +462,7 @@ def started_at(pid: int) -> float:
 
 
 def main() -> int:
-    """Start the workers. End all of them on SIGTERM or SIGINT, or if one worker ends. Return the exit status."""
+    """Start the workers; end all workers on SIGTERM or SIGINT, or if a worker ends. Return the exit status."""
     options = chosen()
     if options.limit == "pool":
         try:
@@ -478,12 +486,12 @@ def main() -> int:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     if why == signal.SIGCHLD:
-        print("a worker ended: all end", file=sys.stderr)
+        print("a worker process ended, so the application ends", file=sys.stderr)
     return int(why == signal.SIGCHLD)
 
 
 def start(number: int, options: argparse.Namespace, shared: Shared) -> int:
-    """Start a worker and return its process id. The worker ends when its parent ends."""
+    """Start a worker process, which ends when its parent ends; return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -499,21 +507,28 @@ def start(number: int, options: argparse.Namespace, shared: Shared) -> int:
 
 
 def chosen() -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(description="A small web application with a limit of your choice.")
+    parser = argparse.ArgumentParser(
+        description="Serve a small web application, whose throughput a chosen resource limits."
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0, the default, for a free one")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 chooses a free port (0)")
     parser.add_argument("--workers", type=int, default=2, help="number of worker processes (2)")
-    parser.add_argument("--limit", choices=LIMITS, default="none", help="the limit of /report (none)")
-    parser.add_argument("--database", help="PostgreSQL of the pool: HOST:PORT, or the folder of its socket")
-    parser.add_argument("--pool-size", type=int, default=4, help="connections of all workers together (4)")
+    parser.add_argument(
+        "--limit", choices=LIMITS, default="none", help="resource that limits the throughput of /report (none)"
+    )
+    parser.add_argument(
+        "--database", help="PostgreSQL server for --limit pool: HOST:PORT, or the folder of its Unix socket"
+    )
+    parser.add_argument(
+        "--pool-size", type=int, default=4, help="number of database connections of all workers together (4)"
+    )
     numbers = {
-        "--wait-ms": (20, "time that a report waits, with none and errors"),
-        "--small-cpu-ms": (1, "CPU time of a report, with none and errors"),
-        "--cpu-ms": (10, "CPU time of a report, with cpu-one and cpu-all"),
-        "--query-ms": (30, "time of a query, with pool"),
-        "--lock-ms": (25, "time that a report holds the lock, with lock"),
-        "--error-rate": (100, "reports per second above which errors begin, with errors"),
+        "--wait-ms": (20, "time that a report waits, with --limit none and errors [ms]"),
+        "--small-cpu-ms": (1, "CPU time of a report, with --limit none and errors [ms]"),
+        "--cpu-ms": (10, "CPU time of a report, with --limit cpu-one and cpu-all [ms]"),
+        "--query-ms": (30, "time of a query, with --limit pool [ms]"),
+        "--lock-ms": (25, "time that a report holds the lock, with --limit lock [ms]"),
+        "--error-rate": (100, "rate of reports above which errors begin, with --limit errors [1/s]"),
     }
     for name, (value, text) in numbers.items():
         parser.add_argument(name, type=float, default=value, help=f"{text} ({value})")

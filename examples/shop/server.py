@@ -1,4 +1,6 @@
-"""A small shop to try the examples on: `python examples/shop/server.py 8080`. It logs anybody in and has two pages."""
+"""Web shop for the examples: `python examples/shop/server.py 8080`. It accepts any user name, and has a list of
+orders.
+"""
 
 import json
 import sys
@@ -7,16 +9,16 @@ from urllib.parse import parse_qs
 
 
 class Server(ThreadingHTTPServer):
-    """Serves each connection in its own thread."""
+    """HTTP server that serves each connection in a thread."""
 
     daemon_threads = True
-    # Length of the queue of connections. Python's default is 5; if more users arrive at once, the kernel drops their
-    # connections, and they try again after a second.
+    # Length of the queue of connections that are not yet accepted. With Python's default of 5, the kernel drops
+    # connections if more users arrive at once, and the clients try again after a second.
     request_queue_size = 1024
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Answers with JSON. All pages but the front page and the log-in require the token that the log-in returns."""
+    """Answers requests with JSON. The pages `/orders` and `/orders/ID` require the token that `/login` returns."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -41,19 +43,19 @@ class Shop(BaseHTTPRequestHandler):
             self.answer(400, {"error": "who are you?"})
 
     def answer(self, status: int, document: object) -> None:
-        """Send a status and a document."""
+        """Send a response with a JSON document as its body."""
         body = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         if self.request_version == "HTTP/1.0" and not self.close_connection:
-            # a client of HTTP/1.0 otherwise waits until the connection is closed
+            # Without this header, an HTTP/1.0 client waits until the connection is closed.
             self.send_header("Connection", "keep-alive")
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log: a line for each request would cost more than the answer."""
+        """Write no log, because a line for each request would take more CPU time than the response."""
 
 
 if __name__ == "__main__":

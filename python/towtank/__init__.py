@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 
 _OTHER_NAMES = {"open": "open_results"}
-"""Public names that differ from the names at the door of `api`, where the public name would hide a Python builtin."""
+"""Names in `towtank.api` of the public names that differ there, because they would hide a Python builtin."""
 
 __all__ = [
     "Cause",
@@ -143,7 +143,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
     if name == "errors":
         return import_module("towtank.errors")
     if name not in __all__:
@@ -154,5 +153,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names of the package, whether or not they have been imported."""
     return sorted({*globals(), *__all__})

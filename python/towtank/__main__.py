@@ -1,4 +1,4 @@
-"""`python -m towtank` is the command `towtank`."""
+"""Runs the command `towtank` for `python -m towtank`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Type of arrays of floats."""
 
 from __future__ import annotations
 

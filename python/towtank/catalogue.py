@@ -1,5 +1,5 @@
-"""Lists all parts that come with Towtank: studies, workloads, systems, kinds of services, observers, drivers,
-machines.
+"""Lists the files and features that come with Towtank: studies, workloads, systems, kinds of services, observers,
+drivers and machines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.study import shipped_studies
 from towtank.system import HOST_PROVIDERS, SERVICE_KINDS
 from towtank.units import format_size
 
-# Sources of measurements that the probe and the scrapers read; details are in `docs/reference/run-folder.md`.
+# Description of each source of measurements during a run, by name. Details are in `docs/reference/run-folder.md`.
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
@@ -36,7 +36,7 @@ OBSERVERS = {
     "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
     "prometheus": "metrics page of a service, in the Prometheus text format",
 }
-# A source of a claim begins with the title of a document; its chapter or part may follow.
+# Pattern of a document's title at the start of a claim's source; the number of a chapter or part may follow.
 _DOCUMENT = re.compile(r"[^,]+(?:, (?:chapter|part) \d+)?")
 DRIVERS = {
     "http": "HTTP/1.1 and HTTP/2, with or without TLS: ranges, multipart uploads, cookies, Basic authentication",
@@ -48,7 +48,7 @@ DRIVERS = {
 
 
 def catalogue() -> dict[str, list[dict[str, str]]]:
-    """Return all parts that come with Towtank, by section; each entry has at least `name` and `summary`."""
+    """Return the content of `towtank list`: for each section, entries with at least the keys `name` and `summary`."""
     files = shipped_studies()
     return {
         "studies": [{**_entry(file, name), "source": _source(file)} for name, file in files.items()],
@@ -78,7 +78,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return one catalogue entry for each distinct file to which the given key of a study refers."""
+    """Return one catalogue entry for each file that any study names under the given key, such as `workload`."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 
@@ -93,7 +93,9 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
 
 
 def _source(file: Path) -> str:
-    """Return the document that most claims of a study cite, with its chapter or part; empty if no claim cites any."""
+    """Return the document that most claims of a study cite, with its chapter or part; empty if no claim cites a
+    document.
+    """
     claims = dig(_read(file), "claims")
     cited = [dig(claim, "source") for claim in claims] if isinstance(claims, list) else []
     found = Counter(match.group() for text in cited if isinstance(text, str) and (match := _DOCUMENT.match(text)))
@@ -101,7 +103,7 @@ def _source(file: Path) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Read the content of a file; a faulty file gives an empty result, so that other files are still listed."""
+    """Read the content of a file; return an empty result for a faulty file, so that other files are still listed."""
     try:
         data = yamlfile.load(file).data
     except StudyError:

@@ -34,7 +34,7 @@ def measured(claim: Claim) -> str:
 def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
     """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`.
 
-    The ends decide the verdict on the claim. Therefore a wide interval is shown too, unlike elsewhere.
+    The bounds of the interval decide the verdict, so even a very wide interval is shown, unlike in `estimates`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def number_text(value: float, unit: str) -> str:
 
 
 def sentence(claim: Claim) -> str:
-    """Explain the verdict on a claim in sentences: verdict, claim, expected and measured value, doubts, next step.
+    """Render a claim with its verdict, the expected and the measured value, doubts and the next step, in sentences.
 
     Parameters
     ----------
@@ -96,10 +96,7 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Explain the verdict on a claim: verdict, reason, doubts, next step.
-
-    The expected and the measured value are left out, because they are shown elsewhere.
-    """
+    """Render the verdict on a claim with its reason, doubts and the next step, but without the values."""
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 
 

@@ -1,9 +1,9 @@
-"""Contains faults: if one part of a command's output fails, the other parts are still produced.
+"""Limits the effect of faults: if a section of a command's output fails, the command still produces all other sections.
 
-A command opens a boundary with `contained`. Inside the boundary, `attempt` produces one part: a summary, a fit, a
-figure or a section. If a part raises an exception, its traceback is written to a file, and the caller gets a `Failed`
-to show instead of the part. Outside a boundary, `attempt` does not catch the exception, so that library calls never
-hide a fault.
+A command enters the context `contained`. Inside this context, `attempt` produces one part of the output: a summary, a
+fit, a figure or a section. If a part raises an exception, its traceback is written to a file, and the caller gets a
+`Failed` to show instead of the part. Outside a boundary, `attempt` does not catch the exception, so that library calls
+never hide a fault.
 """
 
 from __future__ import annotations

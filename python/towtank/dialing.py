@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-# Time from the start of one attempt to the start of the next (RFC 8305, section 5). [s]
+# Time from the start of one connection attempt to the start of the next (RFC 8305, section 5). [s]
 ATTEMPT_DELAY_S = 0.25
 
 _CONNECTION = "is the server up, and is the port right?"
@@ -89,7 +89,7 @@ class UnreachedError(OSError):
 
 
 def _together(facts: list[tuple[str, str]]) -> str:
-    """Describe the connection failure at each address; if there is a single address, the address is left out."""
+    """Describe the connection failure at each address; a single failure is described without its address."""
     if len(facts) == 1:
         return facts[0][1]
     if len({text for _, text in facts}) == 1:
@@ -141,7 +141,7 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
 
 
 class _Attempts:
-    """Connection attempts that have neither succeeded nor failed yet."""
+    """Connection attempts to several addresses: waiting, pending and failed."""
 
     def __init__(self, numbers: Sequence[str], port: int) -> None:
         self._waiting = deque(dict.fromkeys(numbers))
@@ -204,7 +204,7 @@ class _Attempts:
 
 
 def fact(error: BaseException) -> str:
-    """Describe a failure of name resolution, connection, TLS or HTTP as text, without names of libraries."""
+    """Describe a failure of name resolution, connection, TLS or HTTP in words of the network, not of a library."""
     return _described(error)[0]
 
 
@@ -214,7 +214,6 @@ def next_step(error: BaseException) -> str:
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    """Return the description of an error, and the advice to the user."""
     if isinstance(error, socket.gaierror):
         return NAME_ERRORS.get(error.errno or 0, ("this machine failed to resolve the name", _SPELLING))
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,4 +1,4 @@
-"""Looks up values in nested JSON objects, of which any part may be missing."""
+"""Looks up values in nested JSON objects in which any key may be missing."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
     if freedom > _NEARLY_NORMAL:
         return normal_tail(value - shift)
     found = 1 - float(scipy.special.nctdtr(freedom, shift, value))
-    # The algorithm of the noncentral t distribution fails for large shifts. Compared with such a shift, the random part
-    # of the numerator is negligible, so the distribution of the denominator determines the result.
+    # `nctdtr` returns NaN for large shifts. Compared with such a shift, the normal variable in the numerator of t is
+    # negligible, so the chi-square variable in the denominator determines the result.
     return found if math.isfinite(found) else float(scipy.special.chdtr(freedom, freedom * (shift / value) ** 2))
 
 
@@ -132,8 +132,8 @@ def binomial_quantile(share: float, trials: int, probability: float) -> int:
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # `bdtrik` inverts a continuous extension of the distribution. Its result differs from the quantile by less than 1,
-    # and is not a number if the probability of zero successes is already above `share`.
+    # `bdtrik` inverts a continuous extension of the distribution. Its result differs from the quantile by less than 1.
+    # It is NaN if the probability of zero successes is already above `share`.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:

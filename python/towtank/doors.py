@@ -1,6 +1,6 @@
 """Defers the imports of packages: a public name is imported from its module when it is first used.
 
-Importing all modules of a large package takes longer than most commands need for their work.
+Importing all modules of a large package would take longer than the actual work of most commands.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     package : str
         Name of the package.
     homes : dict of str to str
-        For each module of the package, the public names that it defines, separated by blanks. A type checker reads the
-        same names from imports under `TYPE_CHECKING`.
+        Public names that each module of the package defines, separated by blanks. The package also imports these names
+        under `TYPE_CHECKING`, for type checkers.
 
     Examples
     --------

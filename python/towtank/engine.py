@@ -20,7 +20,7 @@ from towtank.errors import EngineError
 def binary() -> Path:
     """Return the path of `towtank-engine`.
 
-    It is `$TOWTANK_ENGINE`; otherwise the file beside this Python interpreter; otherwise the file on the search path.
+    The search order is: `$TOWTANK_ENGINE`, the folder of this Python interpreter, the folders of `$PATH`.
 
     Raises
     ------
@@ -35,12 +35,13 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files of started processes, unless their hard limit is lower. It is the largest value that systemd
-# sets. Some servers allocate a table row for each possible file, so with an unlimited value they would use much memory.
+# Soft limit of open files of the processes that Towtank starts, unless their hard limit is lower. It is the largest
+# value that systemd sets. Some servers allocate memory for each file that they might open, so a larger value would cost
+# much memory. [1]
 OPEN_FILES = 524_288
-# Shell commands that raise the soft limit of open files. The usual limit of 1,024 is meant for programs that use
-# `select`; a server under load needs more. An explicit number (`$0`) may also lower the limit. If the shell may not
-# change the limit, the limit stays unchanged.
+# Shell commands that raise the soft limit of open files, because the usual limit of 1,024 is too low for a server under
+# load. A number in `$0` sets the limit, and may also lower it. If the shell may not change the limit, the limit stays
+# unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -66,7 +67,7 @@ def guarded(
     cpus : list of int, optional
         CPUs that the command may use; all by default.
     grace_s : float, default 5.0
-        Time between TERM and KILL, for the whole tree. [s]
+        Time between the signals TERM and KILL, which all these processes receive. [s]
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     engine : Path, optional
@@ -80,8 +81,8 @@ def guarded(
 class EngineProcess:
     """Engine process that executes one plan.
 
-    The engine ends when its standard input closes. Only this process holds the write end of that pipe, so the engine
-    never outlives this process.
+    The engine ends when its standard input closes. This process alone holds the write end of the pipe, so the engine
+    never runs longer than this process.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ class EngineProcess:
     log : Path
         File for the messages of the engine.
     control : bool, default False
-        Whether the engine accepts commands, see `send`. False by default, because most plans need no commands.
+        Whether the engine accepts commands from `send`. Most plans need none.
     enter : callable
         Function that wraps a command so that it first enters the namespaces of the engine's host; by default the
         command is unchanged.

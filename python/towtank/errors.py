@@ -5,8 +5,8 @@ The base class is `TowtankError`; its subclasses are:
 - `StudyError` (exit status 2): a study, workload, system or model file, or a command line, is wrong.
 - `TargetError` (6): the system under test could not be started or reached.
 - `EngineError` (1): the engine or the probe ended abnormally.
-- `MeasurementError` (4): the measurement cannot support the result.
-- `ModelError` (2): a model has no result for its input.
+- `MeasurementError` (4): the measured data do not suffice for the requested result.
+- `ModelError` (2): a model, such as a queueing network, has no result for its input.
 - `ReportError`: a file could not be written, because its path accepts no file (2) or the disk is full (1).
 - `Stopped` (5): the user stopped the work.
 
@@ -24,8 +24,8 @@ from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 from towtank.spelling import Misspelt, Typo
 
-# Largest lengths of a word and of a message. Longer words and messages are shortened, because a message may repeat a
-# wrong value of any length. [characters]
+# Maximum length of a word and of a message. A message may repeat a wrong value of any length, so longer words and
+# messages are shortened. [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
@@ -43,7 +43,6 @@ def without_runs(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Shorten a message, which may repeat a value of any length."""
     text = without_runs(text)
     return text if len(text) <= _MESSAGE_AT_MOST else f"{text[:_MESSAGE_AT_MOST]}... ({len(text)} letters)"
 
@@ -70,13 +69,13 @@ class Fault:
     file : str
         Name of the file as the user gave it, or `<command line>`.
     line, column : int
-        Position of the value, both from 1; 0 if unknown, as for a file that cannot be read.
+        Position of the faulty value, counted from 1; 0 if the position is unknown, as for a file that cannot be read.
     where : str
-        Path of keys, such as `groups.editors.mix`; empty for the whole file.
+        Path of keys to the faulty value, such as `groups.editors.mix`; empty if the fault concerns the whole file.
     message : str
         Message with the expected and the actual value, without secrets.
     typo : Typo or None
-        Correction of a misspelt word at this position, taken from the message.
+        Misspelt word at this position and its correction; None if the fault is not a typing error.
     """
 
     file: str
@@ -103,7 +102,7 @@ class TowtankError(Exception):
     Parameters
     ----------
     message : str
-        Description of the error for the user; secrets are removed. A message of several lines has no final full stop.
+        Description of the error for the user, without a final full stop; secrets are removed.
     hint : str, optional
         Advice to the user.
 
@@ -151,7 +150,7 @@ class EngineError(TowtankError):
 
 
 class MeasurementError(TowtankError):
-    """Raised if a measurement cannot support the result; the recorded data are kept."""
+    """Raised if the measured data do not suffice for the requested result; the data stay on disk."""
 
     exit_status = ExitStatus.INVALID_MEASUREMENT
 
@@ -165,13 +164,13 @@ class ModelError(TowtankError):
 class ReportError(TowtankError):
     """Raised if a report or another file could not be written.
 
-    If the path accepts no file at all, the exit status is that of wrong input.
+    If no file can be created at the path, the exit status is 2 (wrong input), otherwise 1.
     """
 
     @classmethod
     def unwritten(cls, what: str, path: Path, error: OSError) -> ReportError:
-        """Make the error for a file that the operating system refused to write. Its message has the form `WHAT to PATH:
-        why`.
+        """Make the error for a file that the operating system refused to write, with the message `WHAT to PATH:
+        REASON`.
         """
         found = cls(f"{what} to {path}: {error.strerror or error}")
         if error.errno in UNUSABLE:
@@ -179,7 +178,7 @@ class ReportError(TowtankError):
         return found
 
 
-class Stopped(TowtankError):  # noqa: N818 - it is the user's wish, not an error
-    """Raised if the user stopped the work; the results are kept."""
+class Stopped(TowtankError):  # noqa: N818 - the user asked for it, so it is not an error
+    """Raised if the user stopped the work; existing results are not deleted."""
 
     exit_status = ExitStatus.STOPPED

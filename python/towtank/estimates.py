@@ -1,4 +1,4 @@
-"""Renders estimates as text. A value is shown with the digits that its interval supports: `434 [425, 442] ms`.
+"""Renders estimates as text. The width of the confidence interval determines the number of digits: `434 [425, 442] ms`.
 
 References
 ----------
@@ -12,13 +12,13 @@ import math
 from collections.abc import Sequence
 
 _TWO_DIGITS = 355
-"""An error is rounded to two digits if its three leading digits are below this number, otherwise to one digit (rule of
-[1]_).
+"""Threshold for the three leading digits of an error: below it, the error is rounded to two digits, otherwise to one
+digit [1]_.
 """
 WIDE = 10.0
-"""If the interval of a positive quantity is wider than this multiple of its value, it is shown as not known. [1]"""
-# Amounts that take the place of a value of 0: one second, one per second, 100 %, one GiB, and one of any unit that is
-# not listed.
+"""Largest ratio of interval width to value of a positive quantity; a wider interval is shown as `not known`. [1]"""
+# Reference amount, by unit, with which the interval of a value of 0 is compared: 1 s, 1 /s, 100 %, 1 GiB. For units
+# that are not listed, the amount is 1.
 _INSTEAD_OF_ZERO = {
     **{"ns": 1e9, "µs": 1e6, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600, "/min": 60.0, "/h": 3600.0, "%": 100.0},
     **{"B": 2.0**30, "bytes": 2.0**30, "KiB": 2.0**20, "MiB": 2.0**10},
@@ -29,30 +29,30 @@ NOT_KNOWN = "not known"
 FEW_DIGITS = 3
 """Number of significant digits of a value whose error is unknown. [1]"""
 _MOST_PLACES = 12
-# An interval that is narrower than this share of its value is due to rounding errors of sums, and is not shown.
+# Ratio of interval width to value below which the width consists of rounding errors only. [1]
 _NOISE = 1e-14
-# Smallest share that may be shown as `above 99.9 %`. It is shown so if its percentages need more than `_NINES_AT_MOST`
-# decimal places, as 99.99998 % does.
+# A share above this value is rendered as `above 99.9 %` if its exact percentage needs more than `_NINES_AT_MOST`
+# decimal places, such as 99.99998 %.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # Smallest value that the number format `.4g` renders with an exponent.
 _FOUR_DIGITS = 9999.5
-# Units of durations: for each the duration below which it is used, its length, and its name. [s]
+# Units of durations: upper bound of the durations that use the unit [s], length of the unit [s], name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
 
 def last_place(error: float) -> int:
-    """Return the power of ten of the last digit that an error supports.
+    """Return the power of ten of the last digit to show for a value with the given error.
 
     Parameters
     ----------
     error : float
-        Half the width of an interval, > 0 and finite.
+        Error of the value: half the width of its interval, > 0 and finite.
 
     Notes
     -----
-    Of the three leading digits of the error, 100 to 354 keep two, 355 to 949 keep one, and 950 to 999 are rounded up
-    to 1000, of which two are kept [1]_.
+    The three leading digits of the error decide [1]_. From 100 to 354, the error keeps two digits. From 355 to 949, it
+    keeps one. From 950 to 999, it is rounded up to 1000 and keeps two.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def places_of(value: float, low: float, high: float) -> int | None:
     Returns
     -------
     int or None
-        Number of places after the decimal point; a negative number rounds to tens (-1), hundreds (-2) and so on.
+        Number of places after the decimal point; -1 rounds to tens, -2 to hundreds, and so on.
 
     Notes
     -----
-    The error is half the width of the interval, but at most twice the distance from the value to the nearer end, and
-    at least a tenth of half the width. Therefore 22.7 [17.8, 98] is rendered as 23 [18, 98], not as 20 [20, 100].
+    The error is half the width of the interval. It is limited to twice the distance from the value to the nearer end,
+    but not below a tenth of half the width. So 22.7 [17.8, 98] is rendered as 23 [18, 98], not as 20 [20, 100].
 
-    If only one end is finite, the error is the distance to that end. If the interval excludes zero, the value keeps
-    its first digit, even if the other end is far away: 4.3 [0.5, 90] is rendered as 4 [0, 90], not as 0 [0, 90].
+    If only one end is finite, the error is the distance from the value to this end. If the interval excludes zero, the
+    value keeps its first digit, even in a wide interval: 4.3 [0.5, 90] is rendered as 4 [0, 90], not as 0 [0, 90].
 
     Examples
     --------
@@ -113,13 +113,13 @@ def places_of(value: float, low: float, high: float) -> int | None:
 
 
 def says_nothing(value: float, low: float, high: float, unit: str = "") -> bool:
-    """Return True if the interval of a quantity that is not negative is wider than ten times its value.
+    """Return True if the interval of a quantity >= 0 is too wide to be informative: wider than ten times the value.
 
-    A value of 0 gives the interval no scale. Such an interval is compared with ten seconds, 10 /s, 10 GiB or ten of any
-    other unit, so that the upper bound of a small quantity is shown. The interval of a share of 0 is always shown.
+    The interval of a value of 0 is compared with 10 s, 10 /s, 10 GiB or ten of any other unit, so that the upper bound
+    of a small quantity is shown. The interval of a share of 0 is always shown.
 
-    Texts show a wider interval as not known; JSON documents contain its ends. Intervals of differences, which may
-    contain zero at any width, and unbounded intervals are always shown.
+    Texts show an interval that is too wide as `not known`; JSON documents contain its bounds. Unbounded intervals, and
+    intervals with a negative bound, such as those of differences, are always shown.
 
     Examples
     --------
@@ -133,8 +133,7 @@ def says_nothing(value: float, low: float, high: float, unit: str = "") -> bool:
 
 
 def is_zero(value: float, high: float) -> bool:
-    """Return True if a value is 0, or so small compared with the upper end of its interval that it is only a rounding
-    error.
+    """Return True if a value is 0, or a rounding error: less than 1e-14 of the upper end of its interval.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def is_zero(value: float, high: float) -> bool:
 
 
 def _without_interval(value: float, high: float) -> str:
-    """Render a value whose interval is not known with two digits."""
+    """Render a value without its interval, with two significant digits."""
     return "0" if is_zero(value, high) else few_digits(value, 2)
 
 
@@ -162,7 +161,7 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
 
 
 def column_texts(value: float, low: float, high: float, unit: str = "") -> tuple[str, str, str]:
-    """Write a value and the two ends of its interval for a table, where `unit` is in a heading.
+    """Render a value and the two ends of its interval as three cells of a table; `unit` stands in the table's heading.
 
     Examples
     --------
@@ -234,7 +233,7 @@ def duration_estimate(value: float, low: float, high: float) -> str:
 
 
 def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
-    """Render durations in the unit and to the last digit of an estimated duration; return the texts and the unit.
+    """Render durations in the unit and with the decimal places of an estimated duration; return the texts and the unit.
 
     Examples
     --------
@@ -275,15 +274,14 @@ def duration_in_words(value: float, low: float, high: float) -> str:
 
 
 def error_estimate(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Render the relative error of a prediction in per cent, with the digits that the band of the prediction
-    supports.
+    """Render the relative error of a prediction in per cent, with the interval that follows from the prediction's band.
 
     Parameters
     ----------
     predicted, measured : float
         Predicted and measured value in the same unit; `measured` is above 0.
     band : sequence of float or None
-        Ends of the band of the prediction; None if the band is unknown. An end of None is unbounded.
+        Lower and upper bound of the prediction; None if the band is unknown. A bound of None means unbounded.
 
     Examples
     --------
@@ -300,7 +298,7 @@ def error_estimate(predicted: float, band: Sequence[float | None] | None, measur
 def relative_error(value: float, interval: Sequence[float | None] | None) -> str:
     """Render a relative error in per cent with its sign and its interval.
 
-    If an end of the interval is unknown, the error has two digits.
+    If a bound of the interval is unknown, only the error is rendered, with two digits.
 
     Examples
     --------
@@ -347,7 +345,7 @@ def share_estimate(value: float, low: float, high: float) -> str:
 
 
 def rounded_to(value: float, error: float) -> float:
-    """Round a value to the last digit that its error supports; the value is unchanged if the error is zero or unknown.
+    """Round a value to the digits that `last_place` gives for its error; if the error is not above 0, return the value.
 
     Examples
     --------
@@ -371,7 +369,7 @@ def significant(value: float, digits: int) -> float:
 
 
 _LEAST_WITHOUT_POWER = 1e-4
-"""Least number that the format `g` writes without a power of ten. [1]"""
+"""Smallest number that the format `g` writes without an exponent. [1]"""
 
 
 def few_digits(value: float, digits: int = FEW_DIGITS) -> str:

@@ -29,8 +29,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 
 
 class FileModel(BaseModel):
-    """Base class of the pydantic models of all files: it refuses unknown keys, converts no values silently, and its
-    objects are immutable.
+    """Base class of the pydantic models of all files. It refuses unknown keys and never converts types; objects are
+    immutable.
     """
 
     # With `defer_build`, each pydantic model is built when it is first used. This saves time, because a command uses
@@ -40,7 +40,6 @@ class FileModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Add to each error for an unknown key the list of known keys, which pydantic does not supply."""
         try:
             return handler(data)
         except ValidationError as error:
@@ -53,7 +52,9 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Return a problem with a file in the form that pydantic requires, with the known keys if it is an unknown key."""
+    """Convert a pydantic error to the form that pydantic raises again; the error for an unknown key gets the known
+    keys.
+    """
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -87,7 +88,7 @@ def one_or_more(value: object) -> object:
 
 
 def check_name(value: object) -> str:
-    """Return a name in a file; raise `ValueError` unless it has the characters and the length that names may have."""
+    """Return the value if it is a valid name, otherwise raise `ValueError`. [at most 80 characters]"""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead")
     return value
@@ -100,9 +101,7 @@ def _positive(value: float) -> float:
 
 
 def _text(value: object) -> object:
-    """Turn numbers and booleans back into text where a text is expected, because YAML converts unquoted words into
-    them.
-    """
+    """Turn a number or boolean back into text, because YAML reads an unquoted `5` or `true` as such."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

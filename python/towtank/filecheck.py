@@ -1,4 +1,4 @@
-"""Checks a user's file of any kind; the key `schema` in the file names the kind."""
+"""Checks a file that a user wrote, such as a study or a sizing. The key `schema` in the file names its kind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ SCHEMAS = (
     "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",
     "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
 )  # fmt: skip
-"""Allowed values of the key `schema`; each stands for a kind of file.
-
-The models of a kind are imported only when a file of that kind is checked.
-"""
+"""Allowed values of the key `schema`, one for each kind of file."""
 
 
 _AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
-"""Schemas of the files in which misspelt words are corrected before the rest of the file is checked."""
+"""Schemas of the kinds of files that are checked again with their typing errors corrected, see `typos`."""
 
 
 @dataclass
@@ -131,9 +128,8 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
 
 
 def _meant_schema(document: Document) -> str | None:
-    """Return the schema that is most likely meant if the key `schema` or its value is misspelt; None if unclear.
-
-    The check for this schema then reports the misspelt word, together with all other faults.
+    """Return the schema that the user most likely meant, if the key `schema` or its value is misspelt; None if
+    unclear.
     """
     written = document.data if isinstance(document.data, dict) else {}
     names = ["schema"] if "schema" in written else [name for name in written if is_slip(name, "schema")]
@@ -163,7 +159,7 @@ def _schema_fault(document: Document) -> Fault | None:
 
 
 def named_file(name: str) -> str:
-    """Return the path of a file that is given by its path, or by the name of a shipped study."""
+    """Return the path of a shipped study if `name` is its name; otherwise return `name`, which is a path."""
     from towtank.study import find_shipped  # noqa: PLC0415 - imports pydantic
 
     try:

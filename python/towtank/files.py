@@ -23,9 +23,7 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of the operating system which mean that no file can be written at a path, unlike that of a
-full disk.
-"""
+"""Error numbers (`errno`) of failures that another path can avoid, unlike a full disk."""
 
 
 class NotAFileError(OSError):
@@ -33,7 +31,9 @@ class NotAFileError(OSError):
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return True if a path is an existing regular file; False also if the path is not a valid file name."""
+    """Return True if a path is an existing regular file. Unlike `Path.is_file`, it raises no error for an invalid
+    path.
+    """
     try:
         return path.is_file()
     except (OSError, ValueError):  # The path is not a valid file name: it is too long, or contains a zero byte.
@@ -60,8 +60,8 @@ def put(
     write : callable
         Function that writes the whole content to a given path.
     follow : bool, default True
-        Whether a symbolic link at the path stays and the linked file is replaced. If False, the new file replaces the
-        link, because a results folder of another person may contain links to files outside the folder.
+        Whether to follow a symbolic link at the path and replace the linked file. If False, the new file replaces the
+        link: a results folder of another person may contain links to files outside the folder.
     replace : bool, default True
         Whether an existing file is replaced.
     mode : int, optional
@@ -115,9 +115,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return the reason why a path accepts no new file; None if the path accepts a file.
-
-    The function creates and removes a temporary file.
+    """Return the reason why no file can be created at a path; None if it can, as a temporary file shows.
 
     Parameters
     ----------
@@ -137,7 +135,7 @@ def why_no_file(path: Path) -> str | None:
 
 
 def why_no_name(path: Path) -> str | None:
-    """Return the reason why a path cannot name a file, such as its length; None if the path is usable."""
+    """Return the reason why a path is not a valid file name, such as its length; None if it is valid."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Imports a file of another tool, and writes the workload file, for the command and for calls from Python."""
+"""Imports a file of another load generator as a workload, for `towtank import` and `towtank.import_file`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def import_file(
     force : bool
         True if an existing file may be overwritten.
     host_option : str
-        Option or argument for hosts, as named in notes.
+        Name of the option or argument that sets `hosts`, for messages.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def write_workload(out: Path, text: str, *, force: bool) -> None:
     Raises
     ------
     StudyError
-        If the file cannot be written, or if it has come into being meanwhile and `force` is false.
+        If the file cannot be written, or if it already exists and `force` is false.
     """
     try:
         put_private(out, text, replace=force)
@@ -83,9 +83,7 @@ def write_workload(out: Path, text: str, *, force: bool) -> None:
 
 
 def _is_same(out: Path, file: Path) -> bool:
-    """Return True if two paths lead to the same regular file. Other files, such as a terminal, may be both input and
-    output.
-    """
+    """Return True if two paths lead to the same regular file. A terminal or pipe may be both input and output."""
     try:
         return is_regular_file(out) and out.samefile(file)
     except (OSError, ValueError):  # The imported file does not exist, or its path is not a valid file name.

@@ -1,7 +1,4 @@
-"""Returns the commands that install missing third-party Python packages into the environment of Towtank.
-
-A source checkout of Towtank installs all packages.
-"""
+"""Returns the command that installs an optional Python package, for messages about a missing package."""
 
 from __future__ import annotations
 

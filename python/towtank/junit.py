@@ -1,4 +1,4 @@
-"""Creates JUnit XML: test suites, which continuous integration shows on its page of tests."""
+"""Creates JUnit XML files, which servers for continuous integration display as test results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _plain(text: str) -> str:
 
 
 def suite_of(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    """Return a test suite of test cases, with their number and the numbers of failures, errors and skipped cases."""
+    """Return the XML element of a test suite: its test cases, and the numbers of failures, errors and skipped cases."""
     suite = element("testsuite", name=name)
     suite.extend(cases)
     suite.set("tests", str(len(cases)))
@@ -34,7 +34,7 @@ def suite_of(name: str, cases: Sequence[ET.Element]) -> ET.Element:
 
 
 def document(name: str, suites: Sequence[ET.Element], **attributes: str) -> str:
-    """Return the text of a JUnit file. Its numbers are the sums over all suites."""
+    """Return the text of a JUnit file; its root element counts the test cases of all suites."""
     root = element("testsuites", name=name)
     root.extend(suites)
     for total in ("tests", *(total for total, _ in _RESULTS)):

@@ -1,4 +1,4 @@
-"""Reads the load from documents: its kind (users or arrival rate) and its level."""
+"""Reads the load (users or arrival rate) of a run from its documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Kind = Literal["users", "rate"]
 KINDS: tuple[Kind, ...] = ("users", "rate")
-"""Names of the factors that set the load; they are also the keys of the load level in documents."""
+"""Kinds of load: closed, with a number of users, and open, with an arrival rate. Documents use them as keys."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Load:
         -------
         Load or None
             Load from the first of these keys that the document contains: `users` (in summaries `users.asked`), `rate`,
-            and `load`, which is a number of users. None without any of them.
+            and `load`, which is a number of users; None if the document contains no such key.
 
         Examples
         --------
@@ -54,7 +54,7 @@ class Load:
 
     @property
     def is_open(self) -> bool:
-        """True if the load is open: arrivals do not wait for responses."""
+        """True if the load is open: requests arrive at a given rate and do not wait for earlier responses."""
         return self.kind == "rate"
 
     def __str__(self) -> str:

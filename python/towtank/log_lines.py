@@ -11,7 +11,7 @@ from towtank.secrets import redacted_line
 ERROR_LEVEL = "error"
 WARNING = "warning"
 TEXT_AT_MOST = 300
-"""Number of characters to which each log line is cut."""
+"""Length to which log lines are truncated. [characters]"""
 
 _ERROR = re.compile(
     r"(?<![\w-])(?:errors?|err|fatal|panic(?:ked)?|crit(?:ical)?|severe|emerg(?:ency)?|alert|exception|too many|denied|"
@@ -21,8 +21,8 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?!\w)|(?-i:\wWarning\b)", re.IGNORECASE)
-# Phrases such as `no errors` and `failed=0` report that nothing failed. They are removed before the search for words
-# such as `error`.
+# Phrases such as `no errors` and `failed=0`, which report success. They are removed before the search for words such as
+# `error`.
 _NONE_OF_IT = re.compile(
     r"\b(?:no|0|without) (?:errors?|warnings?|failures?|time-?outs?)\b|"
     r"[\"']?\b(?:errors?|err|fail(?:ed|ures?)|warnings?|time-?outs?|denied|refused|aborted|killed)[\"']?\s*[=:]\s*"
@@ -87,8 +87,8 @@ def plain_line(raw: bytes) -> str:
 
 
 def folded_line(text: str) -> str:
-    """Replace the parts that vary between log lines of the same kind by `#`: times, numbers, hexadecimal numbers,
-    UUIDs, addresses.
+    """Replace times, numbers, hexadecimal numbers, UUIDs and addresses in a log line by `#`, so that similar lines
+    become equal.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def folded_line(text: str) -> str:
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
     """Yield the log lines that report an error or a warning.
 
-    Of a traceback, only the last line is yielded, which names the exception.
+    For a Python traceback, only its last line is yielded, which names the exception.
 
     Parameters
     ----------
@@ -124,6 +124,6 @@ def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
 
 
 def shown(text: str) -> str:
-    """Redact secrets in a log line, and cut the line to `TEXT_AT_MOST` characters."""
+    """Redact secrets in a log line, and truncate the line to `TEXT_AT_MOST` characters."""
     text = redacted_line(text).strip()
     return text if len(text) <= TEXT_AT_MOST else text[: TEXT_AT_MOST - 1] + "…"

@@ -1,6 +1,6 @@
-"""Marks all processes of a run by an environment variable, so that any that remain after the run can be found.
+"""Marks all processes of a run by an environment variable, so that processes left over after the run can be found.
 
-The environment of this process stays unchanged, because it may belong to a program that uses Towtank as a library.
+`os.environ` stays unchanged, because this process may be a program that uses Towtank as a library.
 """
 
 from __future__ import annotations

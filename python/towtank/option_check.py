@@ -1,4 +1,4 @@
-"""Checks the values of options, and collects all faults to report them together."""
+"""Checks the values of command line options, and reports all faults together."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ _BOUND_AT_MOST = 10_000_000
 
 
 class OptionCheck:
-    """Checks values of options one by one; `refuse_faults` raises all faults together."""
-
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
     @property
     def count(self) -> int:
-        """Number of faults collected so far. [1]"""
+        """Number of collected faults. [1]"""
         return len(self._faults)
 
     def refuse_faults(self) -> None:
@@ -32,13 +30,10 @@ class OptionCheck:
             raise StudyError(self._faults)
 
     def fault(self, option: str, message: str) -> None:
-        """Collect a fault of an option."""
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
-        """Check an option's text with the function `read`. If it raises `ValueError`, the message becomes a fault of
-        the option.
-        """
+        """Check an option's text with `read`; a `ValueError` that `read` raises becomes a fault of the option."""
         try:
             read(text)
         except ValueError as error:
@@ -52,7 +47,7 @@ class OptionCheck:
         return path, value
 
     def pairs(self, option: str, texts: list[str] | None) -> dict[str, str]:
-        """Split every PATH=VALUE of a repeatable option; if a path is repeated, the last value counts."""
+        """Split every PATH=VALUE of a repeatable option; the last value of a repeated path is used."""
         return dict(self.pair(option, text) for text in texts or ())
 
     def duration(self, option: str, text: str) -> float:
@@ -80,7 +75,7 @@ class OptionCheck:
         return value
 
     def rate(self, rate: float | None, users: int | None) -> float | None:
-        """Check an arrival rate, which must not be combined with users. [1/s]"""
+        """Check an arrival rate [1/s]; a command must not set both an arrival rate and a number of users."""
         if rate is not None and users is not None:
             self.fault("--rate", "must not be given together with --users: a load is either open or closed")
         if rate is not None and not 0 < rate < float("inf"):
@@ -103,7 +98,9 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check the limit of an option that is allowed for open loads only. Return the limit, or its default."""
+        """Check the value of an option that is allowed for open loads only; return the value, or its default if it is
+        None.
+        """
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -142,7 +139,6 @@ class OptionCheck:
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
-        """Check that a value is in a list of allowed values."""
         if value not in allowed:
             self.fault(option, f"must be one of {', '.join(allowed)}, got {value!r} instead")
         return value
@@ -154,13 +150,12 @@ class OptionCheck:
         return seed
 
     def method(self, method: str) -> str:
-        """Check that a text is an HTTP method."""
         if not method.isascii() or not method.isalpha():
             self.fault("--method", f"must be an HTTP method, got {method!r} instead")
         return method
 
     def cpus(self, pin: str | None) -> tuple[int, ...]:
-        """Read numbers of CPUs; this process must be allowed to use each of these CPUs."""
+        """Read numbers of CPUs; this process must be allowed to use all these CPUs."""
         import os  # noqa: PLC0415
 
         if pin is None:

@@ -9,8 +9,8 @@ from towtank.estimates import few_digits
 
 _FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
-# `from 12 s to 15.2 s`, which describes a change or a time span, is called a pair. `12 s to 15.2 s`, without `from`, is
-# a range.
+# Pattern of a pair, a range or a number. A pair, such as `from 12 s to 15.2 s`, describes a change or a time span; a
+# range, such as `12 s to 15.2 s`, has no `from`.
 _RANGE = re.compile(rf"from {_NUMBER} to {_NUMBER}|{_NUMBER}(?: to {_NUMBER})?")
 _PAIR = "from "
 _PART = re.compile(_NUMBER)
@@ -30,7 +30,7 @@ def ends(values: Sequence[float | None]) -> Range | None:
 
 
 def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
-    """Render the range of a number, with its unit once; a single value if all runs agree or no range is known.
+    """Render the range of a number over runs, such as `5 to 10 ms`; a single value if both ends are rendered alike.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def _joined(low: str, high: str) -> str:
 
 
 def alike(message: str, other: str) -> bool:
-    """Return True if two messages are equal except for numbers; digits that are part of a name do not count as numbers.
+    """Return True if two messages are equal except for numbers. Digits within a name, such as `disk-1`, are not
+    numbers.
 
     Examples
     --------
@@ -90,8 +91,7 @@ def merged(messages: Sequence[str]) -> str:
     Notes
     -----
     Ranges such as `5 to 10 ms` are merged into one range over all messages. Pairs such as `from 12 s to 15 s` are not
-    merged, because the result would describe a gap or a growth that no run had. Instead, the pair with the largest
-    difference is used.
+    merged, because no run had the resulting time span or change. Instead, the pair with the largest difference is used.
 
     Examples
     --------

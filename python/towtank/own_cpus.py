@@ -1,4 +1,4 @@
-"""Pins this process to CPUs temporarily, and remembers the CPUs that the process was allowed to use before."""
+"""Pins this process to CPUs temporarily."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _before: list[frozenset[int]] = []
-"""CPUs that this process was allowed to use before each active pinning, the oldest first."""
+"""CPUs that this process might use before each active call of `pinned_to`, the outermost call first."""
 
 
 def usable_cpus() -> frozenset[int]:

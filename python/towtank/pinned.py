@@ -12,7 +12,7 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to one of several addresses to which the host of a URL was resolved before.
+    """HTTP connection to one of the given IP addresses of a URL's host; the host name is not resolved again.
 
     The Host header and the certificate check use the host of the URL.
 
@@ -23,7 +23,7 @@ class PinnedConnection(http.client.HTTPConnection):
     addresses : sequence of str
         IP addresses of the URL's host, in the order of the attempts.
     timeout_s : float
-        Time limit for each of connecting, sending and receiving. [s]
+        Time limit for connecting, and for each send and receive. [s]
     """
 
     def __init__(self, url: SplitResult, addresses: Sequence[str], timeout_s: float) -> None:

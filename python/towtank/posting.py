@@ -1,4 +1,4 @@
-"""Posts metrics to a receiver over a persistent connection, and interprets its responses."""
+"""Posts metrics to a receiver over a persistent connection, and interprets the responses."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Answer:
     taken : bool
         True if the receiver accepted the request.
     rejected : int
-        Data points that the receiver rejected although it accepted the request.
+        Number of data points that the receiver rejected from an accepted request. [1]
     again : bool
         True if the request may be repeated.
     after_s : float or None
         Delay before the next attempt, as requested by the receiver. [s]
     message : str
-        Reason for a failure; empty if there was none.
+        Reason for a failure or for rejected data points; otherwise empty.
     status : int or None
         Status code; None if the receiver did not answer.
     error : Exception or None
@@ -64,7 +64,7 @@ class Poster:
     headers : dict of str to str
         Headers of every request.
     timeout_s : float
-        Time limit for each of connecting, sending and receiving. [s]
+        Time limit for connecting, and for each send and receive. [s]
     """
 
     def __init__(
@@ -75,12 +75,14 @@ class Poster:
         self._connection = PinnedConnection(url, addresses, timeout_s)
 
     def post(self, content: bytes) -> Answer:
-        """Send one request body and return the receiver's answer; a failure is returned as an answer, never raised."""
+        """Send one request body; return the receiver's answer, or an answer that describes the failure of the
+        connection.
+        """
         try:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES)
-            # An answer with unread bytes is too long to be valid, so the connection is closed.
+            # After an answer with unread bytes, the connection cannot be used again.
             if not response.isclosed():
                 self.close()
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
@@ -112,9 +114,7 @@ def _judged(status: int, after: str, text: bytes) -> Answer:
 
 
 def _losses(text: bytes) -> tuple[int, str]:
-    """Return the number of data points that an OTLP receiver dropped from an accepted request, and a message
-    about them.
-    """
+    """Return the number of data points that an OTLP receiver dropped from an accepted request, and a message."""
     partial = _document(text).get("partialSuccess")
     if not isinstance(partial, Mapping):
         return 0, ""
@@ -132,7 +132,5 @@ def _document(text: bytes) -> Mapping[str, Any]:
 
 
 def _shown(text: Any) -> str:
-    """Return text of another program in a form that is safe for a terminal: one line, shortened, without control
-    characters.
-    """
+    """Make text of another program safe for a terminal: one line, shortened, without control characters."""
     return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

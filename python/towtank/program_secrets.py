@@ -1,11 +1,11 @@
 """Hides secrets in the environment variables and arguments of a program, for documents that are stored.
 
-Any environment variable may contain a key, so values are hidden whatever the name of the variable is. Only numbers,
-words of a small list, and references such as `${port}` stay visible.
+Any environment variable may contain a secret, so every value is hidden, except numbers, common words such as `true`,
+and references such as `${port}`.
 
-Two kinds of secrets are hidden in arguments: values of assignments in a shell command, by the rule for variables, and
-passwords in the short options of known clients (`mysql -pabc`). Text that a shell would run, such as `$(make)`, is
-never hidden.
+In arguments, two kinds of secrets are hidden: values of assignments in a shell command, by the rule above, and
+passwords in the short options of known clients (`mysql -pabc`). An option that contains a shell command, such as
+`-p$(cat file)`, stays visible.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _WORDS = re.compile(r"[\s;&|()]+")
 
 
 class _Options(NamedTuple):
-    """Short options with which a client program takes a password: directly after a `glued` option (`-pabc`), or as the
-    next argument after a `before` option (`-p abc`).
+    """Short options by which a client program receives a password: `glued` options are followed by it directly
+    (`-pabc`), `before` options take it as the next argument (`-p abc`).
     """
 
     glued: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ _CLIENTS = {
 
 
 def is_plain_variable(value: str) -> bool:
-    """Return True if the value of a variable cannot be a secret: a number, a word of a small list, or a reference.
+    """Return True if a value is a number, a common word or a reference, which are not secrets.
 
     Examples
     --------
@@ -112,9 +112,7 @@ def _client(word: str) -> _Options | None:
 
 
 def _hidden_option(client: _Options | None, before: str, word: str, hidden: str) -> str:
-    """Return an argument of a client program with its password hidden. An argument with text that a shell would run
-    stays unchanged.
-    """
+    """Hide the password in an argument of a client program; an argument with a command substitution stays unchanged."""
     if client is None or "$(" in word or "`" in word:
         return word
     if before in client.before and not word.startswith("-"):

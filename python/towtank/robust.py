@@ -8,8 +8,8 @@ import numpy as np
 
 from towtank.arrays import Floats
 
-# Huber's constant, in standard deviations. With it, the estimator has 95 % of the efficiency of least squares if errors
-# are normal. [1]
+# Huber's constant. For normal errors, it gives the estimator 95 % of the efficiency of least squares. [standard
+# deviations]
 _HUBER = 1.345
 _STEPS = 30
 _TO_SIGMA = 1.4826
@@ -40,12 +40,12 @@ def huber(design: Floats, values: Floats, start: Floats) -> Floats:
     design : ndarray of shape (n_observations, n_parameters)
     values : ndarray of shape (n_observations,)
     start : ndarray of shape (n_parameters,)
-        Initial parameters, from least squares.
+        Initial parameters, such as those of a least-squares fit.
 
     Notes
     -----
-    The method is reweighted least squares. A residual e has the weight min(1, k s / abs(e)), with Huber's constant k
-    and the scale s from the median of the absolute deviations [1]_.
+    Iteratively reweighted least squares: a residual e has the weight min(1, k s / abs(e)), with Huber's constant k and
+    the scale s of `robust_scale` [1]_.
 
     References
     ----------

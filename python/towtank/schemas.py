@@ -1,7 +1,4 @@
-"""Generates JSON Schemas of all files that users write, and tables of their keys for the reference.
-
-Schemas and tables are generated from the models that check the files, so they always agree with the checks.
-"""
+"""Generates JSON Schemas and reference tables of all files that users write, from the models that check the files."""
 
 from __future__ import annotations
 
@@ -44,10 +41,9 @@ _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
 
 class _Schema(GenerateJsonSchema):
-    """Generates JSON Schemas in which the defaults of quantities have a unit, as in files."""
+    """Generates JSON Schemas in which the defaults of quantities are written with a unit, such as `3 s`."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Return the schema of a default value, written as in a file."""
         written = super().default_schema(schema)
         writer = _writer_of(schema["schema"])
         if writer is not None and schema.get("default") is not None:
@@ -56,7 +52,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _writer_of(schema: Any) -> Any:
-    """Return the function that writes a quantity with its unit. In the schema, it may be nested inside checks."""
+    """Return the serializer that writes a quantity with its unit; None if the value is not a quantity."""
     while isinstance(schema, dict):
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
@@ -98,7 +94,7 @@ def _add_services(schema: dict[str, Any]) -> None:
 
 
 def documents(root: Path) -> dict[Path, str]:
-    """Return all generated files of a checkout (schemas and reference pages) with their texts."""
+    """Return the text of each generated file of a source checkout: schemas and reference pages."""
     texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
     pages = {root / name: (root / name).read_text("utf-8") for name in REFERENCES if (root / name).exists()}
     tabled = {model for text in pages.values() for model in _NAMED.findall(text)}
@@ -110,15 +106,15 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def with_tables(text: str, tabled: Container[str] = ()) -> str:
-    """Fill the generated blocks of a page: tables of the keys of models, and facts for rules.
+    """Fill the generated blocks of a reference page: tables of the keys of models, and of names for rules.
 
     Parameters
     ----------
     text : str
         Text of the page. A table is between `<!-- keys of Model -->` and `<!-- end -->`.
     tabled : container of str
-        Names of the models that have a table on any page; `<!-- forms of KIND -->` contains tables of the other
-        models.
+        Names of the models that already have a table on a page; the block `<!-- forms of KIND -->` contains tables of
+        all other models.
     """
     schemas = {kind: json_schema(kind) for kind in FILES}
     definitions: dict[str, Any] = {model.__name__: schemas[kind] for kind, model in FILES.items()}
@@ -131,7 +127,7 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render a table of each model that has no table on any page. Its heading is the name that other tables use."""
+    """Render a table of each model in `schema` that is not in `tabled`, with the model's name as heading."""
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }

@@ -10,10 +10,10 @@ WORDS = (
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Last syllables of words in names whose values are secrets, such as `dbpass` and `csrftoken`.
+# Words that end like a secret's name, such as `dbpass` and `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Words for keys and codes. A value with such a name may grant access, or may only sort or number items.
+# Words for keys and codes, whose values may grant access, but may also be sort keys or numbers of items.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -30,8 +30,7 @@ _HARMLESS = re.compile(
     r"cache|synchronous|columns|device|tenant"
 )
 
-# Names are split where their words are joined. Headers and form fields join words in several ways: `X-Api-Key`,
-# `apiKey`, `user[password]`.
+# Boundaries between the words of a name: `X-Api-Key`, `apiKey`, `user[password]`.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
@@ -66,7 +65,7 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Return True if a plain value with this name in the query of a URL may be shown.
+    """Return True if a URL parameter with this name may be shown, provided that its value is a short number or word.
 
     Examples
     --------
@@ -82,8 +81,8 @@ def is_harmless_name(name: str) -> bool:
 
 
 def _words(name: str) -> str:
-    """Split the last part of a path, such as `parameters.password`, into words. Return them in lower case, joined by
-    `_`.
+    """Split the last part of a path, such as `parameters.password`, into words. Return the words in lower case, joined
+    by `_`.
     """
     last = name.rstrip(".").rpartition(".")[2]
     return _SEPARATORS.sub("_", _CAMEL.sub("_", last).lower()).strip("_")

@@ -1,12 +1,12 @@
 """Removes secrets from everything that Towtank stores, prints or passes to other programs.
 
 Logins, keys and tokens are kept in memory and in the files that need them (mode `PRIVATE_MODE`, listed in
-`docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error
+`docs/reference/run-folder.md`). All other output passes through `redacted`: documents of the run folder, error
 messages, notes on the terminal, names of steps.
 
-The position of a value decides whether the value is a secret, not its content. These are secrets: the login in an
-address, the value of a key with the name of a secret, and the values in a query, except plain values of harmless names
-(`page=2`, `sort=name`). `program_secrets` has the rules for variables and arguments of programs.
+A value is a secret because of its position, not its content. Secrets are: the login in an address, the value of a key
+with a name such as `password`, and the values in a query, except plain values of harmless names (`page=2`,
+`sort=name`). `program_secrets` has the rules for variables and arguments of programs.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
 # Pattern for the login in an address. A password that is not percent-encoded may contain any character except blanks
-# and `/ ? # " ' < >`. A match begins only at the first letter of a word; otherwise the time would grow with the square
-# of the text's length.
+# and `/ ? # " ' < >`. A match begins only at the first letter of a word; otherwise matching would take quadratic time.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
 _BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
 # Pattern for values in the query of a URL, and in a fragment such as `#access_token=...`.
 _QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
-# Pattern for a token after the name of its scheme (such as `Bearer`), in a header or a message. Ordinary text does not
-# match.
+# Pattern for a token after the name of its scheme, such as `Bearer abc`, in a header or a message.
 _BEARER = re.compile(
     r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
     r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
@@ -77,9 +75,8 @@ def redacted_text(text: str) -> str:
 
 
 def _hidden_login(found: re.Match[str]) -> str:
-    """Return the address with its login hidden.
-
-    A user name without a password is not a secret in a database address. In an HTTP address it is often a token.
+    """Hide the login of an address. A user name without a password stays, except in an HTTP address, where it is often
+    a token.
     """
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
@@ -102,7 +99,7 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
     document : Any
         Document that consists of mappings, lists and plain values.
     parameters : collection of str
-        Names of workload parameters whose values are secrets because of the place where the workload uses them.
+        Names of workload parameters whose values are secrets, because the workload uses them as a password or token.
 
     Examples
     --------
@@ -128,9 +125,7 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
 
 
 def _of_program(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a description of a program in which the values of `environment`, `arguments` and `command` contain no
-    secrets.
-    """
+    """Hide the secrets in the `environment`, `arguments` and `command` of a program's description."""
     keys = ("program", "environment", "arguments", "command")
     program, variables, arguments, command = (document.get(key) for key in keys)
     if isinstance(variables, Mapping):
@@ -151,7 +146,7 @@ def _are_texts(value: Any) -> TypeGuard[Sequence[str]]:
 
 
 def _redacted_words(words: Sequence[str]) -> list[str]:
-    """Redact texts that may be arguments of a program: `--password abc`, `--password=abc`."""
+    """Redact a list of texts that may be arguments of a program, such as `--password abc` or `--password=abc`."""
     found = []
     for before, word in zip(("", *words), words, strict=False):
         option, equals, _ = word.partition("=")
@@ -187,7 +182,9 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide a value with the name of a secret. In a mapping, only texts are hidden, because numbers may be counts."""
+    """Hide the value of a key that names a secret. In a mapping, only texts are hidden, because numbers may be
+    counts.
+    """
     if isinstance(value, Mapping):
         return {
             key: HIDDEN
@@ -240,7 +237,8 @@ _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|''
 
 
 def redacted_statement(statement: str) -> str:
-    """Replace the literals of an SQL statement by `***`. Numbers, and plain words compared with harmless names, stay.
+    """Replace the text literals of an SQL statement by `***`, except plain words compared with columns of harmless
+    names.
 
     Examples
     --------
@@ -258,8 +256,8 @@ def _hidden_literal(found: re.Match[str]) -> str:
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
 
 
-# Pattern for `password=abc`, `"password": "abc"` and `X-Api-Key: abc` anywhere in a log line. The value of a name that
-# is not secret is not matched, because the value may contain a pair: `error: password=abc`.
+# Pattern for `password=abc`, `"password": "abc"` and `X-Api-Key: abc` anywhere in a log line. Only names of secrets
+# match, so that the pair in `error: password=abc` is found too.
 _PAIR = re.compile(
     rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
     r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
@@ -278,8 +276,8 @@ _TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{2
 def redacted_line(line: str) -> str:
     """Replace secrets in a log line of any form by `***`.
 
-    The function hides values of secret names in any notation of a pair, authorization and cookie headers, literals of
-    statements, and long words of digits and letters.
+    Secrets in a log line are: values of secret names (`password=abc`, `"password": "abc"`), authorization and cookie
+    headers, literals of SQL statements, and long words that mix digits and letters.
 
     Examples
     --------
@@ -327,7 +325,7 @@ def open_private(path: Path, *, follow: bool = False) -> IO[str]:
     path : Path
         Path of the file.
     follow : bool, default False
-        Whether the path may be a link, as for a path that the user gave. A device (`/dev/stdout`) keeps its mode.
+        Whether the path may be a symbolic link, which is allowed for paths that the user gave.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Finds the known word that a misspelt word most likely means, and marks messages about misspelt words."""
+"""Finds corrections of misspelt words, and attaches them to messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Typo:
     Attributes
     ----------
     got, meant : str
-        Word as written, and the most similar known word.
+        Word as written in the file, and the known word.
     is_form : bool
         True for a key or a value of the format itself, false for a name that the user chose.
     """
@@ -35,15 +35,11 @@ class Typo:
 
 
 class Misspelt(str):
-    """Message about a misspelt word, with the correct word."""
-
     typo: Typo
 
     @classmethod
     def of(cls, message: str, typo: Typo | None) -> str:
-        """Return a message with the correction of a misspelt word; if no correction is known, return the plain
-        message.
-        """
+        """Attach a correction to a message; if `typo` is None, return the plain message."""
         if typo is None:
             return message
         marked = cls(message)
@@ -74,7 +70,9 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return a misspelt word with the known word that was meant; None if no typing error explains the word."""
+    """Return the correction of a misspelt word; None if the word differs from all known words by more than a typing
+    error.
+    """
     if not isinstance(word, str):
         return None
     near = nearest(word, known)
@@ -109,7 +107,7 @@ def is_slip(word: str, known: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """Return a word in the form that is compared, in which letter case and kinds of hyphen do not matter."""
+    """Return a word in lower case, with `_` for hyphens."""
     return word.casefold().replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""Reads the memory of a tier and the method of its measurement, from a summary of any version."""
+"""Reads the memory of a tier from a run summary of any version."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT_SETS = "sum of resident sets"
-"""Name of the method that counts shared pages once for each process. Summaries of older versions contain only
-this sum.
-"""
+"""Name of the method that counts a shared page once for each process. Older summaries contain only this sum."""
 
 
 def memory_of_tier(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:

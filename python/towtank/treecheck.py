@@ -1,6 +1,4 @@
-"""Checks the value tree of a file against a pydantic model, and reports all faults with their positions and with
-Towtank's own messages.
-"""
+"""Checks the values of a file against a pydantic model, and reports all faults with their positions."""
 
 from __future__ import annotations
 
@@ -20,9 +18,9 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MISSPELT_KEY = "misspelt_key"
-"""Type of the pydantic error for a misspelt key. The context of the error contains the message."""
-# Largest number of rounds of the check. Each round removes at least one level of invalid values, and no file has more
-# levels.
+"""Type of the pydantic error for a misspelt key; the context of such an error contains the message."""
+# Largest number of rounds of the check. Each round removes the invalid values that it finds, and the next round may
+# find further invalid values in the mappings that contain these entries.
 ROUNDS_AT_MOST = 20
 
 
@@ -33,9 +31,9 @@ class Checked(Generic[ModelT]):
     Attributes
     ----------
     model : model or None
-        Model of the tree without its invalid parts; None if nothing useful is left.
+        Model of the tree without its invalid values; None if no valid model remains.
     tree : Node
-        Tree from which `model` was made; its nodes keep their positions in the file.
+        Tree from which `model` was made; its nodes have their original positions in the file.
     faults : list of Fault
         Faults of the original tree.
     """
@@ -48,8 +46,8 @@ class Checked(Generic[ModelT]):
 def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
     """Check a tree of values against a pydantic model, and continue after faults.
 
-    The check is repeated without the invalid parts. So all faults are reported together, and later checks can use the
-    valid parts.
+    The check is repeated without the invalid values, so that all faults are reported together, and later checks can use
+    the valid values.
     """
     rest = root.copy()
     if not isinstance(root.value, dict):
@@ -70,7 +68,6 @@ def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
 
 
 def _faults(root: Node, problems: list[tuple[Any, Path_]]) -> list[Fault]:
-    """Convert pydantic's problems to faults with Towtank's own messages."""
     missing = {path for problem, path in problems if _is_missing(problem)}
     return sorted({_as_fault(root, problem, path, missing) for problem, path in problems})
 
@@ -85,7 +82,7 @@ def _is_missing(problem: Any) -> bool:
 
 
 def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
-    """Remove nodes from a tree of values; return False if the root is among these nodes."""
+    """Remove nodes from a tree; return False if the root is among the nodes to remove."""
     # Nodes are compared by identity, so that equal values at other positions are not removed.
     out = {id(node) for node in wrong}
     for node in root.walk():
@@ -108,7 +105,8 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# For each type of pydantic error: the key of the violated bound in the error's context, and the wording of the message.
+# For each type of pydantic error: the key of the violated bound in the error's context, and the template of the
+# message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -133,8 +131,8 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
 
 
 def _text_of(error: Exception | str) -> str:
-    """Return the message of an error as it was raised; `str(error)` would lose the correction in a `Misspelt`
-    message.
+    """Return the message of an error. A `Misspelt` message stays an object with its correction, which `str(error)`
+    would not contain.
     """
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
@@ -165,7 +163,8 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    # Known keys that the mapping already contains are compared last: a preset may misspell a key of the file.
+    # The known keys that the mapping already contains are compared last: if a preset misspells a key, the file that
+    # uses the preset may contain the correct key.
     near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
@@ -176,13 +175,13 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
     """Return the error for a key of a mapping that misspells a known key; None if there is no such key.
 
-    The function is for mappings whose model depends on the value of a key. If that key is misspelt, no model can be
-    chosen that would report the fault.
+    It is for mappings in which the value of a key selects the model: if this key is misspelt, no model is selected that
+    would report the fault.
 
     Parameters
     ----------
     must : str
-        First part of the message, which names the keys that the mapping must have.
+        Beginning of the message, which names the keys that the mapping must have.
     """
     for key in value:
         near = meant(key, known, is_form=True)

@@ -1,8 +1,8 @@
 """Checks files a second time with their typing errors corrected, so that each typing error causes only one fault.
 
-A misspelt key hides its value, and all parts that depend on the value appear to be wrong. Therefore the typing errors
-are corrected in a copy of the trees, and the copy is checked. The reported faults are the typing errors, and the faults
-that remain in the copy. The copy is used for nothing else: a file with typing errors stays invalid.
+A misspelt key hides its value, so everything that depends on the value appears to be wrong. Therefore a copy of the
+file's tree, with the typing errors corrected, is checked too. Towtank reports the typing errors, and the faults of the
+copy. The copy has no other use: a file with typing errors stays invalid.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
 
-# Largest number of times that a file is checked. After a correction, further typing errors may appear: inside the value
-# of a corrected key, or in names that were unknown before. No file has this many levels of typing errors.
+# Largest number of checks of a file. A correction may reveal further typing errors: inside the value of the corrected
+# key, or in names that were unknown before.
 ROUNDS_AT_MOST = 10
 
 Place = tuple[str, int, int]
@@ -28,25 +28,24 @@ Place = tuple[str, int, int]
 
 
 class Corrected:
-    """Trees of the checked files, in which all typing errors found so far are corrected."""
+    """Trees of the checked files, with corrected typing errors."""
 
     def __init__(self) -> None:
         self._trees: dict[str, Node] = {}
 
     def tree(self, root: Node) -> Node:
-        """Return the corrected tree of a file; if nothing was corrected so far, return the original tree."""
+        """Return the corrected tree of a file; the original tree if nothing in the file was corrected."""
         return self._trees.setdefault(root.file, root)
 
     def document(self, document: Document) -> Document:
-        """Return a document with the corrected tree."""
         tree = self.tree(document.root)
         return document if tree is document.root else replace(document, root=tree)
 
     def correct(self, faults: list[Fault]) -> list[Fault]:
         """Correct typing errors in the trees, and return the faults that report the corrected errors.
 
-        Misspelt keys of the format are corrected first, because a name may look wrong only because the key that
-        defines it is misspelt.
+        Misspelt keys of the file format are corrected first: a name may look wrong because the key that defines the
+        name is misspelt.
         """
         typos = [fault for fault in faults if fault.typo is not None and fault.line]
         form = [fault for fault in typos if fault.typo is not None and fault.typo.is_form]
@@ -72,7 +71,7 @@ def as_meant(check: Callable[[Corrected], tuple[ResultT, list[Fault]]]) -> tuple
     Parameters
     ----------
     check : callable
-        Function that checks the files with the trees in its argument, and returns a result and all faults.
+        Function that checks the trees in its argument, and returns a result and all faults.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def as_meant(check: Callable[[Corrected], tuple[ResultT, list[Fault]]]) -> tuple
 
 
 def _corrected(root: Node, wanted: dict[Place, list[Fault]]) -> Iterator[Fault]:
-    """Correct the keys and values of a tree at the positions of faults; yield the faults that were corrected."""
+    """Correct the keys and values of a tree at the positions of the faults in `wanted`; yield each corrected fault."""
     for node in root.walk():
         if isinstance(node.value, dict):
             for key, child in list(node.value.items()):
@@ -135,9 +134,7 @@ class _Spot:
 
 
 def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
-    """Replace the faults of several uses of one name by a single fault of its definition, if only the definition is
-    misspelt.
-    """
+    """Replace the faults of several uses of a name by one fault of its definition, if the definition is misspelt."""
     by_typo: dict[tuple[str, str], set[Fault]] = defaultdict(set)
     for fault in faults:
         if fault.typo is not None:
@@ -154,7 +151,7 @@ def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
 
 
 def _without_common_end(got: str, meant: str) -> tuple[str, str]:
-    """Return two dotted names without their common last parts: `pages` and `pags` for `pages.id` and `pags.id`."""
+    """Return two dotted names without their common suffix: `pages` and `pags` for `pages.id` and `pags.id`."""
     parts, others = got.split("."), meant.split(".")
     while len(parts) > 1 and len(others) > 1 and parts[-1] == others[-1]:
         parts, others = parts[:-1], others[:-1]
@@ -162,9 +159,7 @@ def _without_common_end(got: str, meant: str) -> tuple[str, str]:
 
 
 def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> Fault:
-    """Return the fault of a misspelt definition: the definition has the name `meant`, all its uses have the
-    name `got`.
-    """
+    """Return the fault of a definition that misspells a name: it defines `meant`, but all uses write `got`."""
     here = spot.place[0]
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))

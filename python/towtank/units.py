@@ -16,7 +16,7 @@ from fractions import Fraction
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
-"""Largest size of a file or of memory that the interfaces of the operating system's kernel support. [byte]"""
+"""Largest size of a file or of memory that the interfaces of the kernel support. [byte]"""
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),
@@ -53,7 +53,7 @@ SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
-    """Read a quantity as an exact fraction of its base unit; `must_be` begins every error message."""
+    """Read a quantity as an exact multiple of its base unit; `must_be` names the quantity in error messages."""
     allowed = f"{must_be} in {', '.join(units)}" if len(units) > 1 else f"{must_be} in {next(iter(units))}"
     if not isinstance(value, str):
         unit = ", with its unit" if isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -138,8 +138,7 @@ def size(value: object) -> int:
     67001489818
     """
     quantity = _quantity(value, SIZE_UNITS, "a size")
-    # Tools print sizes with one decimal, such as `62.4 GiB`, and few of these are a whole number of bytes. So sizes in
-    # larger units are rounded.
+    # A size such as `62.4 GiB` is rarely a whole number of bytes, so sizes in units above the byte are rounded.
     match = _QUANTITY.fullmatch(str(value))
     if quantity.denominator != 1 and (match is None or SIZE_UNITS[match[2]] == 1):
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
@@ -201,7 +200,7 @@ def data_rate(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """Read a share of a whole.
+    """Read a share, such as `5 %`, as a fraction.
 
     Parameters
     ----------
@@ -253,8 +252,7 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     for below, factor, unit in steps:
-        # Rounded to four digits, a value just below the upper bound of a unit would equal the bound. It gets the next
-        # unit.
+        # A value that would be rounded up to the upper bound of a unit gets the next unit.
         if seconds < below * 0.99995:
             return f"{_number(seconds / factor)} {unit}"
     return f"{_number(seconds / 3600)} h"
@@ -301,7 +299,7 @@ def format_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_duration(seconds: float) -> str:
-    """Render a duration so that reading the text gives the same float.
+    """Render a duration in digits from which the same float can be read again.
 
     Examples
     --------
@@ -313,7 +311,7 @@ def exact_duration(seconds: float) -> str:
 
 
 def exact_size(size_bytes: int) -> str:
-    """Render a size so that reading the text gives the same number of bytes."""
+    """Render a size in digits from which the same number of bytes can be read again."""
     pretty = format_size(size_bytes)
     try:
         return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
@@ -322,13 +320,13 @@ def exact_size(size_bytes: int) -> str:
 
 
 def exact_rate(per_second: float) -> str:
-    """Render a rate so that reading the text gives the same float."""
+    """Render a rate in digits from which the same float can be read again."""
     pretty = format_rate(per_second)
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
 
 
 def exact_data_rate(bytes_per_s: float) -> str:
-    """Render a data rate so that reading the text gives the same float.
+    """Render a data rate in digits from which the same float can be read again.
 
     Examples
     --------
@@ -344,12 +342,12 @@ def exact_data_rate(bytes_per_s: float) -> str:
 
 
 def exact_share(ratio: float) -> str:
-    """Render a share so that reading the text gives the same float."""
+    """Render a share in digits from which the same float can be read again."""
     return f"{_digits(Decimal(repr(ratio)) * 100)} %"
 
 
 def _digits(value: float | Decimal) -> str:
-    """Return the shortest decimal digits that give the same value when read."""
+    """Return the shortest decimal number that is read as the same float."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     text = f"{value:f}"

@@ -1,15 +1,15 @@
-"""Wording of a verdict, the same on all screens, in all files and in Python."""
+"""Renders the verdict on a measurement as text."""
 
 
 def verdict_words(verdict: str, *, relaxed: object) -> str:
-    """Add to a verdict that limits were relaxed, if they were.
+    """Append `with relaxed limits` to a verdict if limits were relaxed.
 
     Parameters
     ----------
     verdict : str
         The verdict in words, such as `valid`.
     relaxed : object
-        Relaxed limits in any form; false if no limit was relaxed.
+        Relaxed limits; any false value if no limit was relaxed.
 
     Examples
     --------

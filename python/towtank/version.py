@@ -1,4 +1,4 @@
-"""Version of Towtank, which results contain."""
+"""Version of Towtank."""
 
 __version__ = "0.1.0"
-"""Version by semantic versioning, the same as that of the engine."""
+"""Semantic version of Towtank and its engine; results contain it."""

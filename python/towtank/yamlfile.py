@@ -1,7 +1,7 @@
 """Reads YAML files with the position of every key and value.
 
-The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. The parser's events
-are read directly, so that nesting, aliases and size are checked before any object is built."""
+The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. Nesting, aliases and
+size are checked while the parser's events are read, before objects are built."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEPTH_AT_MOST = 50
 
 Path_ = tuple[str | int, ...]
 
-# The parser reports these problems after the sign of a block of text, `>` or `|`.
+# Messages of the parser after an unquoted `>` or `|` that does not begin a block of text.
 _BLOCK_ERRORS = ("expected chomping or indentation indicators", "expected a comment or a line break")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
@@ -51,7 +51,7 @@ _WORDS: dict[str, Any] = {
 
 @dataclass
 class Node:
-    """A value of a file with its line and column, both from 1.
+    """Value of a file with its line and column, counted from 1.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Node:
     keys : dict of str to (int, int)
         Line and column of each key of a mapping.
     file : str
-        File that contains the value. It may differ from that of the parent node: presets and factors put values from
-        one file into the tree of another.
+        File that contains the value. The parent node may be from another file, because presets and factors insert
+        values from one file into the tree of another.
     """
 
     value: Any
@@ -130,7 +130,7 @@ class Document:
         return self.root.plain()
 
     def node(self, path: Path_) -> Node:
-        """Return the node at a path; if there is none, return the deepest existing node on the path."""
+        """Return the node at a path; if no such node exists, return the deepest existing node on the path."""
         return find(self.root, path)[0]
 
     def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -141,7 +141,7 @@ class Document:
 def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
     """Return the deepest existing node on a path, and its parent.
 
-    Parts of the path without a node are skipped: pydantic adds the names of union branches to its paths.
+    Elements of the path that match no node are skipped, because pydantic adds the names of union branches to paths.
     """
     node, parent = root, None
     for part in path:
@@ -164,15 +164,15 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
 def _key_of(node: Node, children: dict[Any, Node]) -> Any:
     """Return the key under which a mapping contains a node.
 
-    It is usually the last part of the node's path. If the value has replaced another value, the path may differ, and
-    the mapping is searched for the node.
+    This is usually the last element of the node's path. For a node that was moved to another path, the mapping is
+    searched.
     """
     own = node.path[-1] if node.path else None
     return own if children.get(own) is node else next(name for name, child in children.items() if child is node)
 
 
 def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
-    """Set the value at a path of keys; missing mappings are created, and new keys get the given position."""
+    """Set the value at a path of keys; missing mappings are created, and new keys get the position `place`."""
     node = root
     for part in path[:-1]:
         child = node.child(part)
@@ -197,7 +197,7 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     try:
         root = builder.build(text)
     except StudyError as error:
-        # The fault is reported at the key that gets the value: a position within the value would help the user less.
+        # The position within the value means little on a command line, so the fault names the key that gets the value.
         faults = [replace(fault, line=0, column=0, where=key or fault.where) for fault in error.faults]
         raise StudyError(faults) from None
     if builder.faults:
@@ -297,7 +297,7 @@ class _Builder:
         return root
 
     def _events(self, text: str) -> Iterator[Event]:
-        """Yield the events of the YAML parser; an error of the parser becomes a fault with its position."""
+        """Yield the events of the YAML parser; an error of the parser becomes a `StudyError` with its position."""
         yaml = YAML(typ="safe", pure=True)
         try:
             yield from yaml.parse(text)
@@ -331,8 +331,8 @@ class _Builder:
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = (
-                # An alias inside the very value that it refers to would never end. The value is marked here as
-                # incomplete, so that `_alias` refuses such an alias.
+                # The value is still incomplete. None makes `_alias` refuse an alias to it from within the value, which
+                # would nest without end.
                 None
             )
         if isinstance(event, ScalarEvent):

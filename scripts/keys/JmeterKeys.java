@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Prints every test element of JMeter with the names of its properties, as JSON. Argument: saveservice.properties. */
+/** Prints the test elements of JMeter with their properties, as JSON. Argument: path of saveservice.properties. */
 public class JmeterKeys {
     private static final Set<String> METHODS = Set.of("HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2");
 
@@ -38,7 +38,7 @@ public class JmeterKeys {
         System.out.println("{\n" + out + "\n}");
     }
 
-    /** A class of test elements that files may have; null for anything else. */
+    /** Returns the class of a test element; null if the name is not of a test element that a test plan can contain. */
     private static Class<?> element(String name) throws ClassNotFoundException {
         try {
             Class<?> kind = Class.forName(name);
@@ -49,7 +49,7 @@ public class JmeterKeys {
         }
     }
 
-    /** Constants of a class and those above it that name properties, and the properties of a bean. */
+    /** Returns the names of the properties: constants of a class and its superclasses, and the properties of a bean. */
     private static Set<String> keys(String alias, Class<?> kind) throws Exception {
         Set<String> keys = new TreeSet<>();
         String form = METHODS.contains(alias) ? "[A-Za-z_]\\w*\\.[A-Za-z_0-9.]+" : "[A-Za-z_]\\w*(\\.[A-Za-z_0-9.]+)*";

@@ -1,8 +1,8 @@
-"""Finds the fields that access logs of nginx and Apache can contain, each with an example of the text that is written.
+"""Finds the fields that access logs of nginx and Apache can contain, each with an example value.
 
-Neither program lists its fields, but both refuse a format with an unknown field. So candidates are tried in a format:
-every word in the executable of nginx, and every letter after `%` for Apache. Then both servers serve requests and log
-the accepted fields.
+Neither program lists its fields, but both refuse a log format with an unknown field. So the functions try candidates:
+for nginx every word in its executable, and for Apache every letter after `%`. Then each server answers a request and
+logs all accepted fields.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from shutil import which
 
 _BETWEEN = "<+>"
 _STARTS_WITHIN_S = 20.0
-# Prefixes with which nginx accepts any variable name, such as `$http_`, each with an ending that is tried.
+# Prefixes after which nginx accepts any ending, such as `$http_`; each prefix with the ending that is tried.
 _NAMED = {"http_": "x_forwarded_for", "arg_": "a", "cookie_": "c", "sent_http_": "content_type"}
 _NAMED |= {"upstream_http_": "content_type", "upstream_cookie_": "c"}
 _HEADERS = {"X-Forwarded-For": "10.7.0.1, 10.8.0.1", "Cookie": "c=c1", "Referer": "http://a/b", "User-Agent": "Agent 1"}
-# Arguments in braces that are tried with each field of Apache's log format.
+# Arguments that are tried with each Apache field of the form `%{ARGUMENT}x`.
 _ARGUMENTS = ("X-Forwarded-For", "Content-Type", "c", "us", "remote", "local", "PATH")
 
 
 def program(name: str) -> str:
-    """Return the path of a server's program. Folders of administration programs, such as `/usr/sbin`, are searched,
-    too.
-    """
+    """Return the path of a server program, on `PATH` or in a folder such as `/usr/sbin`."""
     found = which(name) or which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise SystemExit(f"error: needs {name}")
@@ -40,14 +38,13 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """Return the number of a port on which no program listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def serve(command: Sequence[str], port: int, log: Path) -> str:
-    """Start a server in the foreground, send one request, and stop it; return the logged line."""
+    """Start a server, send it a request, and stop it; return the line that the server logged."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             end = time.monotonic() + _STARTS_WITHIN_S
@@ -65,14 +62,15 @@ def serve(command: Sequence[str], port: int, log: Path) -> str:
 
 
 def accepted(candidates: Sequence[str], accepts: Callable[[str], bool]) -> list[str]:
-    """Return the candidates for field names that a program accepts."""
+    """Return the candidates for which `accepts` returns True."""
     with ThreadPoolExecutor(2) as pool:
         return [name for name, good in zip(candidates, pool.map(accepts, candidates), strict=True) if good]
 
 
 def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return the version of nginx and its variables. Variables of an upstream server are included, because nginx
-    forwards requests to itself.
+    """Return the version of nginx, and its log variables with example values.
+
+    nginx forwards the request to itself, so that the variables of an upstream server have values, too.
     """
     server = program("nginx")
     port, behind = free_port(), free_port()
@@ -98,21 +96,20 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
         command = [server, "-t", "-q", "-p", str(folder), "-c", str(settings(f"try-{name}", f"'${name}'"))]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
-    # A linker may store a word only as the end of a longer text, such as `uri` in `request_uri`, so all ends are
-    # candidates.
+    # A linker may store a word only as the end of a longer word, such as `uri` in `request_uri`. So every ending of a
+    # word is a candidate.
     words = re.findall(rb"(?<![a-z0-9_])[a-z][a-z0-9_]{2,40}(?=\x00)", Path(server).read_bytes())
     ends = {word.decode().split("_", cut)[-1] for word in words for cut in range(word.count(b"_") + 1)}
     known = accepted(sorted(name for name in ends if len(name) > 2), accepts)
     if not known:
         raise SystemExit(f"error: {server} accepts no variable")
     names = sorted({f"{name}{_NAMED.get(name, 'x')}" if name.endswith("_") else name for name in known})
-    # nginx reads at most 4,096 bytes of one parameter, but concatenates several parameters. The format is therefore
-    # split.
+    # nginx limits a parameter to 4,096 bytes, but joins several parameters. So each variable is a parameter.
     path = settings("nginx", f" '{_BETWEEN}' ".join(f"'${name}'" for name in names))
     line = serve([server, "-p", str(folder), "-c", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stderr.split("/")[-1].strip()
     written = dict(zip(names, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # Variables that are accepted only because of their prefix are left out, unless they have a value.
+    # Exclude variables that nginx accepts only because of their prefix, unless they have a value.
     prefixes = tuple(name for name in known if name.endswith("_"))
     meant = {f"{name}{_NAMED.get(name, 'x')}" for name in prefixes}
     kept = {
@@ -122,7 +119,7 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
 
 
 def apache(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return the version of Apache and the directives of its `LogFormat`, each with the text that Apache writes."""
+    """Return the version of Apache, and the fields of its `LogFormat` with example values."""
     server = program("apache2")
     modules = next(path for path in (Path("/usr/lib/apache2/modules"), Path("/usr/lib/httpd/modules")) if path.exists())
     port = free_port()
@@ -158,7 +155,7 @@ def apache(scratch: Path) -> tuple[str, dict[str, str]]:
     line = serve([server, "-X", "-d", str(folder), "-f", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stdout
     written = dict(zip(asked, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # A field is left out if its argument has no effect, or if the text only repeats the argument.
+    # Exclude a field if its argument has no effect, or if the logged text only repeats the argument.
     kept = {field: text for field, text in written.items() if "{" not in field}
     for field, text in written.items():
         found = re.fullmatch(r"%\{(.*)\}(.*)", field)

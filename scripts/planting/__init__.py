@@ -1,1 +1,1 @@
-"""Plant faults in the code, one after the other, to find faults that no test detects."""
+"""Plants faults in the code, one at a time, to find faults that no test detects."""

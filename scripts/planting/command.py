@@ -1,4 +1,6 @@
-"""Command: choose a random sample of faults, run the tests with each fault, and report which faults are noticed."""
+"""Implements `scripts/plant`: chooses a random sample of faults, runs tests with each fault, and reports undetected
+faults.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "sizing")
-# Limits of the first group of tests that run with a fault (`_NEAR`), and of each further group (`_AT_MOST`): number of
-# tests [1], total time [s].
+# Largest number of tests [1] and largest total time [s] of the first group of tests that run with a fault (`_NEAR`),
+# and of each further group (`_AT_MOST`).
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of the tests with one fault: `noticed`, `not noticed` or `not executed`, with the number of executed
-    tests.
+    """Result of the tests with one fault planted.
+
+    `outcome` is `noticed` (a test failed), `not noticed`, or `not executed` (by any test); `ran` is the number of tests
+    that ran.
     """
 
     place: Place
@@ -38,7 +42,6 @@ class Verdict:
 
 
 def say(text: str) -> None:
-    """Print a line without buffering."""
     print(text, flush=True)
 
 
@@ -49,8 +52,9 @@ def all_places() -> list[Place]:
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return the first tests whose number and total time are within the limits, but at least one test. A test that
-    would exceed the time is skipped.
+    """Return tests, in the given order, within limits of their number and total time, but at least one test.
+
+    A test that would exceed the time is skipped.
     """
     chosen: list[str] = []
     spent = 0.0
@@ -64,7 +68,8 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
     """Plant one fault, and run tests until one fails.
 
-    The nearest tests run first, then all tests that execute the fault, then the other tests in the same files.
+    The most specific tests (`Executed.tests_of`) run first, then all tests that execute the fault, then other tests of
+    the same files. Each group is limited.
     """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
@@ -80,14 +85,15 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault. If a test fails, stop, because every fault would count as noticed."""
+    """Run the first group of tests of every fault while no fault is planted. If a test fails, exit with an error:
+    otherwise, faults would wrongly count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """Return a table of the numbers of noticed and other faults by folder."""
+    """Return a table of the number of faults by folder and outcome."""
     outcomes = ("noticed", "not noticed", "not executed")
     lines = ["", f"{'room':10}" + "".join(f"{outcome:>14}" for outcome in outcomes)]
     for room in (*ROOMS, "all"):
@@ -99,7 +105,7 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
-    """Run the tests with each fault of a sample in Python code, and print each fault that no test notices."""
+    """Run the tests with each fault of a sample in Python code; print each fault that no test detects."""
     pattern = re.compile(options.only)
     candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
     candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]
@@ -117,18 +123,28 @@ def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> 
 
 
 def main() -> int:
-    """Run the command. Return exit status 1 if too few faults were noticed, or if an entry of the list of equivalent
-    faults is outdated.
+    """Run the command.
+
+    Return exit status 1 if the tests detected too few faults, or if an entry of `equivalent.yaml` matches no code.
     """
-    parser = argparse.ArgumentParser(description="Plants single faults, and reports what no test notices.")
+    parser = argparse.ArgumentParser(
+        description="Plant single faults in the code, and report each fault that no test detects."
+    )
     parser.add_argument("--size", type=int, default=100, help="number of faults (default %(default)s)")
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="seed of the sample (today)")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="places whose FILE:LINE matches")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="PATTERN",
+        help="plant only in lines whose FILE:LINE matches this regular expression",
+    )
     parser.add_argument("--keep", action="store_true", help="use the last record of executed lines, even if stale")
     parser.add_argument(
-        "--least", type=float, default=0.9, help="ratio of a sample to be noticed (default %(default)s)"
+        "--least", type=float, default=0.9, help="smallest accepted ratio of detected faults (default %(default)s)"
     )
-    parser.add_argument("--rust", action="store_true", help="plant into the crate `queueing`, by cargo-mutants")
+    parser.add_argument(
+        "--rust", action="store_true", help="plant faults in the Rust crate `queueing`, by cargo-mutants"
+    )
     options = parser.parse_args()
     python, of_rust = equivalents.read()
     if options.rust:

@@ -1,4 +1,4 @@
-"""Reads `equivalent.yaml`, which lists faults that change no result, each with the reason."""
+"""Reads `equivalent.yaml`, the list of faults that change no result and are therefore not planted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ FILE = Path(__file__).with_name("equivalent.yaml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """Fault that does not change any result, identified by its function and the text of its expression, not by its
-    line.
+    """Fault that changes no result; it is identified by its function and the text of its expression, not by its line.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class Equivalent:
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
     """Read the list of faults without an effect.
 
-    Return the entries for Python, and for Rust a mapping from the name of the fault in cargo-mutants to the reason.
+    Return the entries for Python, and a mapping for Rust from the fault's name in cargo-mutants to the reason.
     """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [

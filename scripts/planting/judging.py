@@ -1,4 +1,4 @@
-"""Plant one fault in the code, and run the tests that execute it."""
+"""Plants a fault in a copy of the code, and runs tests with this copy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pathlib import Path
 from planting.places import Place
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Modules that are imported once, before test processes are forked, so that these start faster. None of them imports the
-# package under test.
+# Modules that are imported before test processes are forked, so that the processes start faster. None of these modules
+# imports the package under test.
 _HEAVY = (
     "pytest",
     "numpy",
@@ -31,7 +31,8 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# A fault may cause an endless loop, so it counts as noticed if the tests take this multiple of their usual time. [1]
+# A fault may cause an endless loop. It counts as noticed if the tests take longer than this multiple of their usual
+# time [1], and longer than `_AT_LEAST_S`.
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05
@@ -40,8 +41,8 @@ _POLL_S = 0.05
 class Copy:
     """A copy of the package into which faults are planted, one at a time.
 
-    Compiled files are validated by a hash of their source instead of its modification time, because a fault may be
-    in place for less than a second.
+    Python checks compiled files by a hash of the source, not by its modification time, because a fault may be planted
+    for less than a second.
     """
 
     def __init__(self, package: Path, folder: Path) -> None:
@@ -54,7 +55,7 @@ class Copy:
             importlib.import_module(name)
 
     def is_noticed(self, place: Place, tests: Sequence[str], seconds: float) -> bool:
-        """Return True if a test fails, or takes much longer, with the fault in place."""
+        """Return True if a test fails with the fault planted, or if the tests take much longer than usual."""
         file = self.package / place.path
         text = file.read_text("utf-8")
         file.write_text(place.planted_in(text), "utf-8")
@@ -88,7 +89,7 @@ class Copy:
 
 
 def _status_within(process: int, seconds: float) -> int | None:
-    """Return the exit status of a process if it ends in time; otherwise kill the process with its children."""
+    """Return the wait status of a process; if it does not end in time, kill it with its children and return None."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         ended, status = os.waitpid(process, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""Finds the expressions of Python code that can be replaced by faults, and lists these faults."""
+"""Lists the faults that can be planted in Python code; each fault replaces one expression."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _PATHS = ("path", "folder", "MANIFEST")
-# Parts of the code in which no faults are planted, because they compute no numbers: raised errors, assertions and
-# formatted texts.
+# Code in which no faults are planted, because it computes no numbers: raised errors, assertions, formatted strings.
 _LEFT_OUT = (ast.Raise, ast.Assert, ast.JoinedStr)
 
 
@@ -47,11 +46,11 @@ class Place:
     line, end_line : int
         First and last line of the expression, from 1.
     start, end : int
-        Offset of the expression's first byte in the first line, and of the byte after its end in the last line. [bytes]
+        Offset of the expression's first byte in `line`, and of the byte after the expression in `end_line`. [bytes]
     scope : str
-        Dotted name of the function or class that contains the expression; empty for the module level.
+        Dotted name of the function or class that contains the expression; empty at module level.
     was, planted : str
-        Text of the expression in one line, and the text that replaces it.
+        Text of the expression, without line breaks, and the text that replaces it.
     """
 
     path: str
@@ -67,7 +66,7 @@ class Place:
         return f"{self.path}:{self.line}  {self.was}  ->  {self.planted}"
 
     def planted_in(self, text: str) -> str:
-        """Return the text of the file with this fault in it."""
+        """Return `text`, the content of the file, with this fault planted."""
         lines = text.encode().splitlines(keepends=True)
         before = b"".join(lines[: self.line - 1]) + lines[self.line - 1][: self.start]
         after = lines[self.end_line - 1][self.end :] + b"".join(lines[self.end_line :])
@@ -75,7 +74,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return True if an operand of `+`, `%` or `/` is a text or a path, for which the operator does no arithmetic."""
+    """Return True if an operand is a string or a path, so that `+`, `%` or `/` is no arithmetic."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)
@@ -83,7 +82,7 @@ def is_text(node: ast.expr) -> bool:
 
 
 def faults(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the faults that can replace an expression."""
+    """Yield the faulty expressions that can replace an expression."""
     if isinstance(node, ast.Compare):
         for index, operator in enumerate(node.ops):
             other = copy.deepcopy(node)

@@ -1,9 +1,9 @@
-"""Plugin of pytest: record for each test its time and the lines of the package that it executes.
+"""Pytest plugin that records the time of each test, and the lines of the package that the test executes.
 
-Each process writes its own file into the data folder, with the time of each passed test, and its executed lines by
-file. Lines that were executed outside of tests, such as on import, are stored under an empty name. The environment
-variables `PLANT_PACKAGE` and `PLANT_DATA` contain the paths of the package and of the data folder. Processes that a
-test starts are not recorded.
+Each pytest process writes a file into the data folder, with the times of the passed tests, and each test's executed
+lines by source file. Lines that are executed outside of tests, such as on import, are stored under an empty test name.
+The environment variables `PLANT_PACKAGE` and `PLANT_DATA` contain the paths of the package and of the data folder.
+Processes that a test starts are not recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DATA = Path(os.environ["PLANT_DATA"])
 
 
 class Recorder:
-    """Records the tests of one process."""
+    """Records the tests of one pytest process."""
 
     def __init__(self) -> None:
         self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"], config_file=False)
@@ -61,8 +61,7 @@ class Recorder:
 def pytest_configure(config: pytest.Config) -> None:
     """Start recording before the tests are collected.
 
-    If pytest distributes tests over several processes, the process that distributes them runs no test and records
-    nothing.
+    If pytest distributes tests to worker processes, the main process runs no test and records nothing.
     """
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", 0):
         recorder = Recorder()

@@ -1,4 +1,4 @@
-"""Plant a sample of the faults that cargo-mutants finds in Rust code; for each, the crate is built and tested."""
+"""Plants a sample of faults in a Rust crate by cargo-mutants, which builds and tests the crate with each fault."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from planting.share import is_short, share_text
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "target" / "tools"
 CRATE = "towtank-queueing"
-# Time limit of the tests with a fault, which may cause an endless loop; usually the tests take seconds. [s]
+# Time limit of the tests with one fault, because a fault may cause an endless loop; the tests usually take seconds. [s]
 _TIMEOUT_S = 120
-# Characters that are escaped in a regular expression. Blanks are not among them, because Rust's regular expressions
-# refuse an escaped blank.
+# Characters to escape in a regular expression. Blanks are not included, because Rust's regular expressions refuse an
+# escaped blank.
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
@@ -38,13 +38,16 @@ def exactly(name: str) -> str:
 
 
 def without_place(name: str) -> str:
-    """Return the name of a fault without its line: `crates/queueing/src/amva.rs: replace - with + in solve`."""
+    """Return the name of a fault without line and column, as in `crates/queueing/src/amva.rs: replace - with + in
+    solve`.
+    """
     return re.sub(r":\d+:\d+:", ":", name)
 
 
 def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
-    """Plant a sample of faults in Rust code. Return exit status 1 if too few are noticed, or if an entry of the list of
-    equivalent faults is outdated.
+    """Plant a sample of faults in Rust code.
+
+    Return exit status 1 if the tests detected too few faults, or if an entry of `equivalent.yaml` names no fault.
     """
     program = installed()
     command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
@@ -60,8 +63,8 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # Exit statuses 2 and 3 of cargo-mutants mean that faults were not noticed, or that tests timed out. These are no
-    # errors: the result of each fault is read from a file.
+    # Exit statuses 2 (undetected faults) and 3 (tests timed out) of cargo-mutants are no errors: the result of each
+    # fault is read from a file.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status
@@ -69,7 +72,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
 
 
 def report(outcomes: Path, least: float) -> int:
-    """Print the faults that were not noticed, and the share of noticed faults; return 1 if the share is too small."""
+    """Print the undetected faults, and the share of detected faults; return 1 if this share is too small."""
     found: dict[str, list[str]] = {}
     for outcome in json.loads(outcomes.read_text("utf-8"))["outcomes"]:
         if outcome["scenario"] != "Baseline":

@@ -1,4 +1,4 @@
-"""Records the lines that each test executes. They are recorded anew when the source tree changes."""
+"""Records the lines that each test executes; repeats the recording if the package or the tests changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDERS = (
     "tests/results/exports",
     "tests/conduct/test_conduct_steering.py",
 )
-"""Tests that run in the pytest process and check the numbers computed in `analysis`, `model` and `size`."""
+"""Folders of tests that check computed numbers, and call the package in the pytest process."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,18 +38,19 @@ class Executed:
     seconds : dict
         Time of each test that passed, by its name. [s]
     by_line : dict
-        Tests by file and line; no tests for a line that is executed only on import.
+        Tests that execute a line, by file and line number; empty for a line that is executed only on import.
     """
 
     seconds: dict[str, float]
     by_line: dict[tuple[str, int], set[str]]
 
     def tests_of(self, place: Place) -> list[str]:
-        """Return the tests that execute the expression of a fault, the nearest first.
+        """Return the tests that execute the expression of a fault, the most specific tests first.
 
-        A test file is nearer if a larger share of its tests executes the expression; within a file, faster tests come
-        first. A line outside of functions is executed once, on import, so every test that executes any line of the file
-        may depend on it. For a file without functions, every test that executes a line of its folder is returned.
+        Tests of a file come earlier if a larger share of the file's tests executes the expression; within a file,
+        faster tests come first. A line outside of functions is executed once, on import, so every test that executes
+        any line of the source file is returned. For a source file without functions, every test that executes a line in
+        its folder is returned.
         """
         lines = range(place.line, place.end_line + 1)
         found = set().union(*(self.by_line.get((place.path, line), set()) for line in lines))
@@ -70,9 +71,7 @@ class Executed:
         return any((place.path, line) in self.by_line for line in range(place.line, place.end_line + 1))
 
     def beside(self, tests: list[str]) -> list[str]:
-        """Return the other tests in the same files as the given tests; tests in a file may share objects such as
-        fixtures.
-        """
+        """Return the other tests in the files of the given tests; these tests may use the same fixtures."""
         files = {_file(test) for test in tests}
         others = {test for test in self.seconds if _file(test) in files} - set(tests)
         return sorted(others, key=lambda test: (self.seconds[test], test))
@@ -83,7 +82,7 @@ def _file(test: str) -> str:
 
 
 def state_of(package: Path, folders: tuple[str, ...]) -> str:
-    """Return a digest of all files of the package and of the tests, which changes if a file changes."""
+    """Return a digest of the content of all files of the package and of the tests."""
     digest = hashlib.sha256()
     for place in (package, *(_ROOT / name for name in folders), _ROOT / "tests" / "support"):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -93,9 +92,9 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return the record of the lines that each test executes.
+    """Return the lines that each test executes.
 
-    If the source tree has changed since the last record, the tests are run first, unless `keep` accepts the old record.
+    If a file has changed since the last recording, run the tests first; with `keep`, use the old recording.
     """
     mark, state = data / "state", state_of(package, folders)
     if not mark.exists() or (not keep and mark.read_text() != state):
@@ -113,7 +112,7 @@ def _python_path(package: Path) -> str:
 
 
 def read(data: Path) -> Executed:
-    """Read the files that the plugin `planting.recording` has written."""
+    """Read the files that the pytest plugin `planting.recording` wrote."""
     seconds: dict[str, float] = {}
     by_line: dict[tuple[str, int], set[str]] = defaultdict(set)
     for path in sorted(data.glob("*.json")):

@@ -1,4 +1,4 @@
-"""The command `scripts/site`."""
+"""Implements the command `scripts/site`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
 
 def main() -> int:
-    """Build the site and report its faults."""
+    """Build the site and print its faults; return 1 if there are any."""
     missing = copied()
     if missing:
         print("\n".join(missing), file=sys.stderr)
@@ -30,7 +30,7 @@ def main() -> int:
     written = ROOT / "target" / "mkdocs.yml"
     config["docs_dir"], config["site_dir"] = str(PAGES), str(SITE)
     yaml.dump(config, written)
-    # Not with `--quiet`: it hides warnings from the count by which `--strict` fails.
+    # `--quiet` is not used, because it hides warnings from the count by which `--strict` fails.
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(written)],
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},

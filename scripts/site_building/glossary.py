@@ -1,4 +1,4 @@
-"""Links from the terms on the pages of the documentation site to the glossary."""
+"""Links terms on the pages of the documentation site to the glossary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROW = re.compile(r"<tr>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 
 
 def terms_of(glossary: str) -> dict[str, str]:
-    """Return the anchor of each term in the tables of the glossary, from its Markdown.
+    """Return the anchor of each term in the tables of the glossary.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def terms_of(glossary: str) -> dict[str, str]:
 
 
 def with_links(html: str, terms: dict[str, str], address: str) -> str:
-    """Link the first occurrence of each term in the text of a page; headings, links and code stay as they are.
+    """Link the first occurrence of each term on a page to the glossary, except in headings, links and code.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def with_links(html: str, terms: dict[str, str], address: str) -> str:
 
 
 def with_anchors(html: str, terms: dict[str, str]) -> str:
-    """Give each term in the tables of the glossary its anchor."""
+    """Add the terms' anchors to the table rows of the glossary page."""
 
     def row(match: re.Match[str]) -> str:
         anchor = terms.get(unescape(re.sub(r"<[^>]+>", "", match[1])).strip())
@@ -80,14 +80,14 @@ def with_anchors(html: str, terms: dict[str, str]) -> str:
 
 
 def link_terms(site: Path, glossary: Path, text: str) -> None:
-    """Give the terms of the glossary anchors, and link to these from all other pages.
+    """Add anchors to the glossary page of a built site, and link the terms on all other pages to these anchors.
 
     Parameters
     ----------
     site : Path
         Folder of the built site.
     glossary : Path
-        Page of the glossary in this folder.
+        Path of the glossary page in `site`.
     text : str
         Markdown of the glossary.
     """

@@ -17,7 +17,7 @@ class Links(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the addresses and the identifier of an element."""
+        """Store the addresses and the identifier of an element."""
         given = {name: value or "" for name, value in attrs}
         if "id" in given:
             self.anchors.add(given["id"])
@@ -30,7 +30,7 @@ class Links(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return the links of the site that lead nowhere, and the resources that another host would have to send."""
+    """Return a message for each broken link of the site, and for each resource of another host."""
     read: dict[Path, Links] = {}
     for path in sorted(site.rglob("*.html")):
         read[path] = Links()

@@ -1,4 +1,4 @@
-"""Draws the measured tables of the studies: the first quantity of a table with its intervals, as SVG."""
+"""Draws a measured quantity of a study's page, with confidence intervals, as SVG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INK, _MARK, _GRID = "#222222", "#0072B2", "#e4e4e4"
 
 @dataclass(frozen=True)
 class Measured:
-    """Value of a table with its interval; `low` and `high` are None if the table has none."""
+    """Value of a table with its confidence interval; `low` and `high` are None if the table states no interval."""
 
     label: str
     shown: str
@@ -30,7 +30,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a table that are drawn, with their quantity, and the number of further values of the table."""
+    """Values to draw, with the name of their quantity; `not_drawn` is the number of further values in the table."""
 
     quantity: str
     rows: tuple[Measured, ...]
@@ -38,7 +38,9 @@ class Series:
 
 
 def measured(page: str) -> Series | None:
-    """Return the values of the first table with intervals in the section `Measured here`; None without such a table."""
+    """Return the values of the first table with intervals in the section `Measured here`; None if there is no such
+    table.
+    """
     section = page.partition(f"{_HEAD}\n")[2].partition("\n## ")[0]
     for table in _TABLE.finditer(section + "\n"):
         head, _, *rows = [_cells(line) for line in table[0].splitlines()]
@@ -55,7 +57,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
-    """Return the rows with the label of the row above in place of an empty first cell."""
+    """Return the rows; an empty first cell is replaced by the first cell of the row above."""
     found: list[list[str]] = []
     for row in rows:
         found.append([row[0] or (found[-1][0] if found else ""), *row[1:]])
@@ -63,15 +65,16 @@ def _filled(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _last_words(text: str) -> str:
-    """Return the end of the text before a table, which states what its values are."""
+    """Return the last clause of `text`, the text before a table; this clause names the quantity of the table."""
     return re.split(r"[.;] (?=\w)", " ".join(text.split()).rstrip(".: "))[-1]
 
 
 def _series(head: list[str], rows: list[list[str]], words: str) -> Series | None:
-    """Return the values of the first column with intervals; of all such columns if each stands for a level.
+    """Return the values of the first column with intervals, or of all such columns if each column is a level of a
+    factor.
 
-    The heading of a column is a quantity if it has a unit, or names a time. Otherwise it is a level, and the text
-    before the table states the quantity.
+    A column's heading names a quantity if the heading has a unit, or names a time. Otherwise it names a level, and
+    `words`, from the text before the table, names the quantity.
     """
     columns = [column for column in range(1, len(head)) if _has_intervals(rows, column)]
     if not columns or len(rows) < _ROWS_AT_LEAST:
@@ -84,7 +87,9 @@ def _series(head: list[str], rows: list[list[str]], words: str) -> Series | None
 
 
 def _cut(quantity: str, values: list[Measured], columns: int) -> Series:
-    """Return as many rows of a table as a figure has room for, `columns` values each."""
+    """Return a series of at most `_VALUES_AT_MOST` values; all values of a row, one per column, are either drawn or
+    not.
+    """
     room = _VALUES_AT_MOST - _VALUES_AT_MOST % columns
     return Series(quantity, tuple(values[:room]), max(len(values) - room, 0))
 
@@ -94,7 +99,7 @@ def _has_intervals(rows: list[list[str]], column: int) -> bool:
 
 
 def _values(rows: list[list[str]], head: list[str], first: int, columns: list[int]) -> Iterator[Measured]:
-    """Yield the values of columns; the cells before the first of them are the label of a row."""
+    """Yield the values of `columns`; the cells of a row before column `first` are the label."""
     for row in rows:
         names = [
             f"{title} {cell}" if cell.isdecimal() else cell for title, cell in zip(head, row[:first], strict=False)
@@ -109,7 +114,7 @@ def _values(rows: list[list[str]], head: list[str], first: int, columns: list[in
 
 
 def drawing(series: Series) -> str:
-    """Draw the values from zero, each with its interval, its label and its numbers."""
+    """Draw each value on an axis that begins at zero, with interval, label and number; return the SVG."""
     most = max(max(row.value, row.high or 0.0) for row in series.rows) or 1.0
     width, height = _LABEL_PX + _PLOT_PX + _VALUE_PX, _TOP_PX + _ROW_PX * len(series.rows) + 8
 
@@ -137,18 +142,17 @@ def drawing(series: Series) -> str:
 
 
 def description(series: Series) -> str:
-    """Return the values as a sentence, for readers who do not see the figure."""
+    """Return the text alternative of the figure."""
     values = "; ".join(f"{row.label}: {row.shown}" for row in series.rows)
     return f"{series.quantity}: {values}{_rest(series)}"
 
 
 def note(series: Series) -> str:
-    """Return the text below the figure."""
+    """Return the caption of the figure."""
     return (
-        "Measured, with 95 % intervals where they are known; the page of the study has machine and date"
-        f"{_rest(series)}."
+        f"Measured values, with 95 % intervals if known; the page of the study states machine and date{_rest(series)}."
     )
 
 
 def _rest(series: Series) -> str:
-    return f"; the table of the page has {series.not_drawn} more values" if series.not_drawn else ""
+    return f"; the table on the study page contains {series.not_drawn} more values" if series.not_drawn else ""

@@ -1,4 +1,4 @@
-"""Gathers the pages of the site: those of the repository at their places, with the files that they link to."""
+"""Copies the repository's pages and the files that these pages link to into the source folder of the site."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _TABS = {"Guides": "docs/guides", "Reference": "docs/reference", "Background": "
 
 @cache
 def repository() -> tuple[Path, ...]:
-    """Return all tracked files of the repository; the site shows no others."""
+    """Return all tracked files of the repository; the site contains no other files."""
     return tuple(tracked(ROOT))
 
 
 def shown() -> list[Path]:
-    """Return the files of the repository that are pages of the site, or stand beside them."""
+    """Return the Markdown pages of the repository, and all files of the folders with pages."""
     return [
         name
         for name in repository()
@@ -43,12 +43,12 @@ def shown() -> list[Path]:
 
 
 def copied() -> list[str]:
-    """Copy the pages and the files that they link to. A link to a folder without a page shows a list of its files.
+    """Copy the pages and the linked files. For a linked folder without a page, write a page that lists its files.
 
     Returns
     -------
     list of str
-        Links to files that the repository does not have.
+        A message for each link to a file that the repository does not contain.
     """
     shutil.rmtree(PAGES, ignore_errors=True)
     for name in shown():
@@ -74,26 +74,28 @@ def copied() -> list[str]:
 
 
 def boosted() -> None:
-    """Let the search of the site list tutorial and guides before pages of reference, which repeat most words."""
+    """Rank tutorial and guides higher in the search of the site than reference pages, which contain most words."""
     for folder in _FIRST_FOUND:
         for page in sorted((PAGES / folder).glob("*.md")):
             page.write_text(f"---\nsearch:\n  boost: {_BOOST}\n---\n{page.read_text('utf-8')}", "utf-8")
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the tracked files directly in a folder, or anywhere below it if it has none; empty for a file."""
+    """Return the tracked files directly in a folder; if there are none, the files in its subfolders. Empty for a
+    file.
+    """
     below = [name for name in repository() if name.is_relative_to(folder) and name != folder]
     return [name for name in below if name.parent == folder] or below
 
 
 def put(name: Path) -> None:
-    """Copy a file of the repository to its place among the pages."""
+    """Copy a file of the repository to the same relative path in `PAGES`."""
     (PAGES / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(ROOT / name, PAGES / name)
 
 
 def listed(folder: Path) -> None:
-    """Write a page with the files of a folder, unless the folder has a page."""
+    """Write a page that lists the files of a folder, unless the folder has a page."""
     page = PAGES / folder / "README.md"
     if page.exists():
         return
@@ -112,7 +114,9 @@ def title(page: Path) -> str:
 
 
 def gallery() -> None:
-    """Write the page of all studies: question, diagram of the system, figure of what was measured, command."""
+    """Write the page of all studies: for each study its question, the diagram of the system, a figure and the
+    command.
+    """
     parts = ["# Studies\n", "Each study is a folder that `towtank run NAME --quick` runs and reports.\n"]
     for study in sorted(path.parent for path in (PAGES / "studies").glob("*/README.md")):
         text = (study / "README.md").read_text("utf-8")
@@ -129,7 +133,9 @@ def gallery() -> None:
 
 
 def figure(study: Path, text: str) -> list[str]:
-    """Return the figure of a study for the gallery: its measured values, or its figure of the documentation, if any."""
+    """Return the Markdown of a study's figure: of its measured values, or else from `docs/figures`; empty without a
+    figure.
+    """
     series = measured(text)
     if series is None:
         drawn = Path("docs") / "figures" / f"{study.name}.svg"
@@ -140,7 +146,7 @@ def figure(study: Path, text: str) -> list[str]:
 
 
 def navigation() -> list[Any]:
-    """Return the tabs of the site with their pages."""
+    """Return the navigation of the site: its tabs with their pages."""
 
     def entry(path: Path) -> Any:
         return {title(path): str(path.relative_to(PAGES))}
@@ -161,7 +167,7 @@ def navigation() -> list[Any]:
 
 
 def paths_in(entry: Any) -> Iterator[str]:
-    """Yield the paths of an entry of the navigation."""
+    """Yield the paths of all pages of an entry of the navigation."""
     if isinstance(entry, str):
         yield entry
     elif isinstance(entry, dict):

@@ -1,1 +1,1 @@
-"""Load test of several hours that observes memory and open files of all Towtank processes."""
+"""Runs a load test of several hours that observes the memory and the open files of all Towtank processes."""

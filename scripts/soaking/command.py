@@ -1,5 +1,7 @@
-"""Run a study with one long run, sample the memory and open files of its processes, and check that they do not rise.
-Then check the memory needed for the report.
+"""Implements `scripts/soak`.
+
+It runs a study with one long run, samples memory and open files of Towtank's processes, and checks that neither rises.
+Then it checks the peak memory of creating the report.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from soaking.slopes import slope_of
 STUDY = """
 schema: towtank/study/1
 name: soak
-question: Is what Towtank itself needs the same after hours?
+question: Does Towtank need more memory or files after hours of load?
 system: system.yaml
 workload: workload.yaml
 factors: {{users: [{users}]}}
@@ -36,7 +38,7 @@ services:
   content: {kind: content_server, host: here, population: {scale: 0.00001}}
 targets: {web: {service: web}, content: {service: content}}
 """
-# Few requests go to the content server: they only give the observers of this server values to record.
+# The content server gets few requests, just enough that its observers record values.
 WORKLOAD = """
 schema: towtank/workload/1
 name: soak
@@ -51,13 +53,15 @@ SAMPLE_EVERY_S = 2.0
 # Largest allowed growth of a process's memory per hour: in bytes, and relative to its memory. [B/h], [1/h]
 MEMORY_PER_HOUR, MEMORY_SHARE = 2 * 2**20, 0.01
 FILES_PER_HOUR = 0.5
-# Largest allowed memory for the creation of the report, so that a small machine can create it. [B]
+# Largest allowed peak memory of creating the report, so that a small machine can create it. [B]
 REPORT_MEMORY = 1024 * 2**20
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
 
 
 def main() -> int:
-    """Run the command; return 1 if memory or open files of a process rise, or if the report takes too much memory."""
+    """Run the command.
+
+    Return 1 if memory or open files of a process rise, if the report takes too much memory, or if the run fails."""
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=180.0, help="length of the steady stage")
     parser.add_argument("--users", type=int, default=5000)
@@ -90,7 +94,9 @@ def main() -> int:
 
 
 def watch(process: subprocess.Popen[bytes], results: Path) -> dict[str, list[tuple[float, float, float]]]:
-    """Sample all processes of the run during the load: time [s], memory [B], open files, by process."""
+    """Sample all processes of the run during the load; return by process the samples of time [s], memory [B], open
+    files [1].
+    """
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     events = results / "runs" / "r001" / "events.ndjson"
     while process.poll() is None:
@@ -107,7 +113,7 @@ def watch(process: subprocess.Popen[bytes], results: Path) -> dict[str, list[tup
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the descendants of a process."""
+    """Yield the process ids of all descendants of a process."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text().split()):
@@ -116,7 +122,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def name_of(pid: int) -> str:
-    """Return program and up to two arguments of a process, with its process id."""
+    """Return a name for a process: its program, up to two arguments, and the process id."""
     words = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     name = " ".join([Path(words[0]).name, *[word for word in words[1:4] if not word.startswith("-")][:2]])
     return f"{name} ({pid})"
@@ -130,7 +136,7 @@ def figures(pid: int) -> tuple[float, float]:
 
 
 def judged(name: str, series: list[tuple[float, float, float]]) -> Iterator[dict[str, object]]:
-    """Yield a result row for memory and open files of a process; yield no rows if the process has too few samples."""
+    """Yield a result row for the memory and one for the open files of a process, unless it has too few samples."""
     times = [sample[0] for sample in series]
     for place, figure, unit in ((1, "memory [MiB]", 2.0**20), (2, "open files", 1.0)):
         try:
@@ -151,15 +157,15 @@ def report_memory(results: Path) -> int:
     )
     command = [sys.executable, "-c", program, sys.executable, "-m", "towtank", "report", str(results)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # Exit statuses 3 and 4 are accepted: the run may be invalid on a busy machine, or violate an objective, but the
-    # report is created in both cases.
+    # Exit statuses 3 and 4 are accepted: `towtank report` creates the report even if the run is invalid, as on a busy
+    # machine, or violates an objective.
     if done.returncode not in (0, 3, 4):
         raise RuntimeError(f"towtank report ended with status {done.returncode}: {done.stderr}")
     return int(done.stdout.split()[-1]) * 1024
 
 
 def line_of(row: dict[str, object]) -> str:
-    """Render one result row as a line of text."""
+    """Format a result row as a line of text."""
     verdict = "ok" if row["flat"] else "TOO MUCH"
     if "per_hour" not in row:
         return f"{row['process']}: {row['figure']} {row['mean']:.0f}: {verdict}"

@@ -1,4 +1,4 @@
-"""Slope of a series of values, with an interval that allows for autocorrelation."""
+"""Estimates the slope of a time series, with a confidence interval that allows for autocorrelation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Number of blocks into which the samples are divided. Caches that fill and are emptied correlate successive samples, so
+# Number of blocks of samples. Successive samples are correlated, for example by caches that fill and are emptied; so
 # the line is fitted to the means of the blocks. [1]
 _BLOCKS = 20
-# Share of the measured time that is left out at the beginning, because a process is not steady just after its start.
-# [1]
+# Share of the measured time that is ignored at the beginning, because a process is not steady just after its start. [1]
 _WARM = 0.15
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Slope of a series of values.
+    """Slope of a time series.
 
     Attributes
     ----------
@@ -44,7 +43,7 @@ class Slope:
 
 
 def slope_of(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Fit a line through the means of blocks of samples; samples from the start of the process are left out.
+    """Fit a line through the means of blocks of samples; the first samples, from the start of the process, are ignored.
 
     Raises
     ------

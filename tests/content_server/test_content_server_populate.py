@@ -189,7 +189,7 @@ def test_foreign_repository_is_not_overwritten(tmp_path: Path, start: Any) -> No
     node.stop()
     refused = command("populate", tmp_path, "--scale", SCALE)
     assert refused.returncode == 1
-    assert "not of a population" in refused.stderr
+    assert "that were not generated" in refused.stderr
     assert "at most 1" in command("populate", tmp_path, "--scale", "2").stderr
 
 

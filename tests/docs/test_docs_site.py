@@ -83,8 +83,8 @@ def test_a_figure_states_how_many_values_of_a_long_table_it_leaves_out() -> None
     head = "## Measured here\n\nMilliseconds:\n\n| | `a` | `b` | `c` | `d` | `e` |\n|---|---|---|---|---|---|\n"
     series = measured(f"{head}{rows}")
     assert series is not None and (len(series.rows), series.rows[-1].label, series.not_drawn) == (20, "t3, e", 10)
-    assert note(series).endswith("the table of the page has 10 more values.")
-    assert description(series).endswith("; the table of the page has 10 more values")
+    assert note(series).endswith("the table on the study page contains 10 more values.")
+    assert description(series).endswith("; the table on the study page contains 10 more values")
     series = measured(f"{head}{rows[: rows.index('| `t3`')]}")
     assert series is not None and (len(series.rows), series.not_drawn) == (15, 0)
     assert "more values" not in note(series) + description(series)

@@ -465,7 +465,7 @@ def test_single_runs_and_one_machine_limit_the_conclusions() -> None:
 
 def test_verdict_of_every_run_is_listed() -> None:
     results = synthetic.results(verdicts={"r003": "invalid"}, missing=("r007",))
-    shown = rows(verdicts.build(results), "Runs in the order")
+    shown = rows(verdicts.build(results), "Runs in their planned order")
     assert [row[0] for row in shown] == [f"r{n:03d}" for n in range(1, 9)]
     assert shown[2][4:6] == ("invalid", "left out")
     assert "start lag is 38 ms" in shown[2][-1]
@@ -591,7 +591,7 @@ def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
         ("cpus × search_index", "100 [50, 150] ms", "30.0 %", "yes"),
         ("repetitions of the same configuration", "–", "10.0 %", "–"),
     ]
-    assert "usually multiply and do not add" in words(section)
+    assert "usually multiply instead of adding up" in words(section)
 
 
 def test_a_study_without_a_run_that_counts_states_no_value() -> None:

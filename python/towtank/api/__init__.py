@@ -1,6 +1,6 @@
-"""Python API: the public names of the package `towtank`, one module for each kind of result.
+"""Python API: defines the public names of the package `towtank`.
 
-The API calls the same functions as the command line, and converts the resulting documents into typed results.
+The API calls the same functions as the command line, and converts their JSON documents into typed results.
 """
 
 from __future__ import annotations

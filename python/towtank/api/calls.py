@@ -1,6 +1,4 @@
-"""Reports the faults of a call from Python. The messages name arguments of the function instead of command-line
-options.
-"""
+"""Reports wrong arguments of a call from Python. Messages name the arguments instead of command-line options."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 @contextmanager
 def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Report faults of a call with the names of the called function and of its arguments, while this context is active.
+    """Raise faults of command-line options, found within this context, as faults of arguments of a function.
 
-    Faults that concern a file stay as they are.
+    Faults of files stay unchanged.
 
     Parameters
     ----------
     call : str
         Name of the called function, such as `towtank.drive`.
     names : mapping of str to str, optional
-        Name of the argument for each option whose argument has another name than the option.
+        Name of the argument for each option, if it differs from the option's name.
     """
     try:
         yield
@@ -56,19 +54,19 @@ def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def refuse(call: str, argument: str, message: str) -> StudyError:
-    """Return the error that reports one wrong argument."""
+    """Return the error for one wrong argument."""
     return StudyError.at(f"{call}()", message, where=argument)
 
 
 def refuse_unknown(call: str, names: Mapping[str, tuple[str | None, str, Iterable[str]]]) -> None:
-    """Refuse arguments that are not among the known names of their kind, all together.
+    """Raise an error that lists all arguments whose value is not a known name.
 
     Parameters
     ----------
     call : str
         Name of the called function.
     names : mapping of str to tuple
-        For each argument its value, the description of its known names, and the known names.
+        For each argument: its value, a description of the known names, and the known names.
     """
     faults = []
     for argument, (value, kind, among) in names.items():
@@ -81,14 +79,14 @@ def refuse_unknown(call: str, names: Mapping[str, tuple[str | None, str, Iterabl
 
 
 def path_of(call: str, argument: str, value: object) -> Path:
-    """Return an argument as a path; refuse a value that is neither a text nor a path."""
+    """Return an argument as a path; raise an error if it is neither a text nor a path."""
     if isinstance(value, str | PathLike) and isinstance(name := fspath(value), str):
         return Path(name)
     raise refuse(call, argument, f"must be a text or a path, got {shown(value)} instead")
 
 
 def texts(value: object, unit: str = "") -> list[str] | None:
-    """Return the values of a repeatable option as a list of texts.
+    """Return an argument as the texts of a repeatable option; `unit` is the base unit of numbers.
 
     A mapping becomes texts of the form `NAME=VALUE`, a sequence becomes one text for each item, and any other value
     becomes a single text.
@@ -105,7 +103,7 @@ def texts(value: object, unit: str = "") -> list[str] | None:
 
 
 def changes_of(changes: Mapping[str, object] | None) -> dict[str, str]:
-    """Return the changed values by dotted path, each written as in a YAML file."""
+    """Return changed values by dotted path, each as the text of a YAML value."""
     return {path: value if isinstance(value, str) else json.dumps(value) for path, value in (changes or {}).items()}
 
 

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """Result of the check of one file.
+    """Result of checking one file.
 
     Attributes
     ----------
     file : str
         Name of the file as it was passed.
     kind : str
-        `study`, `workload`, `system`, `model`, `machine`, `sizing`, `rule-file`, `sheet` or `browser-script`; empty if
-        the kind is unknown.
+        Kind of the file: `study`, `workload`, `system`, `model`, `machine`, `sizing`, `rule-file`, `sheet` or
+        `browser-script`; empty if unknown.
     faults : tuple of towtank.errors.Fault
         Faults of the file, and of the files that it refers to; each has `file`, `line`, `column`, `where` and
         `message`.
@@ -44,7 +44,7 @@ class CheckedFile:
 
 @dataclass(frozen=True, repr=False)
 class Validation:
-    """Result of the check of one or several files.
+    """Result of checking files.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Validation:
 
     @property
     def document(self) -> dict[str, object]:
-        """The result as a dict, as `towtank validate --json` prints it."""
+        """Result as a dict, as `towtank validate --json` prints it."""
         from towtank.filecheck import FileReport, report_document  # noqa: PLC0415
 
         return report_document([FileReport(each.file, each.kind, list(each.faults)) for each in self.files])
@@ -101,7 +101,9 @@ class Validation:
 
 
 def validate(*files: Path | str) -> Validation:
-    """Check study, workload, system, model, machine and sizing files; for a study, also the files that it names.
+    """Check files of Towtank, such as studies, workloads, systems and models.
+
+    A study is checked together with the files that it names.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ def validate(*files: Path | str) -> Validation:
     Returns
     -------
     Validation
-        Kind and faults of each file; a faulty file is a result, not an exception.
+        Kind and faults of each file. A faulty file raises no exception.
 
     Raises
     ------

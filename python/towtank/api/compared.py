@@ -1,4 +1,4 @@
-"""Comparison of two results, A and B."""
+"""Compares two results, A and B."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ComparedMetric:
     verdict : str
         `same`, `better`, `worse` or `undecided`.
     least_detectable : float or None
-        Smallest relative change that this number of runs detects with a probability of 80 %; None if neither result
-        has repeated runs. [1]
+        Smallest relative change that a comparison of so many runs detects with a probability of 80 %; None if neither
+        result has repeated runs. [1]
     """
 
     name: str
@@ -47,14 +47,14 @@ class ComparedMetric:
 
 
 class Difference(NamedTuple):
-    """Property of configuration or environment that differs between two compared results, A and B.
+    """Property of the configuration or environment that differs between the compared results, A and B.
 
     Attributes
     ----------
     what : str
         Name of the property.
     a, b : str or None
-        Its values; None if a result lacks the property.
+        Value of the property in A and in B; None if a result lacks the property.
     """
 
     what: str
@@ -75,14 +75,14 @@ class ComparedResults:
 
     @property
     def verdict(self) -> str:
-        """Verdict on result B compared with result A: `better` or `worse` (significantly, and by at least the
-        threshold), `same` or `undecided`.
+        """Verdict on B compared with A: `better` or `worse` (a significant change of at least the threshold), `same` or
+        `undecided`.
         """
         return str(self._compared.verdict)
 
     @property
     def valid(self) -> bool:
-        """True if each of the two results has at least one run that may be used."""
+        """True if both results have at least one valid or suspect run."""
         return not self._compared.is_invalid
 
     @property
@@ -97,13 +97,14 @@ class ComparedResults:
 
     @property
     def least_detectable(self) -> float | None:
-        """Smallest relative change of the mean response time that these runs detect with a probability of 80 %. [1]"""
+        """Smallest relative change of the mean response time that a comparison of so many runs detects with a
+        probability of 80 %; None if neither result has repeated runs. [1]"""
         return self._compared.least_detectable
 
     @property
     def runs_needed(self) -> int | None:
-        """Number of runs of each result that would probably suffice to decide all metrics; None if all metrics are
-        decided, or if the number is unknown. [1]
+        """Estimated number of runs of each result that decides all metrics; None if all metrics are decided, or if the
+        number is unknown. [1]
         """
         return self._compared.runs_needed
 
@@ -114,7 +115,7 @@ class ComparedResults:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Suspect runs, and invalid runs that the comparison leaves out, each with the reason."""
+        """Suspect runs, and excluded invalid runs, each with the reason."""
         return tuple(self._compared.doubts)
 
     def __repr__(self) -> str:
@@ -138,13 +139,14 @@ def _ratio_of(found: Finding) -> Quantity | None:
 
 
 def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResults:
-    """Compare two results: ratios with confidence intervals over runs, a verdict, and the smallest detectable change.
+    """Compare two results: compute ratios with confidence intervals over runs, a verdict, and the smallest detectable
+    change.
 
     Parameters
     ----------
     a, b : path, Results, or sequence of paths
-        Results folder, `FOLDER:CONFIGURATION` with the label of a configuration or a part of only one label, run
-        folder, or result files of any tool, with one file for each run.
+        A result: a results folder, a run folder, or result files of any tool, one file for each run.
+        `FOLDER:CONFIGURATION` selects a configuration by its label, or by a part of the label that is unique.
     threshold : str or float, default "2 %"
         Smallest change that matters, for example `2 %` or 0.02, in (0, 1). [1]
 
@@ -169,7 +171,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
 
 
 def _names(side: Side) -> tuple[str, ...]:
-    """Return the paths that were given for one of the two compared results."""
+    """Return the paths of a compared result."""
     if isinstance(side, str | PathLike):
         return (str(side),)
     folder = getattr(side, "folder", None)

@@ -1,8 +1,8 @@
 """Conducts a run in a separate thread, so that the calling thread keeps its CPU affinity.
 
-The conducting thread pins itself to the CPUs of the generator. The callback receives each progress step in the
-calling thread. The first interrupt of the caller ends the run early and saves the data recorded so far; the second
-does not wait for pending responses; the third does not wait for anything.
+The conducting thread pins itself to the CPUs of the load generator. The callback for progress runs in the calling
+thread. The first interrupt (Ctrl-C) ends the run early and saves the recorded data; the second one does not wait for
+pending responses; the third one returns at once.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Conducting:
     Parameters
     ----------
     work : callable
-        Does the work; receives a display, and an object that signals when the work should stop.
-    report : callable
-        Called in the calling thread with each step.
+        Function that does the work; its arguments are a display for progress, and an object that signals when to stop.
+        report : callable
+        Called in the calling thread with each progress step.
     """
 
     def __init__(self, work: Work[T], report: Callback) -> None:
@@ -50,13 +50,13 @@ class Conducting:
             self._may_begin.get()
             self._stop.check()
             self._made = work(Reporting(self._steps.put), self._stop)
-        except BaseException as error:  # The method `outcome` raises this error again in the thread of the caller.
+        except BaseException as error:  # `outcome` raises this error again in the thread of the caller.
             self._failed = error
         finally:
             self._steps.put(None)
 
     def stop(self) -> None:
-        """End the work early, from another thread; the call of `outcome` then raises `Stopped`."""
+        """End the work early, from another thread; `outcome` then raises `Stopped`."""
         self._stopped_by_other = True
         self._stop.ask()
 
@@ -66,17 +66,17 @@ class Conducting:
             self._thread.join()
 
     def outcome(self) -> Any:
-        """Wait for the end of the work and return the result of the work.
+        """Wait until the work has ended, and return its result.
 
         Raises
         ------
         KeyboardInterrupt
-            If the caller was interrupted; by then the work has ended, unless the caller was interrupted three times.
+            If the caller was interrupted; the work has ended, unless the caller was interrupted three times.
         Stopped
             If another thread ended the work.
         BaseException
-            The exception of the work, of the callback, or of a signal handler of the caller. A signal handler that
-            raises an exception ends the work as an interrupt does.
+            The exception of the work, of the callback, or of a signal handler of the caller. An exception of a signal
+            handler ends the work like an interrupt.
         """
         try:
             raised = self._waited()
@@ -91,7 +91,7 @@ class Conducting:
         return self._made
 
     def _waited(self) -> BaseException | None:
-        """Start the work and wait for its end; return the first exception that an interrupt of the caller raised."""
+        """Start the work and wait until it ends; return the first exception that an interrupt raised in this thread."""
         raised: BaseException | None = None
         while True:
             try:
@@ -100,27 +100,27 @@ class Conducting:
                 self._follow()
                 self._thread.join()
                 return raised
-            except BaseException as error:  # also one that a signal handler of the caller raises
+            except BaseException as error:  # for example KeyboardInterrupt, or an exception of a signal handler
                 raised = raised or error
                 if not self._begun or self._stop.count >= _ASKS_BEFORE_LEAVING:
                     raise
                 self._stop.ask()
 
     def _begin(self) -> None:
-        """Start the thread. If this raises an exception, or is interrupted, the work does not begin."""
+        """Start the thread. If this is interrupted, the work does not begin."""
         try:
             self._thread.start()
             self._begun = True
         finally:
-            # The thread may exist although the call was interrupted. It waits for this token, and then sees the stop.
+            # After an interrupt, the thread may exist. It waits for this token, and then sees the stop request.
             if not self._begun:
                 self._stop.ask()
             self._may_begin.put(None)
 
     def _follow(self) -> None:
-        """Pass the steps of the work to the callback until the work ends.
+        """Pass progress steps to the callback until the work ends.
 
-        If the callback raises an exception, the work is stopped and the callback receives no further steps.
+        If the callback raises an exception, stop the work and pass no further steps.
         """
         while (step := self._steps.get()) is not None:
             try:
@@ -129,23 +129,23 @@ class Conducting:
             except BaseException as error:
                 self._report = None
                 if not isinstance(error, Exception):
-                    raise  # an interrupt, which ends the work in `_waited`
-                self._of_callback = error  # The method `outcome` raises this error when the work has ended.
+                    raise  # `_waited` handles interrupts
+                self._of_callback = error  # `outcome` raises this error when the work has ended.
                 self._stop.ask()
 
 
 def conducted(work: Work[T], progress: Callback | bool | None) -> T:
-    """Do work in a separate thread, and return the result of the work.
+    """Do work in a separate thread, and return its result.
 
     Parameters
     ----------
     work : callable
-        Does the work; receives a display, and an object that signals when the work should stop.
+        Function that does the work; its arguments are a display for progress, and an object that signals when to stop.
     progress : callable or bool, optional
-        Called with each step; True shows the steps on the terminal or in the notebook.
+        Called with each progress step; True shows the steps on the terminal or in the notebook.
     """
-    # A thread that a library starts during its import inherits the CPUs of the importing thread. These libraries are
-    # imported here, in the thread of the caller, so that their threads are not limited to the CPUs of the generator.
+    # Threads that a library starts during its import inherit the CPU affinity of the importing thread. So the import
+    # takes place here, before the conducting thread pins itself to the CPUs of the load generator.
     import towtank.analysis  # noqa: F401, PLC0415
 
     shown = Shown() if progress is True else None

@@ -1,4 +1,4 @@
-"""Loads a running target and returns the measurement."""
+"""Loads a running system, and returns the measurement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Drive:
     Attributes
     ----------
     notes : tuple of str
-        Messages of the run that are not part of the measurement.
+        Messages about the run, for the user.
     """
 
     _document: Json = field(repr=False)
@@ -39,7 +39,7 @@ class Drive:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Complete result as a dict, as `towtank drive --json` prints it; a copy."""
+        """Copy of the complete result as a dict, as `towtank drive --json` prints it."""
         return copy.deepcopy(dict(self._document))
 
     @property
@@ -57,7 +57,7 @@ class Drive:
 
     @property
     def valid(self) -> bool:
-        """True if the measurement may be used."""
+        """True if the measurement is valid or suspect."""
         return bool(self._document["valid"])
 
     @property
@@ -74,7 +74,7 @@ class Drive:
 
     @property
     def window_s(self) -> float:
-        """Planned length of the steady stage, in which the measurement is made. [s]"""
+        """Planned length of the steady stage, which is the measurement window. [s]"""
         return float(self._document["window_s"])
 
     @property
@@ -91,7 +91,7 @@ class Drive:
 
     @property
     def requests(self) -> int:
-        """Number of requests that ended in the planned steady stage, including failed ones. [1]"""
+        """Number of requests that ended in the planned steady stage, including failed requests. [1]"""
         return int(self._document["requests"])
 
     @property
@@ -163,7 +163,7 @@ class Drive:
 
     @property
     def transactions(self) -> Mapping[str, Transaction]:
-        """Results of each transaction of a workload, by name. These response times have no confidence intervals."""
+        """Results of each transaction of a workload, by name. Their response times have no confidence intervals."""
         return MappingProxyType(
             {
                 name: Transaction(
@@ -257,9 +257,10 @@ def drive(
     allowed: Sequence[str] = (),
     progress: Callback | bool | None = None,
 ) -> Drive:
-    """Load running targets: one URL, or the targets of one workload file.
+    """Load a running system: a URL, or the targets of a workload file.
 
-    Does not change the calling process. An interrupt ends the load, as described for `towtank.run`.
+    The call does not change signal handlers, environment or CPU affinity of the calling process. An interrupt ends the
+    load, as described for `towtank.run`.
 
     Parameters
     ----------
@@ -270,15 +271,16 @@ def drive(
     rate : float, optional
         Arrival rate of an open load. [1/s]
     duration, ramp : float or str, optional
-        Duration of the measurement (default: 10 s) and of the ramp before it, for example `5.0` or `"5 s"`. [s]
+        Duration of the measurement (default: 10 s), and of the rise of the load before it, for example `5.0` or `"5
+        s"`. [s]
     think, timeout : float or str
         Pause between a response and the next request; time limit of a whole response. [s]
     trace : Path or str, optional
-        CSV file with columns time [s] and rate [1/s]; the arrival rate follows it.
+        CSV file of the arrival rate over time, with columns time [s] and rate [1/s].
     arrivals : str, default "constant"
         Arrival process with `rate`: `constant` or `poisson`.
     users_at_most, backlog_at_most : int, optional
-        With `rate` or `trace`: largest number of transactions in progress, and largest number of waiting arrivals. [1]
+        Limits of an open load: largest number of transactions in progress, and of arrivals that wait to start. [1]
     method : str, default "GET"
         HTTP method of the requests.
     headers : mapping of str to str, optional
@@ -290,18 +292,20 @@ def drive(
     cacert, cert, key : Path or str, optional
         PEM files with the certificate authorities, the client certificate and its private key.
     connections : int or str, optional
-        Use of connections: `per-user` (the default), a number for a pool per target, or `new` for each request.
+        Use of connections: one for each user (`per-user`, the default), a pool of this number for each target, or a new
+        connection for each request (`new`).
     http2 : bool, default False
         If true, requests use HTTP/2.
     streams : int, optional
-        Number of concurrent requests on each connection of a pool, with `http2`. [1]
+        Number of concurrent requests on each HTTP/2 connection of a pool. [1]
     connect_to, source : sequence of str
-        Addresses to connect to instead of the URL's host; source addresses of connections.
+        Addresses to connect to instead of the URL's host, and local addresses of the connections.
     watch : sequence of str
-        Processes of this machine to observe besides the one that listens on the target, as `--watch` takes them:
-        `unit=shop.service`, `command=app.py`.
+        Processes of this machine to observe in addition to the server process of the target, for example
+        `unit=shop.service` or `command=app.py`.
     limits : Limits, optional
-        Limits of the measurement, for example `{"interference": "20 %"}`; default: those of `Limits`.
+        Limits beyond which the measurement is suspect or invalid, for example `{"interference": "20 %"}`; the defaults
+        are in `Limits`.
     threads : int, optional
         Number of threads that generate load; default: half the number of CPUs. [1]
     pin : sequence of int, optional
@@ -313,7 +317,7 @@ def drive(
     changes : mapping of str to object, optional
         Parameters of a workload file to change, for example `{"parameters.size": 3}`.
     out : Path or str, optional
-        Path under which the run folder is saved.
+        Folder for the recorded data; by default, the data are not saved.
     allowed : sequence of str
         Hosts that Towtank may load although they are outside the loopback and private address ranges.
     progress : callable or bool, optional

@@ -1,4 +1,4 @@
-"""Models of throughput as a function of load, fitted to results of Towtank or to a table from any other tool."""
+"""Fits models of throughput as a function of load to results of Towtank or to CSV files."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Prediction:
     load : float
         Number of users [1], or arrival rate [1/s].
     range : str
-        Position of the load relative to the measured loads: `measured`, `between` or `beyond`.
+        Position of the load: `measured` at a measured load, `between` measured loads, or `beyond` the measured loads.
     throughput_per_s : Quantity or None
-        Throughput with the 95 % band of the curve. [1/s]
+        Throughput with its 95 % confidence band; None if refused. [1/s]
     response_time_s : Quantity or None
-        Mean response time with its 95 % band; None if the model has no response time. [s]
+        Mean response time with its 95 % confidence band; None if refused, or if the model has no response time. [s]
     refused : str
         Reason why there is no prediction; empty if there is a prediction.
     """
@@ -69,7 +69,7 @@ class Fit:
     Attributes
     ----------
     source : Path
-        The results folder or CSV file.
+        Results folder or CSV file.
     """
 
     source: Path
@@ -77,7 +77,9 @@ class Fit:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Complete fit as a dict, as `towtank model fit --json` prints it (`docs/reference/model-fit.md`); a copy."""
+        """Copy of the complete fit as a dict, as `towtank model fit --json` prints it
+        (`docs/reference/model-fit.md`).
+        """
         return copy.deepcopy(self._answer.document)
 
     @property
@@ -98,13 +100,13 @@ class Fit:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Doubts about the fit, which are the reasons for the verdict."""
+        """Doubts about the fit, which led to the verdict."""
         return tuple(str(each["text"]) for each in self._answer.document["verdict"]["reasons"])
 
     @property
     def parameters(self) -> Mapping[str, Quantity]:
-        """Parameters of the curve, and quantities derived from them, with 95 % intervals. Times in [s], rates
-        in [1/s]
+        """Parameters of the curve, and quantities derived from the parameters, with 95 % intervals. Times are in [s],
+        rates in [1/s].
         """
         document = self._answer.document
         known = document.get("confidence_interval") or {}
@@ -118,9 +120,8 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error with which a fit to only the lower loads predicts the highest loads. [ratio]
-
-        It has a confidence interval.
+        """Largest relative error, with its confidence interval, of a fit to the lower loads that predicts the highest
+        loads. None if no load was held out. [ratio]
         """
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:
@@ -139,7 +140,7 @@ class Fit:
         Parameters
         ----------
         users : float or sequence of float
-            Users [1], or arrival rates [1/s] of open load, above 0.
+            Number of users [1], or arrival rate [1/s], above 0; or a sequence of loads.
 
         Raises
         ------
@@ -161,7 +162,7 @@ class Fit:
         Raises
         ------
         ModelError
-            If the curve is not a curve of a closed network.
+            If the curve is not `closed` or `load-dependent`.
         """
         import tempfile  # noqa: PLC0415 - only needed here
 
@@ -172,12 +173,12 @@ class Fit:
         return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
 
     def write(self, path: Path | str) -> Path:
-        """Write the fitted curve of a closed system as a model file, for functions such as `towtank.solve`.
+        """Write the fitted curve as a model file of a closed queueing network, for functions such as `towtank.solve`.
 
         Raises
         ------
         ModelError
-            If the curve is not a curve of a closed network, or if the curve is rejected.
+            If the curve is not `closed` or `load-dependent`, or if it is rejected.
         """
         from towtank.model import written_model  # noqa: PLC0415 - imports scipy
 
@@ -185,9 +186,9 @@ class Fit:
         return Path(path)
 
     def frame(self) -> Frame:
-        """Return one row for each point: `load`, `throughput`, `response_s`, `fitted_throughput`. [1/s], [s]
+        """Return one row for each point: `load`, `throughput` [1/s], `response_s` [s], `fitted_throughput` [1/s].
 
-        `fitted_low` and `fitted_high` are the ends of the 95 % band of the curve. [1/s]
+        `fitted_low` and `fitted_high` are the bounds of the 95 % confidence band of the curve. [1/s]
         """
         rows = []
         for point in self._answer.document["points"]:
@@ -244,23 +245,23 @@ def fit(
     error: str | None = None,
     busy: str | None = None,
 ) -> Fit:
-    """Fit a model of throughput over load.
+    """Fit a model of throughput as a function of load.
 
     Parameters
     ----------
     source : Path or str
-        Results folder of a study, or a CSV file of any tool.
+        Results folder of a study, or a CSV file.
     curve : str, default "auto"
         Curve to fit: `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the best of these.
     configuration : str, optional
-        Part of the label of the configuration to fit, if the results have several configurations.
+        Label of the configuration to fit, or a part of it; required if the results have several configurations.
     servers : int, optional
-        Number of servers at the bottleneck; default: the number in the results, otherwise 1. [1]
+        Number of servers at the bottleneck; default: the number of CPUs in the results, otherwise 1. [1]
     hold_out : int, optional
-        Number of highest loads that are left out of the fit and predicted by it. Default: a separate fit without the
-        highest load predicts that load, and the final fit includes it. [1]
+        Number of highest loads that the fit leaves out and predicts, as a test. By default, a separate fit without the
+        highest load predicts that load, and the returned fit includes it. [1]
     think : float or str, optional
-        Think time, for example `2.0` [s] or `"2 s"`; for a CSV file also the name of its column.
+        Think time, for example `2.0` or `"2 s"`; for a CSV file also the name of the column that contains it. [s]
     x, y, response, error, busy : str, optional
         Names of the columns of a CSV file: load, throughput [1/s], mean response time [s], standard error of the
         throughput [1/s], and mean number of busy servers at the bottleneck [1].

@@ -1,4 +1,4 @@
-"""Tables of results that data frame libraries can read without copying the data."""
+"""Tables of results for data frame libraries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """Table of results: columns of equal length, each of numbers or of text, with None for missing values, such as
-    the ends of an interval that does not exist.
+    """Table of results. Each column contains numbers or text, with None for missing values.
 
-    A frame has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
-    `duckdb.from_arrow(frame)` accept it, with nulls for missing values. `pandas.DataFrame(frame)` needs no Arrow; its
-    floats have NaN for missing values, and `convert_dtypes()` makes nulls of them.
+    A frame has the Arrow PyCapsule interface, so `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
+    `duckdb.from_arrow(frame)` accept it, with nulls for missing values. `pandas.DataFrame(frame)` needs no Arrow. Its
+    missing numbers are NaN, which `convert_dtypes()` converts to nulls.
 
     Attributes
     ----------
     columns : tuple of str
-        Names of the columns, each with its unit at the end: `throughput_per_s`, `p95_s`. [s], [1/s], ratios in [0, 1]
+        Names of the columns. The unit ends the name: `throughput_per_s` [1/s], `p95_s` [s]; ratios are in [0, 1].
 
     Examples
     --------
@@ -36,12 +35,11 @@ class Frame:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[Any]]) -> Frame:
-        """Make a frame from columns by name."""
         return cls(tuple(columns), tuple(tuple(map(_plain, column)) for column in columns.values()))
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Frame:
-        """Make a frame from rows; if a row lacks a column, its value in that column is None."""
+        """Make a frame from rows; the value of a column that a row lacks is None."""
         names = dict.fromkeys(name for row in rows for name in row)
         return cls.of({name: [row.get(name) for row in rows] for name in names})
 
@@ -49,7 +47,7 @@ class Frame:
         return len(self._values[0]) if self._values else 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield each row as a dictionary by column."""
+        """Yield each row as a dict of values by column."""
         for row in zip(*self._values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
@@ -57,15 +55,15 @@ class Frame:
         return self._values[self.columns.index(column)] if column in self.columns else _no_column(self, column)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the values of each column as a list, by column."""
+        """Return a dict of lists: the values of each column, by column name."""
         return {name: list(values) for name, values in zip(self.columns, self._values, strict=True)}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the table as an Arrow stream: numbers as 64-bit floats or integers, everything else as text."""
-        import duckdb  # noqa: PLC0415 - heavy, and only needed to hand the table on
+        import duckdb  # noqa: PLC0415 - slow to import
 
-        # The database connection must exist as long as the stream is read. The stream refers to the relation, and the
-        # relation refers to the connection.
+        # The database connection must exist while the stream is read. The stream refers to the relation, and the
+        # relation to the connection, so both stay alive.
         connection = duckdb.connect(config={"threads": 1})
         connection.register("frame", {name: _array(self[name]) for name in self.columns})
         casts = ", ".join(f"{_quoted(name)}::{_kind(self[name])} AS {_quoted(name)}" for name in self.columns)
@@ -88,7 +86,7 @@ def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a plain number, text or None, which every data frame library understands; NaN is None."""
+    """Convert a value to a plain number, text or None, which every data frame library reads; NaN becomes None."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -99,8 +97,8 @@ def _plain(value: Any) -> Any:
 
 
 def _kind(column: Sequence[Any]) -> str:
-    """Return the DuckDB type of a column's values. The type is text if the values have several types. A column without
-    values is one of numbers, such as the ends of intervals that do not exist.
+    """Return the DuckDB type of a column: text if its values have several types, DOUBLE if it has only missing
+    values.
     """
     kinds = {type(value) for value in column if value is not None}
     if kinds == {bool}:
@@ -111,8 +109,8 @@ def _kind(column: Sequence[Any]) -> str:
 
 
 def _array(column: Sequence[Any]) -> Any:
-    """Return a column as an array that DuckDB reads; missing values are masked."""
-    import numpy as np  # noqa: PLC0415 - heavy, and only needed to hand the table on
+    """Convert a column to an array that DuckDB reads; missing values are masked."""
+    import numpy as np  # noqa: PLC0415 - slow to import
 
     kind, missing = _kind(column), [value is None for value in column]
     if kind == "VARCHAR":

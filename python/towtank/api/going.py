@@ -1,4 +1,4 @@
-"""Measurements that go on, so that a session can end them."""
+"""Registers running measurements, so that a session can end all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.errors import Stopped
 
 
 class Work(Protocol):
-    """Measurement that goes on in a thread of its own."""
+    """Measurement that runs in a separate thread."""
 
     def stop(self) -> None:
         """End the measurement early."""
@@ -20,7 +20,7 @@ class Work(Protocol):
 
 
 class Going:
-    """Measurements that go on, in any number of threads."""
+    """Running measurements of a session; several threads may use this object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,12 +28,12 @@ class Going:
         self.closed = False
 
     def refuse_closed(self) -> None:
-        """Raise `Stopped` if no further measurement may begin."""
+        """Raise `Stopped` if the session is closed."""
         if self.closed:
             raise Stopped("the session is closed")
 
     def begins(self, work: Work) -> None:
-        """Add a measurement that is about to begin; raise `Stopped` if none may begin any more."""
+        """Register a measurement that is about to begin; raise `Stopped` if the session is closed."""
         with self._lock:
             self.refuse_closed()
             self._works.append(work)
@@ -45,7 +45,7 @@ class Going:
                 self._works.remove(work)
 
     def close(self) -> None:
-        """End all measurements, wait until they have ended, and let no further one begin."""
+        """End all measurements, wait until they have ended, and refuse new measurements."""
         with self._lock:
             self.closed = True
             works = tuple(self._works)
@@ -56,4 +56,4 @@ class Going:
 
 
 GOING: ContextVar[Going | None] = ContextVar("GOING", default=None)
-"""Measurements of the session for which the calling thread works; None outside of sessions."""
+"""Running measurements of the session in which the current code runs; None outside of sessions."""

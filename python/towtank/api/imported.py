@@ -1,4 +1,4 @@
-"""Imports workloads from files of other tools, as `towtank import` does."""
+"""Imports workloads from files of other load generators, as `towtank import` does."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImportNote:
-    """Part of a file that an import could not carry over unchanged.
+    """Element of a file that an import changed or left out.
 
     Attributes
     ----------
     file : str
         Imported file.
     line, column : int
-        Position in the file, from 1, at which the part first occurs; 0 if unknown.
-    what, why : str
-        The part, and the reason why it could not be carried over unchanged.
-    times : int
-        Number of places in the file at which the part occurs.
+        Position at which the element first occurs, counted from 1; 0 if unknown.
+        what, why : str
+        Name of the element, and the reason for the change.
+        times : int
+        Number of occurrences of the element in the file. [1]
     """
 
     file: str
@@ -44,20 +44,20 @@ class ImportNote:
 
 @dataclass(frozen=True, repr=False)
 class ImportedWorkload:
-    """Workload made from a file of another tool.
+    """Workload imported from a file of another tool.
 
     Attributes
     ----------
     text : str
         Text of the workload file.
     out : Path or None
-        File that was written; None if none was requested.
+        Workload file that was written; None if no file was requested.
     targets : mapping of str to str
         Address of each target in the imported file, by name.
     transactions : tuple of str
         Names of the transactions.
     notes : tuple of ImportNote
-        Parts of the file that could not be carried over unchanged, sorted by position.
+        Elements of the file that were changed or left out, sorted by position.
     """
 
     text: str
@@ -116,16 +116,16 @@ def import_workload(
     file : Path or str
         File to import.
     out : Path or str, optional
-        Workload file to write; by default the result has the text only.
+        Workload file to write; by default, no file is written.
     hosts : str or sequence of str, optional
-        Hosts whose requests are imported; default: the main host of the file.
+        Hosts whose requests are imported; default: the main host of the file, such as the host of the first page.
     force : bool, default False
         If true, overwrites an existing file.
 
     Returns
     -------
     ImportedWorkload
-        Text of the workload, with a note on each part that could not be carried over unchanged.
+        Text of the workload, and notes on the elements that were changed or left out.
 
     Raises
     ------

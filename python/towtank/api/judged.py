@@ -1,4 +1,4 @@
-"""Verdicts on the objectives, claims and comparisons of a study, and on result files of other tools."""
+"""Objectives, claims and comparisons of a study, and verdicts on result files of other tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective of a study, and whether one configuration meets it.
+    """Objective of a study, with its outcome in one configuration.
 
     Attributes
     ----------
@@ -69,15 +69,15 @@ class Comparison:
     metric : str
         Name of the compared metric, for example `throughput_per_s` or `cpu_demand_s of TIER`.
     factor, base, other : str
-        The factor, the first level of the factor, and the level compared with the first.
+        Name of the factor, its base level, and the level that is compared with the base level.
     load : float
         Number of users [1], or arrival rate [1/s].
     ratio : Quantity or None
-        Value at `other` divided by the value at `base`, with its interval. [1]
+        Value at the level `other` divided by the value at the level `base`, with its interval. [1]
     differs : bool or None
         True if the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        For levels with a single run: true if the interval, widened by an assumed difference between runs, excludes 1.
+        For levels with a single run: True if the interval, widened by an assumed variation between runs, excludes 1.
         None for repeated runs.
     """
 
@@ -106,19 +106,19 @@ class Claim:
     Attributes
     ----------
     says : str
-        The claim in words.
+        Text of the claim.
     verdict : str
         `confirmed`, `refuted`, `undecided` or `not_testable`.
     measured : Quantity or None
-        Value that decides the claim, in the unit of the claim.
+        Measured value on which the verdict is based, in the unit of the claim; None if it was not measured.
     holds : str
-        Condition that the measured value must meet.
+        Condition on the measured value, for example `< 1 s`.
     why : str
-        Reason why the claim is refuted or undecided, or cannot be tested.
-    do : str
-        Step that would decide the claim; empty if the claim is decided.
-    doubts : tuple of str
-        Doubts about the runs behind the verdict; empty if all are valid.
+        Reason for a verdict other than `confirmed`.
+        do : str
+        Advice on how to decide the claim; empty if it is confirmed or refuted.
+        doubts : tuple of str
+        Doubts about the runs on which the verdict is based; empty if all runs are valid.
     """
 
     says: str
@@ -131,7 +131,7 @@ class Claim:
 
 
 class Judged:
-    """Verdict on a result file of any tool, as `towtank judge` prints it."""
+    """Evaluation of a result file of any tool, as `towtank judge` prints it."""
 
     def __init__(self, judged: FileJudged) -> None:
         self._judged = judged
@@ -158,7 +158,7 @@ class Judged:
 
     @property
     def valid(self) -> bool:
-        """True if the results may be used: they are valid, or suspect with named doubts."""
+        """True if the results are valid or suspect, so that they may be used."""
         return self.verdict.valid
 
     @property
@@ -168,8 +168,8 @@ class Judged:
 
     @property
     def window_s(self) -> tuple[float, float] | None:
-        """Start and end of the analysed window, counted from the first request; None if the file contains only
-        summaries. [s]
+        """Start and end of the analysed window, relative to the first request; None if the file contains no individual
+        requests. [s]
         """
         return self._judged.window_s
 
@@ -209,7 +209,7 @@ class Judged:
 
 
 def judge(path: str | PathLike[str]) -> Judged:
-    """Judge a result file of any tool: find the steady window, compute confidence intervals, and report doubts.
+    """Evaluate a result file of any tool: find the steady window, compute confidence intervals, and report doubts.
 
     Parameters
     ----------
@@ -252,9 +252,7 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the measured value that decided an objective, with the confidence interval at the load where it was
-    measured.
-    """
+    """Return the measured value that decided an objective, with its confidence interval."""
     from towtank.analysis import estimate_at, is_scoped  # noqa: PLC0415 - imports the analysis
 
     seen, at = objective.get("seen"), objective.get("at") or {}

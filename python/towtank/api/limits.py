@@ -1,4 +1,4 @@
-"""Limits of a measurement, as a study file has them under `limits`."""
+"""Limits of a measurement, as in the section `limits` of a study file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _SECONDS = ("start_lag_p99",)
 
 
 class Limits(TypedDict, total=False):
-    """Limits of a measurement, as under `limits` of a study file; a measurement beyond a limit is suspect or invalid.
+    """Limits of a measurement; a measurement that violates a limit is suspect or invalid.
 
-    A share is a number in [0, 1] or a text such as `"20 %"`, a time a number of seconds or a text such as `"10 ms"`.
+    A share is a number in [0, 1] or a text such as `"20 %"`. A time is a number of seconds or a text such as `"10 ms"`.
 
     Attributes
     ----------
@@ -22,12 +22,12 @@ class Limits(TypedDict, total=False):
         Largest 99th percentile of the start lag, the delay between intended and actual start of a request; default:
         10 ms, and 1 ms under an open load. [s]
     start_lag_share : float or str
-        Largest share of start lag in the response time; default: 5 %. [ratio]
+        Largest share of the start lag in the response time; default: 5 %. [ratio]
     interference : float or str
-        Largest share of the CPUs of the system that other programs may use; default: 10 %. [ratio]
+        Largest share of the system's CPUs that other programs may use; default: 10 %. [ratio]
     not_attributed : float or str
-        Largest share of the CPU time of a machine that no tier, load generator or observer accounts for; default: 5 %.
-        [ratio]
+        Largest share of a machine's CPU time that is attributed neither to a tier nor to the load generator nor to
+        observers; default: 5 %. [ratio]
     storage_free : float or str
         Smallest share of space and inodes that must stay free on each disk of a host; default: 0.1 %. [ratio]
     generator_busy : float or str
@@ -44,7 +44,7 @@ class Limits(TypedDict, total=False):
 
 
 def limit_texts(limits: Limits | None) -> dict[str, str]:
-    """Return the limits by name, each as the text that a study file would contain."""
+    """Return each limit as the text that a study file would contain, by name."""
     return {name: _text(name, value) for name, value in (limits or {}).items()}
 
 

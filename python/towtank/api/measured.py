@@ -16,14 +16,14 @@ _NAMES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"
 
 @dataclass(frozen=True)
 class Times:
-    """Distribution of response times. The values are in seconds, or in milliseconds in `response_time_ms`. [s]
+    """Distribution of response times, in seconds, or in milliseconds if it is the value of `response_time_ms`.
 
     Attributes
     ----------
     mean, p50, p90, p95, p99, p99_9 : Quantity or None
-        Mean and percentiles, with their 95 % intervals; None if nothing was measured.
+        Mean and percentiles, with 95 % intervals if known; None if not measured.
     min, max : Quantity or None
-        Shortest and longest response time, which have no interval.
+        Shortest and longest response time, without interval; None if not measured.
     """
 
     mean: Quantity | None = None
@@ -37,7 +37,7 @@ class Times:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None, about: str = "", suffix: str = "") -> Times:
-        """Read response times from a summary; `suffix` is the end of the key names, such as `_s` for seconds."""
+        """Read response times from a summary; `suffix` ends the keys, such as `_s` in `mean_s`."""
         found = document or {}
         times = {
             name: estimate(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
@@ -55,7 +55,9 @@ class Times:
 
 
 def times_of_ms(document: Mapping[str, Any], estimates: Mapping[str, Any], about: str) -> Times:
-    """Read response times in milliseconds. Their confidence intervals are converted from the estimates in seconds."""
+    """Read response times [ms] of a document, and their confidence intervals from `estimates` [s]; return them in
+    seconds.
+    """
     found: dict[str, Quantity | None] = {}
     for key, name in {**_NAMES, "min": "min", "max": "max"}.items():
         value, known = document.get(key), estimates.get(key)
@@ -84,9 +86,9 @@ class Doubt:
     level : str
         `note`, `suspect` or `invalid`.
     message : str
-        The measured value, and the limit that the value violates.
+        Measured value, and the limit that it violates.
     why, hint : str
-        Reason why the doubt matters, and advice on what to do.
+        Consequence of the doubt, and advice to the user.
     """
 
     kind: str
@@ -105,15 +107,15 @@ class Doubt:
 
 
 class Verdict(str):
-    """Verdict on a measurement: the text `valid`, `suspect` or `invalid`, with the doubts that led to it.
+    """Verdict on a measurement: the text `valid`, `suspect` or `invalid`, with the reasons.
 
-    A verdict is a text, and compares and hashes as its level. `str(verdict)` adds `with relaxed limits` if limits
-    were relaxed.
+    A verdict compares and hashes like its level, so `verdict == "valid"` works. `str(verdict)` adds `with relaxed
+    limits` if limits were relaxed.
 
     Parameters
     ----------
     level : str
-        `valid`, `suspect` or `invalid`; `none` if nothing could be judged.
+        `valid`, `suspect` or `invalid`; `none` if there is no measurement.
     doubts : tuple of Doubt
         Reasons for the verdict.
     relaxed_limits : tuple of str
@@ -124,7 +126,7 @@ class Verdict(str):
     doubts : tuple of Doubt
         Reasons for the verdict, the most serious first.
     relaxed_limits : tuple of str
-        Names of the limits that the study or the caller relaxed; with the default limits, fewer runs might be valid.
+        Names of the limits that the study or the caller relaxed. Under the default limits, the verdict might be worse.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class Verdict(str):
     relaxed_limits: tuple[str, ...]
 
     def __new__(cls, level: str, doubts: tuple[Doubt, ...] = (), relaxed_limits: tuple[str, ...] = ()) -> Verdict:
-        """Create a verdict, whose attributes cannot be changed afterwards."""
+        """Create an immutable verdict."""
         made = super().__new__(cls, level)
         for name, content in (("doubts", doubts), ("relaxed_limits", relaxed_limits)):
             object.__setattr__(made, name, content)
@@ -159,12 +161,12 @@ class Verdict(str):
 
     @property
     def level(self) -> str:
-        """The verdict as a plain text: `valid`, `suspect`, `invalid` or `none`."""
+        """Level of the verdict as a plain `str`: `valid`, `suspect`, `invalid` or `none`."""
         return str.__str__(self)
 
     @property
     def valid(self) -> bool:
-        """True if the measurement may be used: it is valid, or suspect with named doubts."""
+        """True if the measurement is valid or suspect, so that it may be used."""
         return self.level in ("valid", "suspect")
 
     def __str__(self) -> str:
@@ -204,9 +206,9 @@ class Tier:
     Attributes
     ----------
     cpus_used : Quantity or None
-        Mean number of busy CPUs. [1]
+        Mean number of CPUs that the tier used. [1]
     utilization : Quantity or None
-        Busy share of the CPUs that the tier may use, in [0, 1]. [ratio]
+        Used share of the CPUs that the tier may use, in [0, 1]. [ratio]
     cpu_demand_s : Quantity or None
         CPU time of one transaction. [s]
     """
@@ -218,7 +220,7 @@ class Tier:
 
 
 def tiers(document: Mapping[str, Any] | None) -> dict[str, Tier]:
-    """Read the tiers of a point or of a run, by name."""
+    """Read the tiers of a load point or of a run, by name."""
     return {
         name: Tier(
             name,

@@ -25,20 +25,20 @@ Model = Path | str | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Results of a queueing network for one class of users or arrivals.
+    """Results of a queueing network for one class of jobs.
 
     Attributes
     ----------
     throughput_per_s : Quantity or None
         Rate of completed jobs. [1/s]
     response_time_s : Quantity or None
-        Mean response time, without think time; None if nothing is completed. [s]
+        Mean response time, without think time; None if no job is completed. [s]
     users_in_system : Quantity or None
-        Mean number of jobs in the system, without users who think. [1]
+        Mean number of jobs in the system, without thinking users. [1]
     dropped_per_s : Quantity or None
-        Rate of arrivals that are dropped because a station is full. [1/s]
+        Rate of arrivals that a full station rejects. [1/s]
     percentiles_s : mapping of str to Quantity
-        Percentiles of the response time by name, for example `p95`; empty unless simulated. [s]
+        Percentiles of the response time by name, for example `p95`; empty if the network was solved, not simulated. [s]
     """
 
     throughput_per_s: Quantity | None
@@ -59,9 +59,9 @@ class StationFigures:
     queue_length : Quantity or None
         Mean number of jobs at the station, including those in service. [1]
     throughput_per_s : Quantity or None
-        Visits completed per second. [1/s]
+        Rate of completed visits. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time of a transaction at the station, summed over all visits, by class. [s]
+        Time that a job spends at the station in all its visits, by class. [s]
     utilization_by_class : mapping of str to Quantity
         Utilization by class, in [0, 1]. [ratio]
     """
@@ -95,22 +95,22 @@ class PoolFigures:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Results of a queueing network, solved or simulated.
+    """Results of a queueing network that was solved or simulated.
 
-    A simulated value has the confidence interval of the simulation. A value solved from a model that was fitted to
-    measurements has the interval of the fit. Other values have no interval.
+    Simulated values have the confidence interval of the simulation. Values solved from a model that was fitted to
+    measurements have the interval of the fit. Other values have no interval.
     """
 
     _document: Json = field(repr=False)
 
     @property
     def document(self) -> dict[str, Any]:
-        """Complete solution as a dict, as `towtank model solve --json` or `simulate --json` prints it; a copy."""
+        """Copy of the complete solution as a dict, as `towtank model solve --json` or `simulate --json` prints it."""
         return copy.deepcopy(dict(self._document))
 
     @property
     def classes(self) -> Mapping[str, ClassFigures]:
-        """Results by class of users or arrivals."""
+        """Results by class of jobs."""
         return MappingProxyType({name: _class(each) for name, each in self._document["classes"].items()})
 
     @property
@@ -135,28 +135,30 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Largest relative deviation of a mean response time from its stated range, at least 1 if a range has no upper
-        end. [ratio]
+        """Largest relative deviation of a mean response time within its range, because the method is approximate; None
+        if the method is exact. [ratio]
 
-        None if the method is exact. The ranges of all values are under `within` in `document`.
+        It is at least 1 if a range has no upper bound. `document` contains the ranges of all values under `within`.
         """
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)
 
     @property
     def steady(self) -> bool:
-        """True if the network has a steady state; only a simulation can return a result without a steady
-        state.
+        """True if the network has a steady state. `solve` refuses a network without one; `simulate` returns a
+        result.
         """
         return bool(self._document.get("steady", True))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the station or pool that limits the throughput of the network."""
+        """Warnings about the bottleneck of the network."""
         return tuple(map(str, self._document.get("warnings") or ()))
 
     def frame(self) -> Frame:
-        """Return one row for each class: `class`, `throughput_per_s`, `response_time_s`, `users_in_system`."""
+        """Return one row for each class: `class`, `throughput_per_s` [1/s], `response_time_s` [s], `users_in_system`
+        [1].
+        """
         names = ("throughput_per_s", "response_time_s", "users_in_system")
         rows = [{"class": name, **{key: getattr(each, key) for key in names}} for name, each in self.classes.items()]
         return Frame.of_rows(rows)
@@ -245,15 +247,16 @@ def simulate(
     changes : mapping of str to object, optional
         Values to change, by dotted path.
     precision : float or str, default 0.01
-        Relative half-width of the confidence intervals at which simulation stops, for every class. [ratio]
+        Relative half-width of the confidence interval that every class must reach before the simulation stops. [ratio]
     confidence : float or str, default 0.95
-        Level of the confidence intervals. [ratio]
+        Confidence level of the intervals. [ratio]
     replications : int, default 10
         Number of independent runs, at least 2. [1]
     events : int, default 1,000,000,000
         Largest number of simulated events of all runs together. [1]
     time : float or str, optional
-        Time limit of the computation, for example `30` or `"30 s"`; a simulation that reaches it is not repeatable. [s]
+        Time limit of the computation, for example `30` or `"30 s"`. If it is reached, the result is not reproducible.
+        [s]
     threads : int, optional
         Number of threads; does not change the result. Default: all processors. [1]
 
@@ -279,7 +282,7 @@ def simulate(
 
 
 def _document(model: Model) -> Document:
-    """Read a model file; a mapping is read as the content of a model file."""
+    """Read a model from a file, or from a mapping with the content of a model file."""
     from towtank import yamlfile  # noqa: PLC0415 - imports ruamel
 
     if isinstance(model, Mapping):
@@ -288,7 +291,7 @@ def _document(model: Model) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON does not support (a NumPy number, a read-only mapping) as plain data."""
+    """Convert a value that JSON does not support, such as a NumPy number or a read-only mapping."""
     return dict(value) if isinstance(value, Mapping) else value.item() if hasattr(value, "item") else str(value)
 
 
@@ -306,8 +309,8 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return values by class or percentile, with the confidence intervals that the document stores under `NAME.KEY` or
-    `KEY`.
+    """Return the values under `name` by their keys, such as classes. Their confidence intervals have the keys `PREFIX`
+    + `KEY`; the default prefix is `NAME.`.
     """
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(

@@ -17,17 +17,16 @@ _SHOWN_TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
 def page(*parts: str) -> str:
-    """Join parts of HTML into one block."""
     return f'<div class="towtank">{"".join(parts)}</div>'
 
 
 def heading(text: str) -> str:
-    """Render a heading in bold, such as the headline of a study; return empty text if the heading is empty."""
+    """Render a heading in bold; return empty text if the heading is empty."""
     return f"<p><strong>{escape(text)}</strong></p>" if text else ""
 
 
 def verdict(level: str, texts: Iterable[str]) -> str:
-    """Render a verdict with its reasons; the verdict is written as text, so that colour is not needed to read it."""
+    """Render a verdict with its reasons as a coloured block."""
     items = "".join(f"<li>{escape(text)}</li>" for text in texts)
     colour = _COLOURS.get(level, "#6b6b6b")
     reasons = f'<ul style="margin:0.3em 0">{items}</ul>' if items else ""
@@ -38,7 +37,7 @@ def verdict(level: str, texts: Iterable[str]) -> str:
 
 
 def text(value: object) -> str:
-    """Return a value as text; a dash stands for a value that was not measured."""
+    """Return a value as text; None becomes a dash."""
     return ABSENT if value is None else str(value)
 
 
@@ -49,7 +48,7 @@ def times(found: Times) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """Render a table; numbers are right-aligned, and a dash stands for a value that was not measured."""
+    """Render a table; numbers are right-aligned, and None becomes a dash."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     below = f"<p>{escape(note)}</p>" if note else ""
@@ -66,9 +65,9 @@ def _cell(value: Any) -> str:
 
 
 def picture(figure: Figure | None) -> str:
-    """Render a figure of the report as an image with its description; return empty text if there is no figure.
+    """Render a figure of the report as an image with its description; return empty text for None.
 
-    Each figure is a separate image, because the identifiers inside several drawings would clash on one page.
+    The image is embedded as a data URL, because identifiers of several inline SVG drawings would clash.
     """
     if figure is None:
         return ""

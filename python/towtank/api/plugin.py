@@ -1,7 +1,7 @@
-"""Plugin for pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
+"""Plugin for pytest: provides the fixture `towtank`, and explains failed assertions about measured values.
 
-An invalid or failed measurement is an error of the test, not a failure, because it gives no information about the
-system under test.
+If a measurement fails or is invalid, pytest counts an error, not a failure, because the test says nothing about the
+system under test then.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class _Measured(Protocol):
 
 
 class Measuring:
-    """The package `towtank` as a test fixture. An invalid measurement ends the test with an error."""
+    """Fixture that works like the package `towtank`, but raises an error for an invalid measurement."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return an object of the package `towtank` by its public name; called for names that this class lacks."""
-        import towtank  # noqa: PLC0415 - the fixture has its name
+        """Return a public name of the package `towtank`."""
+        import towtank  # noqa: PLC0415 - a fixture has the same name
 
         return getattr(towtank, name)
 
@@ -77,9 +77,7 @@ def _require_valid(what: str, found: _Measured) -> None:
 
 @pytest.fixture(name=FIXTURE, scope="session")
 def towtank_fixture() -> Measuring:
-    """Return the functions of the package `towtank`: `towtank.drive`, `towtank.run`, `towtank.open` and all other
-    public functions.
-    """
+    """Return an object with the functions of the package `towtank`, such as `towtank.drive` and `towtank.run`."""
     return Measuring()
 
 
@@ -87,7 +85,7 @@ def towtank_fixture() -> Measuring:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a failed measurement as an error of the test, in a separate phase `measurement`."""
+    """Assign a failed measurement to the phase `measurement`, which `pytest_report_teststatus` counts as an error."""
     report = yield
     uses = FIXTURE in getattr(item, "fixturenames", ())
     if uses and call.when == "call" and call.excinfo is not None and call.excinfo.errisinstance(TowtankError):
@@ -98,14 +96,12 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Count a test with a failed measurement among the errors, not among the failures."""
+    """Count a test with a failed measurement as an error, not as a failure."""
     return ("error", "E", "ERROR") if report.when == _PHASE and report.failed else None
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain a failed comparison: show the measured value, its confidence interval, and the verdict on the
-    measurement.
-    """
+    """Explain a failed comparison of a measured value: show its confidence interval and what was measured."""
     if not isinstance(left, Quantity) or op not in _COMPARISONS:
         return None
     lines = [f"{left} {op} {right!r}", f"objective: {_COMPARISONS[op]} {_shown(left, right)}", f"measured: {left}"]

@@ -1,4 +1,4 @@
-"""Load points and runs of a study."""
+"""Results of a study: its load points and its runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one configuration at one load, over all runs at this load.
+    """Load point: results of one configuration at one load, over all runs at this load.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Point:
     transactions, tiers : mapping of str to Transaction or Tier
         Results of each transaction and of each tier, by name.
     runs, verdicts : tuple of str
-        Names of the runs, and the verdict of each run.
+        Names of the runs, and the verdict on each run.
     """
 
     configuration: str
@@ -73,7 +73,7 @@ class Run:
     load : float or None
         Number of users [1], or arrival rate [1/s].
     status : str
-        `complete`, `failed`, `stopped`, `running` (its process ended without a final state), `planned` or `missing`.
+        `complete`, `failed`, `stopped`, `running` (also if its process ended abnormally), `planned` or `missing`.
     verdict : Verdict
         Verdict on the run.
     throughput_per_s : Quantity or None
@@ -102,8 +102,8 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the run as a dict (`docs/reference/summary.md`); empty if no summary could be made; a
-        copy.
+        """Copy of the run summary as a dict (`docs/reference/summary.md`); empty if the summary could not be
+        computed.
         """
         return copy.deepcopy(dict(self._summary))
 
@@ -190,7 +190,7 @@ def run_of(run: RunResult) -> Run:
 
 
 def row_of(point: Point) -> dict[str, Any]:
-    """Return a load point as a row of the table of results, by column."""
+    """Return a load point as a row of the table of results: values by column."""
     times = {f"{name}_s": getattr(point.response_time_s, name) for name in _PERCENTILES}
     row: dict[str, Any] = {**point.factors, "load": point.load}
     for name, value in {"throughput_per_s": point.throughput_per_s, **times}.items():

@@ -1,4 +1,4 @@
-"""Progress of a run: steps that a callback receives, and their display on a terminal or in a notebook."""
+"""Reports the progress of a run to a callback, and displays it on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Progress:
     Attributes
     ----------
     kind : str
-        `note`, `run_started`, `second` (once a second under load) or `run_ended`.
+        `note`, `run_started`, `second` (once per second under load) or `run_ended`.
     text : str
-        The step in words.
+        Description of the step.
     run : str
         Title of the current run; empty between runs.
     elapsed_s, planned_s : float
-        Time under load so far, and planned time under load. [s]
+        Elapsed and planned time under load. [s]
     stage : str
-        Name of the stage.
+        Name of the current stage of the load.
     users : int or None
         Number of active users. [1]
     throughput_per_s : Quantity or None
@@ -71,11 +71,10 @@ class Reporting:
         self._run, self._planned_s = "", 0.0
 
     def note(self, text: str) -> None:
-        """Report what the run currently does, as a note."""
+        """Report a note about the current activity."""
         self._report(Progress("note", text, self._run))
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Report that the load of a run begins."""
         from towtank.conduct import describe_length  # noqa: PLC0415 - imports rich
 
         self._run, self._planned_s = title, duration_s
@@ -106,7 +105,6 @@ class Reporting:
         )
 
     def run_ends(self, text: str) -> None:
-        """Report how a run ended."""
         self._report(Progress("run_ended", text, self._run, self._planned_s, self._planned_s))
         self._run, self._planned_s = "", 0.0
 
@@ -120,7 +118,9 @@ class Reporting:
 
 
 class Shown:
-    """Callback that displays progress: in a notebook as a line that is updated in place, on a terminal as a bar."""
+    """Callback that displays progress: in a notebook as a line that is replaced by the next one, on a terminal as a
+    bar.
+    """
 
     def __init__(self) -> None:
         self._line = _notebook_line()
@@ -157,7 +157,7 @@ class Shown:
             )
 
     def close(self, *, done: bool = True) -> None:
-        """End the display and restore the terminal; the line in a notebook states whether the work is done."""
+        """End the display. In a notebook, the line becomes `done` or `stopped`."""
         if self._line is not None:
             self._line("done" if done else "stopped")
         if self._open and self._display is not None:
@@ -166,9 +166,7 @@ class Shown:
 
 
 def _notebook_line() -> Callable[[str], object] | None:
-    """Return a function that replaces the previous text in a notebook cell's output; None outside of a
-    notebook.
-    """
+    """Return a function that replaces the text in the output of a notebook cell; None outside of a notebook."""
     if "ipykernel" not in sys.modules:
         return None
     display: Any = sys.modules["IPython"].display

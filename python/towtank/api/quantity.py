@@ -1,4 +1,4 @@
-"""A float with a unit and a confidence interval."""
+"""Defines a float with a unit and a confidence interval."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Ends of the interval; infinite if the interval has no bound on that side.
+        Bounds of the interval; infinite if the interval is unbounded on that side.
     """
 
     low: float
@@ -55,8 +55,8 @@ class Interval(NamedTuple):
 class Quantity(float):
     """Number with a unit and, if known, a confidence interval.
 
-    A quantity is a float, and computes, compares and formats as a float. `<`, `<=`, `>` and `>=` also
-    compare it with text that has a unit, such as `"400 ms"`; `==` with text is False.
+    A quantity computes, compares and formats like a float. `<`, `<=`, `>` and `>=` also compare it with a text that has
+    a unit, such as `"400 ms"`; `==` with a text is False.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Quantity(float):
     confidence : float
         Confidence level of the interval, in (0, 1).
     about : str
-        Description of what was measured and of the verdict on the measurement, for messages; may be empty.
+        Description of the measured quantity and of the verdict on the measurement, for messages; may be empty.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Quantity(float):
         about: str = "",
         confidence: float = CONFIDENCE,
     ) -> Quantity:
-        """Create a quantity, whose attributes cannot be changed afterwards."""
+        """Create an immutable quantity."""
         made = super().__new__(cls, value)
         for name, content in (("unit", unit), ("interval", interval), ("about", about), ("confidence", confidence)):
             object.__setattr__(made, name, content)
@@ -188,9 +188,7 @@ def _shown_unit(unit: str) -> str:
 
 
 def number(value: Any, unit: str = COUNT, about: str = "") -> Quantity | None:
-    """Return a number from a document as a quantity without a confidence interval; None if the value is not a
-    number.
-    """
+    """Convert a number to a quantity without a confidence interval; return None if the value is not a number."""
     return Quantity(value, unit, None, about) if isinstance(value, int | float) else None
 
 
@@ -204,9 +202,9 @@ def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> 
 
 
 def interval_of(ends: Any) -> Interval | None:
-    """Return an interval from a pair of numbers or from `{low, high}`.
+    """Convert a pair of numbers, or a mapping with `low` and `high`, to an interval.
 
-    If one end is missing, the interval is unbounded on that side; if both ends are missing, the result is None.
+    A missing bound makes the interval unbounded on that side; if both bounds are missing, the result is None.
     """
     if isinstance(ends, Mapping):
         ends = (ends.get("low"), ends.get("high"))

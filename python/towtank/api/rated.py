@@ -41,7 +41,7 @@ class Rating:
 
     @property
     def valid(self) -> bool:
-        """True if the rating may be used: the machine was idle and the rounds agree."""
+        """True if the rating may be used: the machine was idle, and repeated measurements agree."""
         return not self._rated.invalid_because
 
     @property
@@ -56,7 +56,7 @@ class Rating:
 
     @property
     def per_cpu(self) -> Mapping[str, Quantity]:
-        """Rating of the whole machine divided by the number of its CPUs, by scale. [capacity units]"""
+        """Rating per CPU: rating of the machine divided by its number of CPUs, by scale. [capacity units]"""
         ratings = self._rated.ratings.items()
         return MappingProxyType({name: _quantity(each.whole, share=1 / self.cpus) for name, each in ratings})
 
@@ -87,7 +87,7 @@ class Rating:
         Raises
         ------
         StudyError
-            If the file exists and `force` is false, if its path accepts no file, or if `name` is not a valid name.
+            If the file exists and `force` is false, if no file can be created at the path, or if `name` is invalid.
         ReportError
             If the file cannot be written.
         """
@@ -131,16 +131,16 @@ def _quantity(estimate: RatingEstimate, unit: str = UNITS, share: float = 1.0) -
 def rate(
     folder: Path | str = ".", *, quick: bool = False, progress: Callable[[str, float], object] | None = None
 ) -> Rating:
-    """Rate this machine in capacity units by a fixed set of benchmark kernels; takes three minutes.
+    """Rate this machine in capacity units by a fixed set of benchmark kernels. This takes three minutes.
 
     Parameters
     ----------
     folder : Path or str
-        Folder on the disk to measure; default: the current folder.
+        Folder on the disk that the disk kernels measure; default: the current folder.
     quick : bool, default False
-        If true, measures for about 20 seconds instead, with wider intervals.
+        If true, measures for only about 20 seconds, with wider intervals.
     progress : callable, optional
-        Function that receives the name of each measured kernel and the completed share in [0, 1].
+        Function to call with the name of each measured kernel and the completed share of the work, in [0, 1].
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""List of all public names for the page of the Python API, generated from the docstrings."""
+"""Generates the list of all public names for the page `docs/reference/python.md` from the docstrings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ENTRY = re.compile(r"^(?P<name>\S.*?) : (?P<type>.+)$")
 _UNSHOWN = ("Examples", "Notes", "References")
 _CONSTRUCTED = (towtank.Session,)
 _OF_ERRORS = (errors.Fault, Typo)
-"""Types of attributes of errors; users find them in `faults`."""
+"""Types of attributes of errors that the page also lists."""
 
 
 def with_names(page: str) -> str:
-    """Return the page with a new list of public names, which replaces everything after the mark `MARK`."""
+    """Replace everything after the comment `MARK` of a page by a new list of public names."""
     head = page.partition(MARK)[0]
     return f"{head}{MARK}\n" + "\n".join(_sections())
 
@@ -54,7 +54,7 @@ def _class(name: str, kind: type) -> Iterator[str]:
 
 
 def _values(kind: type[Enum]) -> Iterator[str]:
-    """List the values of an enumeration, with the texts that stand below them in its source."""
+    """List the values of an enumeration, each with the docstring below it in the source."""
     (definition,) = ast.parse(inspect.getsource(kind)).body
     body = definition.body if isinstance(definition, ast.ClassDef) else []
     texts = {
@@ -85,14 +85,14 @@ def _entry(name: str, of: Any, level: str) -> Iterator[str]:
     yield f"{text}\n"
     for title, content in sections:
         if title == "Parameters" and isinstance(of, type) and of not in _CONSTRUCTED:
-            continue  # The parameters of a result class are not listed, because users never construct results.
+            continue  # Users never construct results, so the parameters are not listed.
         yield f"{title}:\n"
         yield "\n".join([*_list(content), ""])
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters of a function with their defaults. The types are left out, because the list of parameters
-    contains them.
+    """Return the parameters of a function with their defaults, but without types, which the list of parameters
+    contains.
     """
     signature = inspect.signature(function)
     parameters = [
@@ -112,7 +112,7 @@ def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _list(content: str) -> Iterator[str]:
-    """Render the entries of a docstring section as a list; each line without indentation begins an entry."""
+    """Render the entries of a docstring section as a Markdown list; each line without indentation begins an entry."""
     entries: list[list[str]] = []
     for line in content.strip("\n").splitlines():
         if line and not line.startswith(" "):

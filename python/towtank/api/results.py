@@ -1,4 +1,4 @@
-"""Results of a study: measured values, verdicts, models and predictions."""
+"""Results of a study."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Results:
     Attributes
     ----------
     folder : Path
-        The results folder, from which everything here is computed.
+        Results folder.
     messages : tuple of str
-        Messages about parts of the results that could not be computed, and further messages of `towtank.run`.
+        Messages about results that could not be computed, and further messages of `towtank.run`.
     """
 
     folder: Path
@@ -40,7 +40,7 @@ class Results:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the study as a dict (`docs/reference/summary.md`); a copy."""
+        """Copy of the study summary as a dict (`docs/reference/summary.md`)."""
         return copy.deepcopy(dict(self._source.summary))
 
     @property
@@ -62,27 +62,27 @@ class Results:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the whole measurement, with its doubts."""
+        """Verdict on the measurement as a whole, with its doubts."""
         return Verdict.of(self._source.summary.get("verdict"))
 
     @property
     def valid(self) -> bool:
-        """True if the measurement may be used."""
+        """True if the measurement is valid or suspect, so that it may be used."""
         return self.verdict.valid
 
     @property
     def configurations(self) -> tuple[str, ...]:
-        """Labels of the configurations, which are the combinations of all factors except the load."""
+        """Labels of the configurations; a configuration is a combination of levels of all factors except the load."""
         return tuple(str(each.get("label") or "") for each in self._source.configurations)
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Load points of all configurations. Each point has the results over all runs at that point."""
+        """Load points of all configurations, each with the results over its runs."""
         return tuple(point_of(each, point) for each in self._source.configurations for point in each["points"])
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Runs of the study in the order of its design, including runs without results."""
+        """Runs of the study in their planned order, including runs without results."""
         return tuple(map(run_of, self._source.runs))
 
     @property
@@ -92,7 +92,7 @@ class Results:
 
     @property
     def missed(self) -> tuple[Objective, ...]:
-        """Objectives that are not met, and objectives for which this could not be decided."""
+        """Objectives that are missed or undecided."""
         return tuple(objective for objective in self.objectives if not objective.met)
 
     @property
@@ -102,8 +102,8 @@ class Results:
 
     @property
     def diagnoses(self) -> Mapping[str, Diagnosis]:
-        """Diagnosis of each configuration, by label: what limits it, with the evidence. The configuration with the
-        highest throughput comes first.
+        """Diagnosis of each configuration, by label: what limits the throughput, with the evidence. The configuration
+        with the highest throughput comes first.
         """
         from towtank.analysis import Diagnoses  # noqa: PLC0415 - imports the analysis
 
@@ -111,8 +111,8 @@ class Results:
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Diagnosis of the configuration with the highest throughput: what limits it, with the evidence; None if there
-        are no results.
+        """Diagnosis of the configuration with the highest throughput: what limits the throughput, with the evidence.
+        None if no configuration has results.
         """
         return next(iter(self.diagnoses.values()), None)
 
@@ -122,7 +122,8 @@ class Results:
         return tuple(map(claim_of, self._source.claims.get("claims") or ()))
 
     def compare(self, factor: str | None = None, *, metric: str | None = None) -> tuple[Comparison, ...]:
-        """Compare each level of each factor with the first level, at the same load and with all other factors equal.
+        """Return the comparisons of each level of a factor with its first level, at the same load and with all other
+        factors equal.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class Results:
         Returns
         -------
         tuple of Comparison
-            Comparisons of the valid and suspect runs; empty if no two levels have such runs at the same load.
+            Comparisons of valid and suspect runs; empty if no two levels have such runs at the same load.
 
         Raises
         ------
@@ -176,14 +177,14 @@ class Results:
         Parameters
         ----------
         users : float or sequence of float
-            Users [1], or arrival rates [1/s] of a study of open load.
+            Number of users [1], or arrival rate [1/s] if the study has an open load; or a sequence of loads.
         **options
             Options of `towtank.fit`.
 
         Returns
         -------
         Prediction, or tuple of Prediction
-            One prediction for a number, several for a sequence.
+            One prediction for a number, a tuple for a sequence.
         """
         return self.fit(**options).predict(users)
 
@@ -194,7 +195,7 @@ class Results:
         return size(self.folder, **options)
 
     def report(self, path: Path | str | None = None) -> Path:
-        """Write the report as one HTML file that opens without a network.
+        """Write the report as one self-contained HTML file.
 
         Parameters
         ----------
@@ -216,18 +217,18 @@ class Results:
         return write_report(self.folder, None if path is None else Path(path))
 
     def table(self) -> Frame:
-        """Return the table of load points; `frame` returns the same table."""
+        """Return the same table as `frame`."""
         return self.frame()
 
     def frame(self) -> Frame:
-        """Return the table of results, with one row for each point.
+        """Return the table of results, with one row for each load point.
 
         Returns
         -------
         Frame
-            A column for each factor, `load`, and `throughput_per_s`, `mean_s`, `p50_s`, `p90_s`, `p95_s`, `p99_s`, each
-            followed by `_low` and `_high`, the ends of its interval; `errors_share`, `utilization TIER`, `verdicts`,
-            `runs`. [1/s], [s], [ratio]
+            The columns are the factors, `load`, `throughput_per_s` [1/s], `mean_s`, `p50_s`, `p90_s`, `p95_s`, `p99_s`
+            [s], `errors_share` and `utilization TIER` [ratio], `verdicts` and `runs`. Throughput and times also have
+            columns for the bounds of their intervals, such as `p95_s_low` and `p95_s_high`.
         """
         return Frame.of_rows([row_of(point) for point in self.points])
 
@@ -264,13 +265,13 @@ def open_results(folder: Path | str) -> Results:
     Parameters
     ----------
     folder : Path or str
-        Folder that `towtank.run` or `towtank run` wrote, complete or interrupted. Summaries of an older version are
-        computed again; a read-only folder stays unchanged.
+        Results folder of a complete or interrupted study. Summaries that an older version of Towtank wrote are computed
+        again; if the folder is read-only, they are not saved.
 
     Returns
     -------
     Results
-        A part that cannot be computed from the recordings is left out, and listed in `messages`.
+        Results; `messages` lists results that could not be computed from the recordings.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sessions: settings that several measurements share, and one end for all of them."""
+"""Sessions: share settings between measurements, and end all measurements together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def _in_session(call: Callable[P, R]) -> Callable[Concatenate[Session, P], R]:
-    """Make a method of a session from a function: the settings of the session are its defaults."""
+    """Make a method of `Session` from a function of the API; settings of the session are defaults of its arguments."""
 
     @wraps(call)
     def method(session: Session, /, *args: P.args, **given: P.kwargs) -> R:
@@ -41,22 +41,22 @@ def _in_session(call: Callable[P, R]) -> Callable[Concatenate[Session, P], R]:
 
 
 class Session:
-    """Settings that several measurements share; the end of its `with` block ends every measurement that goes on.
+    """Shares settings between measurements, and ends all running measurements when its `with` block ends.
 
-    A setting is the default of the argument with the same name; an argument of the call overrides it. Several threads
-    may use one session at the same time. Measurements that go on when the session is closed are ended early, keep their
-    records, and raise `towtank.errors.Stopped` in the thread that waits for them.
+    A setting is the default of the argument with the same name. Several threads may use one session at the same time.
+    If a session is closed while a measurement runs, the measurement ends early, saves the recorded data, and raises
+    `towtank.errors.Stopped` in the thread that waits for it.
 
     Parameters
     ----------
     folder : Path or str, optional
-        Folder for all records: the calls write to `drive-001`, `run-002` and so on in it. Default: as without a
-        session.
+        Folder for all recorded data: the measurements write to `drive-001`, `run-002` and so on in it. By default, each
+        measurement uses its own default.
     seed : int, optional
         Seed of the random generators.
     limits : Limits, optional
-        Limits of all measurements, for example `{"interference": "20 %"}`; for a study, the same as changes of
-        `limits`.
+        Limits of all measurements, for example `{"interference": "20 %"}`; for a study, they change `limits` of the
+        study file.
     allowed : sequence of str
         Hosts that Towtank may load although they are outside the loopback and private address ranges.
     progress : callable or bool, optional
@@ -65,7 +65,7 @@ class Session:
     Attributes
     ----------
     folder : Path or None
-        Folder for all records.
+        Folder for all recorded data; None if not set.
 
     Examples
     --------
@@ -96,11 +96,11 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """True if the session was closed; no further measurement can begin."""
+        """True if the session is closed."""
         return self._going.closed
 
     def close(self) -> None:
-        """End all measurements that go on, wait until they have ended, and let no further one begin."""
+        """End all running measurements, wait until they have ended, and refuse new measurements."""
         self._going.close()
 
     def __enter__(self) -> Self:
@@ -120,7 +120,7 @@ class Session:
         await asyncio.to_thread(self.close)
 
     def _for_it(self, call: Callable[[], R]) -> R:
-        """Do a call for this session, so that `close` ends it."""
+        """Call a function such that `close` can end its measurement."""
         self._going.refuse_closed()
         token = GOING.set(self._going)
         try:
@@ -129,7 +129,7 @@ class Session:
             GOING.reset(token)
 
     def _arguments(self, kind: str, given: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments of a call of `drive` or `run`: those that are given, and the settings for the others."""
+        """Return the arguments of a call of `drive` or `run`: `given`, completed by the settings of the session."""
         found = {**self._shared, **given}
         if self.folder is not None and not {"out", "resume"} & set(given):
             found["out"] = self._new_record(self.folder, kind)
@@ -142,7 +142,7 @@ class Session:
         return found
 
     def _new_record(self, folder: Path, kind: str) -> Path:
-        """Return a path in the folder that no other record has."""
+        """Return an unused path in the folder, such as `drive-001`."""
         with self._lock:
             self._number += 1
             while (path := folder / f"{kind}-{self._number:03}").exists():

@@ -1,4 +1,4 @@
-"""Parts of a sizing result: hardware, scenarios, changes, and dates until which the hardware suffices."""
+"""Elements of a sizing result: tiers, objectives, scenarios, what-if changes and dates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class SizedTier:
     Attributes
     ----------
     nodes, cpus : int
-        Number of nodes, and number of CPUs in each node (number of disks for a tier of kind `disk`). [1]
+        Number of nodes, and number of CPUs in each node; for a tier of kind `disk`, the number of disks. [1]
     machine : str or None
-        Name of the machine chosen for each node; None if the sizing had no machines to choose from.
+        Name of the machine type of the nodes; None if the sizing does not choose among machine types.
     utilization : mapping of str to Quantity
-        Utilization by station, with all nodes up, in [0, 1]. [ratio]
+        Utilization by station while all nodes are up, in [0, 1]. [ratio]
     memory_bytes : Quantity or None
-        Memory of a node. [byte]
+        Memory of a node; None if unknown. [byte]
     """
 
     name: str
@@ -39,7 +39,7 @@ class SizedTier:
 
 @dataclass(frozen=True)
 class SizedObjective:
-    """Objective, with the value that is predicted for some hardware.
+    """Objective of a sizing, with the value that the model predicts.
 
     Attributes
     ----------
@@ -58,18 +58,18 @@ class SizedObjective:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Behaviour of the hardware with all nodes up, or with some nodes lost.
+    """Predicted behaviour of the hardware while all nodes are up, or after the loss of nodes.
 
     Attributes
     ----------
     lost : str
-        Tier that has lost nodes; empty if all nodes are up.
+        Name of the tier that lost nodes; empty if all nodes are up.
     nodes_lost : int
         Number of nodes lost. [1]
     objectives : tuple of SizedObjective
-        Objectives with their values.
-    utilization : mapping of str to Quantity
-        Utilization by station, in [0, 1]. [ratio]
+        Objectives with their predicted values.
+        utilization : mapping of str to Quantity
+        Predicted utilization by station, in [0, 1]. [ratio]
     """
 
     lost: str
@@ -80,14 +80,14 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Hardware that is one step cheaper than the result, and the reasons why it is not sufficient.
+    """Hardware that is slightly cheaper than the result, and the reasons why it does not suffice.
 
     Attributes
     ----------
     configuration : str
         The hardware in words.
     why_not : tuple of str
-        Objectives that the hardware does not meet, and limits that it exceeds.
+        Objectives that the hardware misses, and limits that it exceeds.
     """
 
     configuration: str
@@ -101,13 +101,13 @@ class WhatIf:
     Attributes
     ----------
     change : str
-        The change, for example `cpu x1.5`; `as it is` for the hardware of the model.
+        The change, for example `cpu x1.5`; `as it is` for the unchanged model.
     configuration : str
         The hardware in words.
     met : bool or None
         True if all objectives are met; None if the change was refused.
-    objectives : tuple of SizedObjective
-        Objectives with their values.
+        objectives : tuple of SizedObjective
+        Objectives with their predicted values.
     load_at_limit : Quantity or None
         Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]
     refused : str
@@ -124,19 +124,19 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Due:
-    """Date until which some hardware suffices while the load grows.
+    """First day on which some hardware no longer suffices, because the load grows.
 
     Attributes
     ----------
     what : str
         The hardware in words.
     limit : Quantity or None
-        Highest load at which the hardware meets the objectives; None if no limit was found. For disks and memory, the
-        size that is available. [users, 1/s or byte]
+        Highest load at which the hardware meets the objectives; None if no limit was found. For disks and memory: the
+        available size. [users, 1/s or byte]
     missed_from : date or None
-        First day on which the probability that an objective is not met is above `chance`; None if there is no such day.
-    chance : float
-        Accepted probability that an objective is not met, in (0, 1). [ratio]
+        First day on which an objective is missed with a probability above `chance`; None if no such day is expected.
+        chance : float
+        Accepted probability that an objective is missed, in (0, 1). [ratio]
     """
 
     what: str
@@ -186,7 +186,7 @@ def what_if_of(found: Json) -> WhatIf:
 
 
 def due_of(found: Json) -> Due:
-    """Read the date until which some hardware suffices from a sizing document."""
+    """Read from a sizing document the first day on which some hardware no longer suffices."""
     day = found.get("missed_from")
     return Due(
         str(found["what"]),
@@ -225,7 +225,7 @@ def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
 
 
 def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
-    """Read a value and its interval, which a sizing document stores under two separate keys."""
+    """Read a value and its interval from two keys of a sizing document."""
     found = document.get(value)
     ends = interval_of(document.get(interval))
     return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))

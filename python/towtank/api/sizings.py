@@ -1,4 +1,4 @@
-"""Sizing: the cheapest hardware that can serve a load and meets the objectives."""
+"""Finds the cheapest hardware that serves a load and meets the objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sizing:
     Attributes
     ----------
     source : Path
-        Model file, or results folder, for which the hardware was sized.
+        Model file or results folder from which the hardware was sized.
     """
 
     source: Path
@@ -48,7 +48,7 @@ class Sizing:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Complete sizing result as a dict, as `towtank size --json` prints it (`docs/reference/size.md`); a copy."""
+        """Copy of the complete result as a dict, as `towtank size --json` prints it (`docs/reference/size.md`)."""
         return copy.deepcopy(dict(self._document))
 
     @property
@@ -58,7 +58,7 @@ class Sizing:
 
     @property
     def configuration(self) -> str:
-        """Hardware as text, for example `app 4 x 4 CPUs`; empty if no hardware meets the objectives."""
+        """Description of the hardware, for example `app 4 x 4 CPUs`; empty if no hardware meets the objectives."""
         return str(self._answer.get("configuration") or "")
 
     @property
@@ -83,12 +83,14 @@ class Sizing:
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Behaviour of the hardware: first with all nodes in operation, then with lost nodes in each tier."""
+        """Predicted behaviour of the hardware: first while all nodes are up, then after the loss of nodes in each
+        tier.
+        """
         return tuple(map(scenario_of, self._answer.get("scenarios") or ()))
 
     @property
     def cheaper(self) -> tuple[Cheaper, ...]:
-        """Hardware that is one step cheaper in one tier, with the reasons why it is not sufficient."""
+        """Hardware that is slightly cheaper in one tier, with the reasons why it does not suffice."""
         return tuple(map(cheaper_of, self._document["neighbours"]))
 
     @property
@@ -98,19 +100,19 @@ class Sizing:
 
     @property
     def dates(self) -> tuple[Due, ...]:
-        """Dates until which the hardware is sufficient; empty if no growth of the load is given."""
+        """First day on which the hardware no longer suffices; empty if no growth of the load is given."""
         return tuple(map(due_of, self._document["dates"]))
 
     @property
     def rests_on(self) -> tuple[str, ...]:
-        """Inputs of the sizing, each with its origin: measured, given or assumed."""
+        """Inputs of the sizing, each with its origin: measured, specified by the user, or assumed."""
         return tuple(
             f"{each['part']}, {each['origin']}: {each['text']}" for each in self._document["trust"]["rests_on"]
         )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the sizing, and whether each was tested."""
+        """Assumptions of the sizing, each with the test that was made, if any."""
         found = self._document["trust"]["assumptions"]
         return tuple(f"{each['assumes']}; tested: {each['tested']}" for each in found)
 
@@ -121,7 +123,7 @@ class Sizing:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Steps of the calculation, one line each."""
+        """Lines of the calculation, each with a formula and its result."""
         from towtank.sizing import estimate_text  # noqa: PLC0415 - imports numpy
 
         return tuple(
@@ -193,7 +195,7 @@ def size(
     beyond: bool = False,
     keep: bool = False,
 ) -> Sizing:
-    """Find the cheapest hardware that can serve a load and meets the objectives.
+    """Find the cheapest hardware that serves a load and meets the objectives.
 
     Parameters
     ----------
@@ -202,53 +204,55 @@ def size(
     file : Path or str, optional
         Sizing file (`docs/reference/size.md`); the other arguments override its values.
     users, rate, think : number, str, or mapping of str to these, optional
-        Load to serve: number of users [1], arrival rate [1/s] and think time [s]; a mapping has values by class.
+        Load to serve: number of users [1], arrival rate [1/s], and think time [s]; a mapping sets values by class.
     mix : mapping of str to number or str, optional
         Share of each class in the load, for example `0.7` or `"70 %"`. [ratio]
     objective : str or sequence of str, optional
-        Objective or objectives to meet, for example `"p95 < 500 ms"`.
+        Objectives to meet, for example `"p95 < 500 ms"`.
     utilization : number, str, or mapping of str to these, optional
-        Highest allowed utilization, of all stations or by station, for example `0.7` or `"70 %"`. [ratio]
+        Highest allowed utilization of all stations, for example `0.7` or `"70 %"`; a mapping sets it by station.
+        [ratio]
     peak : float, optional
-        Load at the busiest time, divided by the load in `users` or `rate`. [1]
+        Ratio of the peak load to the load in `users` or `rate`. [1]
     growth, horizon, start : str, optional
-        Growth rate of the load, time until which the hardware must be sufficient, and date to which the load applies,
-        for example `"20 % / year"`, `"3 years"`, `"2026-01-31"`.
+        Growth rate of the load, time for which the hardware must suffice, and date of the specified load, for example
+        `"20 % / year"`, `"3 years"` and `"2026-01-31"`.
     history : Path or str, optional
-        CSV file of past loads with columns `date` and `users`, to estimate the growth from.
+        CSV file of past loads with columns `date` and `users`, from which the growth is estimated.
     profile : Path or str, optional
-        CSV file with columns `time` and `load`, the shape of the load over a day; each interval of the day is sized
-        (`profile` of `document`).
+        CSV file of the load over a day, with columns `time` and `load`. The hardware for each interval of the day is in
+        `document` under `profile`.
     headroom, probability, uncertainty : float or str, optional
-        Extra load that the hardware must serve, least probability that all objectives are met, and relative standard
-        deviation of a model's demands, for example `0.2` or `"20 %"`. [ratio]
+        Spare load that the hardware must be able to serve, lowest accepted probability that all objectives are met, and
+        relative standard deviation of the model's service demands, for example `0.2` or `"20 %"`. [ratio]
     nodes_lost : int, optional
-        Number of nodes that any tier with several nodes may lose while the objectives are still met. [1]
+        Number of nodes that any tier with several nodes may lose without missing an objective. [1]
     cpus, nodes : mapping of str to int, str or sequence of int, optional
-        Possible numbers of CPUs per node, and of nodes, by tier, for example `4`, `[2, 4, 8]` or `"2..8"`. [1]
+        Allowed numbers of CPUs per node, and of nodes, by tier, for example `4`, `[2, 4, 8]` or `"2..8"`. [1]
     machines : sequence of str, optional
-        Names of the machines to choose from.
+        Names of the machine types from which the sizing chooses.
     machine_files : sequence of Path or str
-        Files with further machines.
+        Files with further machine types.
     measured_on : str, optional
-        Name of the machine on which the demands were measured.
+        Name of the machine type on which the service demands were measured.
     what_if : sequence of str, optional
         What-if changes to evaluate, for example `"cpu x1.5"`.
     configuration : str, optional
-        Part of the label of the configuration to size, if the results have several configurations.
+        Label of the configuration to size, or a part of it; required if the results have several configurations.
     servers : int, optional
         Number of servers at the bottleneck, for a results folder. [1]
     model : str, default "auto"
-        Model to fit to a results folder: `network` (all resources), `curve`, or `auto`: the network if it distinguishes
-        several resources and `servers` is not set, otherwise the curve.
+        Model to fit to a results folder: `network` of all resources, or `curve` of throughput. `auto` selects the
+        network if it distinguishes several resources and `servers` is not set, otherwise the curve.
     exhaustive : bool, default False
-        If true, evaluates every candidate.
+        If true, tries every hardware candidate in order of cost. By default, candidates that are in no respect stronger
+        than a rejected candidate are skipped.
     simulation : bool, default True
-        If true, simulates percentiles that are close to their limits.
+        If true, percentiles that are close to their limits are computed by simulation.
     beyond : bool, default False
         If true, allows loads far beyond the measured loads.
     keep : bool, default False
-        If true, saves the sizing result in the results folder, for the report.
+        If true, saves the result in the results folder, so that the report includes it.
 
     Returns
     -------
@@ -260,7 +264,7 @@ def size(
     StudyError
         If an argument or a file is wrong; `faults` lists all faults.
     MeasurementError
-        If the data do not support a result, or if no run is valid for a model.
+        If the measured data do not suffice for a result, or if no run is valid.
     """
     from towtank.results import write_json  # noqa: PLC0415
     from towtank.sizing import MODEL_CHOICES, ModelChoice, SizingSettings, size_source, why_no_source  # noqa: PLC0415 - imports scipy

@@ -1,4 +1,4 @@
-"""Runs a study and returns its results."""
+"""Runs a study, and returns its results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def run(
 ) -> Results:
     """Run a study. A study starts programs, so read another person's study before you run it.
 
-    Does not change signal handlers, environment variables or CPU affinities of the calling process. An interrupt
-    (Ctrl-C, or the stop button of a notebook) ends the current run, keeps the recorded data and raises
-    `KeyboardInterrupt`; a second interrupt does not wait for outstanding responses.
+    The call does not change signal handlers, environment or CPU affinity of the calling process. An interrupt (Ctrl-C,
+    or the stop button of a notebook) ends the current run, saves the recorded data and raises `KeyboardInterrupt`;
+    after a second interrupt, the run does not wait for pending responses.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def run(
     repetitions : int, optional
         Number of runs of each combination of levels. [1]
     seed : int, optional
-        Seed of the random generators, for the order of runs and within runs.
+        Seed of the random generators, which determine the order of the runs and the requests in each run.
     out : Path or str, optional
         Results folder to write; default: `results/NAME-DATE-TIME`.
     resume : bool, default False
-        If true, continues the interrupted study in the folder `out`; its complete runs are kept.
+        If true, continues the interrupted study in the folder `out`; complete runs are not repeated.
     report : bool, default True
-        If true, writes the report.
+        If true, writes the report to the results folder.
     allowed : sequence of str
         Hosts that Towtank may load although they are outside the loopback and private address ranges.
     trusted : bool, default False
@@ -62,12 +62,12 @@ def run(
     Returns
     -------
     Results
-        Results, even if the measurement is invalid; check `valid`. `messages` lists further problems.
+        Results, even if the measurement is invalid; check `valid` and `messages`.
 
     Raises
     ------
     StudyError
-        If the study or an argument is wrong; `faults` lists all faults. Nothing has been started.
+        If the study or an argument is wrong; `faults` lists all faults. No program was started.
     TargetError
         If this machine lacks software that the study needs, or if the system did not start in any run.
     EngineError

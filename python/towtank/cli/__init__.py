@@ -1,4 +1,4 @@
-"""Command line. Each command has a module of its own, which parses options, calls a function and prints the result."""
+"""Command line. Each command has a module, which parses options, calls a function and prints the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
         Arguments after the name of the program; default: the arguments of this process.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    # The option `--version` is answered here, because it needs none of the slow imports below.
+    # `--version` is handled before the slow imports, which it does not need.
     if arguments == ["--version"]:
         print(f"towtank {__version__}")
         return 0
@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status of a command. If its output could not be written, print the reason, and return 1 in place
-    of 0.
+    """Return the exit status of a command; if its output could not be written, print the reason and replace status 0 by
+    1.
     """
     if lost is None:
         return status

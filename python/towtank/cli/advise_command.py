@@ -32,8 +32,8 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON.")] = False,
 ) -> int:
-    """Compare a system with rules of thumb: print, for each rule, its recommendation, the setting, the measurement and
-    the verdict.
+    """Compare a system with rules of thumb; print the recommendation of each rule, the actual values, and whether the
+    system follows the rule.
     """
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
@@ -55,7 +55,7 @@ def command(
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Split the sources into results folders and sheets with given values; refuse more than one results folder."""
+    """Split the sources into results folders and sheets; raise an error for more than one results folder."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]
@@ -66,7 +66,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
-    """Return those folders named `rules` that exist next to the study of the results or next to a sheet of values."""
+    """Return the folders named `rules` beside the study of the results and beside the sheets."""
     from towtank.sizing import rules_beside, study_file_of  # noqa: PLC0415
 
     studies = [study for folder in folders if (study := study_file_of(folder)) is not None]

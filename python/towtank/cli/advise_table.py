@@ -17,8 +17,8 @@ _ALWAYS = ("differs", "follows", "says")
 
 
 def advice_lines(situation: Situation, advice: list[Advice], *, everything: bool) -> Iterator[str]:
-    """Render the advice for one system: in full if a setting deviates from a rule, in one line if it agrees; all other
-    advice is only counted.
+    """Render the advice for one system: deviations from a rule in full, agreement in one line, other rules as a
+    count.
     """
     yield f"\n{situation.label} ({situation.note})"
     for verdict, head in _HEADS.items():
@@ -30,8 +30,7 @@ def advice_lines(situation: Situation, advice: list[Advice], *, everything: bool
             for item in own:
                 yield from (_in_full(item) if verdict == "differs" else [_in_short(item)])
             continue
-        # All inputs of these rules are known, but their confidence intervals are too wide for a verdict. More runs can
-        # make the intervals narrower.
+        # For these rules, all inputs are known, but the confidence intervals are too wide for a verdict.
         left_open = [item for item in own if item.is_left_open]
         count = len(own) - len(left_open)
         if left_open:

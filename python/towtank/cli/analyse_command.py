@@ -1,4 +1,4 @@
-"""`towtank analyse`: creates the summaries and other documents of a results folder from the recordings of its runs."""
+"""`towtank analyse`: computes the summaries and other documents of a results folder from the recordings of its runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def command(
     results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
     json: Annotated[bool, typer.Option("--json", help="Print headline, verdict and the documents as JSON.")] = False,
 ) -> int:
-    """Analyse the runs of a results folder, and store summaries, claims, models and sizing, from which reports are
-    made.
+    """Analyse the runs of a results folder, and store the documents from which reports are made: summaries, claims,
+    models and sizing.
     """
     from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415

@@ -18,14 +18,14 @@ COMMANDS = (
 )  # fmt: skip
 # Modules of this package that contain a Typer application `group` with subcommands.
 GROUPS = ("record", "system", "model")
-# For each command, its options after which several values may follow.
+# Options that take several values, by command.
 SEVERAL = {"compare": ("--a", "--b")}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FOLDERS = "name a writable folder: --out for results, TOWTANK_STATE for the state of Towtank, TMPDIR for other files"
 
-# Some versions of Typer contain their own copy of Click. Errors of a command line are therefore recognised by a base
-# class of Typer's exceptions.
+# Base class of errors in the command line. It cannot be imported from Click, because some versions of Typer contain
+# their own copy of Click.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
@@ -35,8 +35,8 @@ def application(arguments: list[str] | None = None) -> typer.Typer:
     Parameters
     ----------
     arguments : list of str, optional
-        Arguments of the command line. If they begin with the name of a command, only this command is registered, so
-        that the modules of the other commands need not be imported.
+        Arguments of the command line. If they begin with the name of a command, only this command is registered and
+        imported, to save time.
     """
     named = arguments[0] if arguments else ""
     everything = named not in (*COMMANDS, *GROUPS)
@@ -68,7 +68,7 @@ def _version_option(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command. Faults in the user's input become messages and exit statuses, not tracebacks."""
+    """Run one command; print errors as messages, not as tracebacks, and return the exit status."""
     try:
         status = application(arguments)(_repeated(arguments), standalone_mode=False)
     except _UsageFault as error:
@@ -83,16 +83,16 @@ def run(arguments: list[str]) -> int:
         return ExitStatus.INTERNAL if error.failed_parts else error.exit_status
     except OSError as error:
         return _no_access(error) or _internal_fault()
-    # Every exception that was not handled above is a fault of Towtank. It is reported here, so that no traceback
-    # reaches the user.
+    # Every other exception is a fault of Towtank.
     except Exception:
         return _internal_fault()
     return int(status or ExitStatus.DONE)
 
 
 def _repeated(arguments: list[str]) -> list[str]:
-    """Rewrite `--a X Y` as `--a X --a Y` for options that take several values. The form `--a X Y` results when a shell
-    expands `--a runs/*.json`.
+    """Rewrite `--a X Y` as `--a X --a Y` for options that take several values.
+
+    A shell creates the form `--a X Y` when it expands `--a runs/*.json`.
     """
     options = SEVERAL.get(arguments[0] if arguments else "", ())
     found: list[str] = []
@@ -109,8 +109,8 @@ def _repeated(arguments: list[str]) -> list[str]:
 
 
 def _no_access(error: OSError) -> int | None:
-    """Print the folder that is not usable, and the cause. Return the exit status, or None if the error is a fault of
-    Towtank.
+    """Print which file or folder cannot be used, with the reason, and return the exit status; None if the error is a
+    fault of Towtank.
     """
     from towtank.files import UNUSABLE, NotAFileError  # noqa: PLC0415
 
@@ -134,8 +134,8 @@ def _no_access(error: OSError) -> int | None:
 
 
 def _internal_fault() -> int:
-    """Write the traceback into a file and print the name of the file; if no file can be written, print the traceback
-    itself.
+    """Write the traceback of the current exception to a file, and print the file's name; if this fails, print the
+    traceback.
     """
     from towtank.containment import fault_text, keep_fault  # noqa: PLC0415
     from towtank.secrets import redacted_text  # noqa: PLC0415

@@ -15,9 +15,7 @@ _DISK = {"disk_visits": "visits", "disk_demand_s": "demand", "disk_utilization":
 
 
 def cache_lines(document: Json) -> list[RenderableType]:
-    """Render the result of a cache model: source, method, miss ratios or hit ratios, the table of cache limits, and
-    warnings.
-    """
+    """Render the result of a cache model: source, method, tables of miss ratios, and warnings."""
     lines: list[RenderableType] = []
     if "trace" in document:
         lines += [_trace(document), _method(document)]
@@ -60,7 +58,9 @@ def _method(document: Json) -> str:
 
 
 def _curve(document: Json) -> list[RenderableType]:
-    """Render the miss ratio curve at doubling cache sizes, at the requested sizes, and at the largest size."""
+    """Render the miss ratio curve at cache sizes that are powers of two, at the requested sizes, and at the largest
+    size.
+    """
     asked = {
         key: {limit[key] for limit in document["limits"] if limit[key] is not None} for key in ("entries", "bytes")
     }

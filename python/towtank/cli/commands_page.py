@@ -1,4 +1,4 @@
-"""Reference page of all commands with their arguments and options, generated from the commands."""
+"""Generates the reference page of all commands, with their arguments and options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ Generated from the commands by `scripts/schemas`; `towtank COMMAND --help` print
 
 
 def document() -> str:
-    """Return the page of all commands as Markdown."""
     return _HEAD + "\n".join(_section(name, command) for name, command in _commands(_root(), "towtank"))
 
 
@@ -73,7 +72,7 @@ def _row(name: str, parameter: Any) -> str:
 
 
 def _form(parameter: Any) -> str:
-    """Return the form of a parameter's value, such as `number`; empty for a switch, which has no value."""
+    """Return the form of a parameter's value, such as `number`; empty for a flag."""
     if getattr(parameter, "is_flag", False):
         return ""
     kind = parameter.type_descriptor.annotation
@@ -86,9 +85,7 @@ def _form(parameter: Any) -> str:
 
 
 def _bounds(parameter: Any) -> str:
-    """Return the bounds of a numeric parameter as text, such as `, at least 1`; empty if the parameter has no
-    bounds.
-    """
+    """Return the bounds of a numeric parameter, such as `, at least 1`; empty if the parameter is unbounded."""
     bounds = (("at least", parameter.min), ("at most", parameter.max))
     parts = [f"{word} {bound}" for word, bound in bounds if bound is not None]
     return f", {' and '.join(parts)}" if parts else ""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from towtank.errors import ExitStatus
 
 _RESULT = (
-    "results folder, `FOLDER:CONFIGURATION` (the label, or a part of only one label), run folder, or result file of "
-    "any tool that `towtank judge` reads"
+    "results folder, `FOLDER:CONFIGURATION` (label of a configuration, or a unique part of it), run folder, or result "
+    "file that `towtank judge` reads"
 )
 
 
@@ -27,14 +27,14 @@ def command(
     b: Annotated[list[str] | None, typer.Option("--b", help="Result file with a run of B; repeatable.")] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(help="Name of the baseline in .towtank/baselines to compare one result with; --keep creates it."),
+        typer.Option(
+            help="Name of a baseline in .towtank/baselines, which replaces result A; --keep creates the baseline."
+        ),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Store the result as the new baseline instead of comparing it.")
     ] = False,
-    threshold: Annotated[
-        str, typer.Option(help="Smallest change that counts; smaller changes are never a regression.")
-    ] = "2 %",
+    threshold: Annotated[str, typer.Option(help="Smallest change that is reported as better or worse.")] = "2 %",
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a comment in a pull request.")
@@ -43,8 +43,8 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Also write a JUnit file with a test case for each metric.")
     ] = None,
 ) -> int:
-    """Compare two results, A and B. Exit status 7 if B is significantly worse by at least the threshold, 4 if A or B
-    has no valid run.
+    """Compare two results, A and B. The exit status is 7 if B is significantly worse by at least the threshold, and 4
+    if A or B has no usable run.
     """
     from towtank.analysis import compare  # noqa: PLC0415 - imports the analysis
     from towtank.cli.compare_sides import Selection, threshold_of  # noqa: PLC0415
@@ -71,7 +71,6 @@ def command(
 
 
 def _keep(selection: Selection, json: bool) -> ExitStatus:
-    """Store a result as baseline instead of comparing it."""
     from towtank.cli.output import console, print_json  # noqa: PLC0415 - imports rich
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""Renders a comparison as JUnit XML, which continuous integration shows on its page of tests.
+"""Renders a comparison as JUnit XML, which servers for continuous integration display as test results.
 
-Each compared metric is a test case. The case fails if B is worse, and is skipped if the runs do not decide. Each case
-states which changes these runs would not have detected, so that a passed case does not look like "no change".
+Each compared metric is a test case, which fails if B is worse, and is skipped if the metric is undecided. Each case
+states the smallest change that the runs can detect, because a passed test does not prove that nothing changed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compare_junit(compared: Compared) -> str:
 
 
 def _properties(compared: Compared) -> ET.Element:
-    """Return the names of both results, their numbers of runs, the threshold and the verdict."""
+    """Return a JUnit element with the names and numbers of runs of both results, the threshold and the verdict."""
     values = {
         "a": compared.a.name,
         "b": compared.b.name,

@@ -1,4 +1,4 @@
-"""Arguments of `towtank compare`: the two results, the baseline and the threshold."""
+"""Reads the arguments of `towtank compare`: results, baseline and threshold."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _WHERE = "<command line>"
 
 @dataclass(frozen=True)
 class Selection:
-    """Selection of the results to compare, as given on the command line.
+    """Results to compare, as named on the command line.
 
     Attributes
     ----------
     results : tuple of str
-        Results A and B; if a baseline is given, the single result that is compared with the baseline.
-    a, b : tuple of str
-        Results of `--a` and of `--b`.
-    baseline : str or None
+        Positional arguments: results A and B, or the single result to compare with a baseline.
+        a, b : tuple of str
+        Result files of `--a` and of `--b`.
+        baseline : str or None
+        Name of the baseline; None if no baseline is used.
     """
 
     results: tuple[str, ...]
@@ -49,7 +50,7 @@ class Selection:
         return known, side_of(names[1])
 
     def kept(self) -> Kept:
-        """Store a result as baseline, if at least one of its runs may be used.
+        """Store a result as baseline, if at least one of its runs is valid or suspect.
 
         Raises
         ------
@@ -83,7 +84,7 @@ class Selection:
         return self.a, self.b
 
     def _of_baseline(self) -> tuple[str, ...]:
-        """Return the paths of the result that is compared with the baseline."""
+        """Return the paths of the result to compare with the baseline, or to store as baseline."""
         given = self.results or self.b
         if not given or (self.results and self.b) or len(self.results) > 1:
             message = "must be given with one result, or with --b FILE..., one file for each run"
@@ -104,9 +105,9 @@ class Kept:
     name : str
         Name of the baseline.
     side : Side
-        The result.
-    path : Path or None
-        File of the baseline; None if no run of the result may be used.
+        Result to store.
+        path : Path or None
+        File of the baseline; None if nothing was stored, because no run of the result is valid or suspect.
     """
 
     name: str

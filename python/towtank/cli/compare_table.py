@@ -22,9 +22,7 @@ _SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
 def compare_table(compared: Compared) -> Iterator[RenderableType]:
-    """Yield the parts of the text of a comparison: verdict, metrics, smallest detectable change, and other
-    differences.
-    """
+    """Yield the output of a comparison: the verdict, the table of metrics, and further lines."""
     yield visible(headline(compared))
     if compared.findings:
         table = Table(*_columns(compared))
@@ -45,7 +43,7 @@ def compare_markdown(compared: Compared) -> str:
 
 
 def headline(compared: Compared) -> str:
-    """Return the verdict of a comparison with its reason in one line."""
+    """Render the verdict of a comparison, with its reason, in one line."""
     runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
     if compared.is_invalid and not compared.is_worse:
         return f"not valid: A or B has no usable run ({runs})"
@@ -62,9 +60,8 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """List the metrics that are the same in both results, and the undecided metrics; empty if no metric is the same.
-
-    Only metrics of all transactions together are listed.
+    """List the metrics that are the same, and the undecided metrics, over all transactions; empty if no metric is the
+    same.
     """
     same, undecided = (
         [
@@ -81,7 +78,7 @@ def _of_each(compared: Compared) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as an enumeration, followed by the verb "is" or "are".
+    """Join names to a list, followed by "is" or "are".
 
     Examples
     --------
@@ -94,7 +91,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _lost(compared: Compared) -> str:
-    """Return a text about the runs that the comparison leaves out because requests failed."""
+    """Render the number of runs that the comparison leaves out because requests failed."""
     sides = (("A", compared.a), ("B", compared.b))
     return "".join(
         f"; {len(side.lost)} of {len(side.runs)} of {name} left out because requests failed"
@@ -104,7 +101,7 @@ def _lost(compared: Compared) -> str:
 
 
 def _missing(compared: Compared) -> str:
-    """Return a text about the transactions that occur in only one of the two results."""
+    """Render the transactions that only the other result contains."""
     return "".join(
         f"; {side} has no {', '.join(names)}" for side, names in zip("AB", compared.missing, strict=True) if names
     )
@@ -112,19 +109,17 @@ def _missing(compared: Compared) -> str:
 
 def _size(found: Finding | AtLoad) -> float:
     own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
-    # If A had no failures, the ratio of B's failures to those of A counts as infinite, over all loads and at each load.
+    # If A had no failures, the ratio of the failures of B to those of A is infinite.
     return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
 
 
 def _decides(found: Finding) -> bool:
-    """Return True if the verdict is decided by a single load at which B is worse."""
+    """Return True if the verdict rests on a single load at which B is worse."""
     return found.worst is not None and found.worst.verdict == "worse"
 
 
 def decisive(found: Finding) -> str:
-    """Return the ratio that determines the verdict: the ratio over all loads, or the ratio at the load at which B is
-    worst compared with A.
-    """
+    """Render the ratio B / A that decides the verdict: over all loads, or at the load with the worst ratio."""
     return _at_load(found.worst) if found.worst is not None and _decides(found) else _ratio(found)
 
 
@@ -133,7 +128,6 @@ def _at_load(worst: AtLoad) -> str:
 
 
 def name_of(found: Finding) -> str:
-    """Return the name of a metric with its transaction."""
     return f"{found.name} of {found.transaction}" if found.transaction else str(found.name)
 
 
@@ -142,7 +136,7 @@ def _columns(compared: Compared) -> tuple[str, ...]:
 
 
 def _shown(compared: Compared) -> Iterator[Finding]:
-    """Yield the findings of the table, without failures of a transaction that never failed."""
+    """Yield the findings to show; the failures of a transaction without any failure are left out."""
     yield from (each for each in compared.findings if not each.transaction or each.shares != (0.0, 0.0))
 
 
@@ -170,7 +164,9 @@ def _ratio(found: Finding | AtLoad) -> str:
 
 
 def details(compared: Compared) -> Iterator[str]:
-    """Yield the lines below the table: detectable change, runs needed, doubts, and what differs."""
+    """Yield the lines below the table: detectable change, number of runs needed, doubts, and differences of
+    configuration.
+    """
     if compared.findings:
         yield f"changes below {few_digits(100 * compared.threshold)} % are ignored"
     if compared.least_detectable is not None:
@@ -189,12 +185,12 @@ def details(compared: Compared) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    r"""Return a text on one line that Markdown shows unchanged, because names come from files of other programs.
+    r"""Escape a text, which may come from files of other programs, so that Markdown shows it unchanged in one line.
 
     Notes
     -----
-    Characters with a meaning in Markdown are escaped. Sites such as GitHub turn `@name` and `#1` into links even if
-    they are escaped, and also `www.` and `://`. A comment or an escape inside the text prevents these links.
+    Sites such as GitHub convert `@name`, `#1`, `www.` and `://` to links even if these characters are escaped. An HTML
+    comment or an escape within the text prevents this.
 
     Examples
     --------

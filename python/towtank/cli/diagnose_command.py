@@ -15,8 +15,8 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as JSON.")] = False,
 ) -> int:
-    """Show what limits the system, with the evidence for and against each limit, and the measurement that would
-    decide.
+    """Show what limits the system, with the evidence for and against each possible cause, and measurements that would
+    decide between them.
     """
     from towtank.analysis import diagnoses_of  # noqa: PLC0415 - imports the analysis
     from towtank.cli.output import print_json, printer  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`towtank doctor`: prints what Towtank can do on this machine, and the commands that install missing programs."""
+"""`towtank doctor`: checks this machine, and prints the commands that install missing programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
         typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs; prints their names first."),
     ] = False,
 ) -> int:
-    """Print the abilities of this machine, and the commands that install missing programs."""
+    """Check this machine: print which features of Towtank work here, and the commands that install missing programs."""
     if clean:
         return _clean(json)
     if needs_of is not None or install:
@@ -75,9 +75,7 @@ def command(
 
 
 def _clean(json: bool) -> int:
-    """Remove processes, control groups and files of systems whose supervising process has ended, and print what was
-    removed.
-    """
+    """Remove processes, control groups and files of systems whose Towtank process was killed, and print their names."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system import clean_dead  # noqa: PLC0415
 
@@ -93,7 +91,9 @@ def _clean(json: bool) -> int:
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
-    """Measure the load that this machine can generate, and store the result; None if the engine is missing."""
+    """Measure how much load this machine can generate, and store the result; return None if required software is
+    missing.
+    """
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct import calibrate_here, save_envelope  # noqa: PLC0415
 
@@ -128,7 +128,6 @@ def _shown(offer: Offer) -> str:
 
 
 def _size(size: float) -> str:
-    """Render a number of bytes with four digits and a binary unit."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.4g} {unit}"

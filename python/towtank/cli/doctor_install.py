@@ -16,16 +16,16 @@ SCHEMA = "towtank/needs/1"
 
 
 def print_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Print the software that a system or a study needs on this machine; install missing software on request.
+    """Print the software that a system or a study needs on this machine; if `install` is set, install missing software.
 
     Parameters
     ----------
     text : str or None
-        System or study; None for all servers that Towtank knows.
-    json : bool
-        True to print one JSON document.
-    install : bool
-        True to install missing software.
+        System or study; None for all servers that Towtank supports.
+        json : bool
+        Whether to print a JSON document instead of text.
+        install : bool
+        Whether to install missing software.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
 
 
 def _intended(missing: list[Need]) -> list[str]:
-    """Return a description of the planned installation; empty if nothing can be installed."""
+    """Describe the planned installation, one line for each kind of software; empty if nothing can be installed."""
     from towtank.system import Download, Package, Release  # noqa: PLC0415
 
     lines = []

@@ -1,4 +1,4 @@
-"""`towtank drive`: loads one running target, given by a URL or a workload file."""
+"""`towtank drive`: loads a running system, given by a URL or a workload file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(
     rate: Annotated[float | None, typer.Option(help="Arrival rate (open load). [1/s]")] = None,
     trace: Annotated[
         str | None,
-        typer.Option(help="CSV file with columns time (s) and rate (1/s); the arrival rate follows it (open load)."),
+        typer.Option(help="CSV file of the arrival rate over time (open load), with columns time (s) and rate (1/s)."),
     ] = None,
     users_at_most: Annotated[
         int | None,
@@ -31,8 +31,8 @@ def command(
         int | None,
         typer.Option(
             help=(
-                "Largest number of arrivals that wait; further arrivals are not started and count as "
-                "overflow. Default: 1000000."
+                "Largest number of arrivals that wait to start, with --rate or --trace; further arrivals are "
+                "dropped and counted as overflow. Default: 1000000."
             )
         ),
     ] = None,
@@ -42,7 +42,8 @@ def command(
         typer.Option(help="Duration of the measurement, after the ramp; default: 10 s, or the duration of the trace."),
     ] = None,
     ramp: Annotated[
-        str | None, typer.Option(help="Time over which the users start or the rate grows; default: 0 s.")
+        str | None,
+        typer.Option(help="Time before the measurement in which the load rises to its full level; default: 0 s."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(help="Number of threads that generate load; default: half the number of CPUs.")
@@ -63,8 +64,8 @@ def command(
         str | None,
         typer.Option(
             help=(
-                "Use of connections: per-user, a number for a pool of connections per target, or new for each "
-                "request. Default: per-user."
+                "Use of connections: one for each user (per-user), a pool of this number for each target, or a "
+                "new connection for each request (new). Default: per-user."
             )
         ),
     ] = None,
@@ -101,8 +102,8 @@ def command(
         typer.Option(
             metavar="KEY=VALUE",
             help=(
-                "Process of this machine to observe besides the one that listens on the target: pid=, pid_file=, "
-                "port=, unit=, container= or command=REGEX; repeatable."
+                "Process of this machine to observe in addition to the server process of the target: pid=, "
+                "pid_file=, port=, unit=, container= or command=REGEX; repeatable."
             ),
         ),
     ] = None,
@@ -110,10 +111,12 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Limit of the measurement, as under limits of a study: interference='20 %'; repeatable.",
+            help="Limit that decides if the measurement is valid, for example interference='20 %'; repeatable.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Save the run folder under this path.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the recorded data; default: the data are not saved.")
+    ] = None,
     i_may_load: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host outside loopback and private address ranges; repeatable."),
@@ -124,7 +127,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
 ) -> int:
-    """Load a target that already runs: one URL, or the targets of one workload file."""
+    """Load a running system: a URL, or the targets of a workload file."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct import DriveOptions, LiveSending, StopRequest, display_for, drive_target  # noqa: PLC0415
 

@@ -16,17 +16,17 @@ from towtank.terminal import visible
 from towtank.verdict_words import verdict_words
 
 _HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtLevel.NOTE: "note"}
-# Kinds of failures with a response time: a response arrived, or the engine waited until the timeout.
+# Kinds of failures whose response times are counted: a response arrived, or the engine waited until the timeout.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _OF_TRANSACTIONS = ("mean", "p50", "p95", "p99")
-_DOUBTS_AT_MOST = 3  # doubts that are printed; the JSON of the measurement has all of them [1]
+_DOUBTS_AT_MOST = 3  # Largest number of printed doubts; the JSON document contains all doubts. [1]
 
 
 def drive_table(document: dict[str, Any]) -> list[RenderableType]:
-    """Render verdict, rates, response times and errors of a measurement, and the resources that the load generator
-    used.
+    """Render the result of a measurement: throughput, response times, errors, resource use of the load generator,
+    verdict.
     """
     return [
         _headline(document),
@@ -62,8 +62,8 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Render response times with the digits that their confidence intervals support, and the intervals in further rows.
-    Without an interval, a time has three digits.
+    """Render response times and exchange times, with their confidence intervals in further rows. Without an interval, a
+    time has three digits.
     """
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):
@@ -77,7 +77,7 @@ def _times(document: dict[str, Any]) -> Table:
 
 
 def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
-    """Render a time, and the two ends of its confidence interval, which are empty if the interval is unknown."""
+    """Render a time and the two ends of its confidence interval; the ends are empty if the interval is unknown."""
     if value_ms is None or known.low is None or known.high is None:
         return _number(value_ms), "", ""
     return column_texts(value_ms, 1e3 * known.low, 1e3 * known.high, "ms")
@@ -127,9 +127,7 @@ def _errors(document: dict[str, Any]) -> list[str]:
 
 
 def _connections(document: dict[str, Any]) -> list[str]:
-    """Render the times to open connections and the waits of requests for a free connection; empty if neither was
-    recorded.
-    """
+    """Render the times to open connections, and the waiting times of requests for a free connection, if recorded."""
     found = document.get("connections") or {}
     parts = []
     for title, times in (("connect", found.get("connect_time_s")), ("TLS handshake", found.get("tls_time_s"))):
@@ -160,14 +158,14 @@ def _generator(document: dict[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> list[str]:
-    """Render what limits the target; empty for documents of older versions of Towtank."""
+    """Render the diagnosis of the target; empty if the document is from a version of Towtank without diagnoses."""
     found = document.get("diagnosis")
     return [] if found is None else [visible(line) for line in Diagnosis.read(found).lines]
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:
-    """Render the verdict on the measurement with at most three doubts, the most serious first, each with the first step
-    of its advice, and the checks that could not be made.
+    """Render the verdict on the measurement, up to three doubts with advice, the most serious first, and the checks
+    that could not be made.
     """
     order = list(_HEADS)
     doubts = sorted(map(_Doubt.read, document["doubts"]), key=lambda doubt: order.index(doubt.level))
@@ -194,7 +192,6 @@ class _Doubt:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> _Doubt:
-        """Read a doubt from the JSON of a measurement."""
         level, message, hint = (str(document.get(key) or "") for key in ("level", "message", "hint"))
         return cls(DoubtLevel(level), message, hint.partition("; ")[0])
 

@@ -1,4 +1,4 @@
-"""Renders the highest load that this machine can generate, as measured by its calibration, as text."""
+"""Renders the calibration of this machine, which measures how much load it can generate, as text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from towtank.units import format_duration
 
 
 def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
-    """Render the calibration of this machine as a load generator: a sentence and a table; only a sentence if the
-    machine was never calibrated.
-    """
+    """Render the calibration as a sentence and a table; if the machine was never calibrated, only as a sentence."""
     if envelope is None:
         return ["This machine is not calibrated as a load generator: run `towtank doctor --calibrate`."]
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(envelope["measured_wall_ns"] / 1e9))

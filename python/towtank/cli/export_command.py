@@ -60,10 +60,7 @@ def command(
 
 
 def _gathered(form: ExportFormat, path: Path, wanted: list[str]) -> Material:
-    """Collect the runs to export.
-
-    Runs without the records that the format needs are left out, with a note.
-    """
+    """Collect the runs to export. If the format needs recordings, runs without recordings are left out, with a note."""
     from towtank.analysis import gather  # noqa: PLC0415
 
     material = gather(path, wanted)
@@ -120,8 +117,8 @@ def _export(
 
 
 def _only(files: list[ExportFile], options: ExportOptions, form: ExportFormat) -> ExportFile:
-    """Return the single file to write to standard output. Refuse several files, and formats whose data go to another
-    program.
+    """Return the single file to write to standard output; raise an error if there are several files, or if the data are
+    also sent to another program.
     """
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"

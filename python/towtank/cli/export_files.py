@@ -1,4 +1,4 @@
-"""Writes export files atomically: after a crash, each file is either the old version or the complete new version."""
+"""Writes export files atomically: after a crash, each file has its complete old or its complete new content."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def places(files: Sequence[ExportFile], out: str | None, source: Path) -> list[P
     ----------
     files : sequence of File
     out : str or None
-        Path given by the user: a file if the export has one file, otherwise a folder. By default the folder `exports`
-        in the exported folder.
+        Value of `--out`: a file if the export has one file, otherwise a folder; None for the folder `exports` in
+        `source`.
     source : Path
         Exported folder.
 

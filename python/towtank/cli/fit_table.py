@@ -48,7 +48,7 @@ _TITLES = {
 
 
 def fit_lines(document: Json) -> list[RenderableType]:
-    """Render the fitted curve with verdict, parameters, knees and predictions, and the runs that the fit leaves out."""
+    """Render the result of a fit: verdict, excluded runs, parameters, knees and predictions."""
     name = document.get("label") or document.get("source")
     lines: list[RenderableType] = [f"{name}: {document['curve'] or 'no curve'} - {document['verdict']['level']}"]
     lines += [f"  {reason['text']}" for reason in document["verdict"]["reasons"]]
@@ -182,7 +182,7 @@ def _trust(trust: Json, held_out: Json | None) -> str:
 
 
 def demand_lines(document: Json) -> list[RenderableType]:
-    """Render the service demands by resource and by class, for each configuration."""
+    """Render the service demands of each configuration, by resource and by class."""
     lines: list[RenderableType] = []
     for configuration in document["configurations"]:
         lines.append(f"{configuration['label']}:")
@@ -233,9 +233,7 @@ def _classes(found: Json) -> Table:
 
 
 def _spread(job_class: Json) -> str:
-    """Render the lowest and the highest estimate of a service demand with the digits that its confidence interval
-    supports.
-    """
+    """Render the lowest and the highest estimate of a service demand, rounded according to its confidence interval."""
     ends = (job_class["lowest_estimate_s"], job_class["highest_estimate_s"])
     value, low, high = (job_class[key] for key in ("value", "low", "high"))
     if value is None or low is None or high is None or None in ends:
@@ -266,8 +264,8 @@ def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Return the number of decimal places that a confidence interval supports; None if there is no interval. If one
-    end is unbounded, the other end decides.
+    """Return the number of decimal places for a value, from its confidence interval; None if the interval is unknown.
+    An interval may be unbounded on one side.
     """
     low, high = pair or (None, None)
     if value is None or (low is None and high is None):
@@ -276,14 +274,12 @@ def _places(value: float | None, pair: Sequence[float | None] | None) -> int | N
 
 
 def _value(value: float, places: int | None) -> str:
-    """Render a value with the given number of decimal places; with three digits if that number is unknown."""
+    """Render a value with `places` decimal places; with three digits if `places` is None."""
     return few_digits(value) if places is None else rounded_text(value, places)
 
 
 def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
-    """Render the ends of a confidence interval with the same number of decimal places as the value; `-` if there is no
-    interval.
-    """
+    """Render the ends of a confidence interval with `places` decimal places; `-` if the interval is unknown."""
     if pair is None or all(end is None for end in pair):
         return "-"
     low, high = ("-" if end is None else rounded_text(end, places) for end in pair)
@@ -299,12 +295,12 @@ def _time(value: float | None) -> str:
 
 
 def estimated_times(estimate: Json) -> tuple[str, str]:
-    """Render an estimated time, and its confidence interval in the same unit."""
+    """Render an estimated time, and its confidence interval, as two texts in the same unit."""
     return times(estimate["value"], estimate["low"], estimate["high"])
 
 
 def times(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """Render a time with the digits that its confidence interval supports, and the interval in the same unit."""
+    """Render a time, rounded according to its confidence interval, and the interval in the same unit."""
     if value is None or low is None or high is None:
         return _time(value), "-"
     length, unit = duration_unit(value or max(abs(low), abs(high)))

@@ -1,4 +1,4 @@
-"""`towtank history`: arranges results folders in order of time, and finds changes of the level of each figure."""
+"""`towtank history`: sorts results folders by time, and finds lasting changes of each metric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the history as JSON, with all values.")] = False,
 ) -> int:
-    """Find changes of level in the results of the same study, configuration, load and machine over time."""
+    """Find lasting changes of metrics over time, among results of the same study, configuration, load and machine."""
     from towtank.analysis import history_of  # noqa: PLC0415 - imports the analysis
     from towtank.cli.history_table import history_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415

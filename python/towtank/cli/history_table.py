@@ -17,7 +17,7 @@ _COLUMNS = ("study", "configuration and load", "figure", "transaction", "since",
 
 
 def history_table(history: History) -> Iterator[RenderableType]:
-    """Yield the parts of the text: numbers of series, changes of level, and what was not searched."""
+    """Yield the output: the numbers of series, the table of changes, and notes."""
     changed = [series for series in history.series if series.steps]
     yield visible(
         f"{history.folders:,} results folders, {len(history.series):,} series, {history.searched:,} of them searched; "

@@ -12,8 +12,7 @@ from towtank.errors import ExitStatus
 if TYPE_CHECKING:
     from towtank.workload import ImportResult
 
-# Largest number of positions in the imported file that the terminal shows with each note. The JSON document contains
-# all positions.
+# Largest number of positions that are printed with each note; the JSON document contains all positions. [1]
 _PLACES_SHOWN = 10
 
 
@@ -27,13 +26,15 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Import requests to this host; repeatable. Default: the main host of the file."),
+        typer.Option(
+            help="Import requests to this host; repeatable. Default: the main host, such as the host of the first page."
+        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print targets, transactions and notes of the import as JSON.")
     ] = False,
 ) -> int:
-    """Convert a file of another tool into a workload file, and report the parts that could not be converted."""
+    """Convert a file of another tool into a workload file, and report what could not be converted."""
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.importing import import_file  # noqa: PLC0415
     from towtank.workload import import_document  # noqa: PLC0415
@@ -50,14 +51,14 @@ def command(
 def print_notes(
     imported: ImportResult, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False
 ) -> None:
-    """Print, on standard error, the notes on an imported file and the next step for the user.
+    """Print the notes on an imported file, and the next command for the user, on standard error.
 
     Parameters
     ----------
     places : int
         Largest number of positions that are printed with each note.
     addresses : bool
-        True if the proposed command contains the addresses of the imported requests; otherwise it has HOST:PORT.
+        Whether the proposed command contains the addresses of the imported requests, instead of HOST:PORT.
     """
     import sys  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="OpenAPI description of the application; its GET operations with known values become steps.",
+            help="OpenAPI description of the application; GET operations with known parameter values become steps.",
         ),
     ] = None,
     har: Annotated[

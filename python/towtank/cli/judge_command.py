@@ -1,6 +1,4 @@
-"""`towtank judge`: judges result files of any tool, and prints the steady window, confidence intervals and doubts of
-each file.
-"""
+"""`towtank judge`: evaluates result files of any tool."""
 
 from __future__ import annotations
 
@@ -18,9 +16,10 @@ def command(
             "the columns start_s and elapsed_ms; also compressed with gzip. The format is detected from the content."
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print the judgements as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> int:
-    """Judge results of any tool: steady window, confidence intervals, doubts. Exit status 4 if a file is not valid."""
+    """Evaluate result files of any tool: print steady window, confidence intervals and doubts. The exit status is 4 if
+    a file is not valid."""
     from towtank.analysis import judge_files  # noqa: PLC0415 - imports the analysis
     from towtank.cli.judge_table import judge_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415

@@ -15,9 +15,7 @@ _HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtL
 
 
 def judge_table(judgement: Judgement) -> Iterator[RenderableType]:
-    """Yield the parts of the text about judged result files: for each file a headline, its response times, and the
-    doubts about it.
-    """
+    """Yield the output: for each result file a headline, a table of response times, doubts and notes."""
     for judged in judgement.files:
         yield visible(_headline(judged))
         yield _times(judged)
@@ -46,7 +44,7 @@ def _rate(found: Estimate) -> str:
 
 
 def _times(judged: Judged) -> Table:
-    """Render the response times; further rows show the ends of their confidence intervals."""
+    """Render the response times, with their confidence intervals in further rows."""
     times = {name: found.scaled(1e3) for name, found in judged.figures.response_time_s.items()}
     table = Table("response time, ms", *times)
     cells = [_cell(found) for found in times.values()]

@@ -1,4 +1,4 @@
-"""`towtank list`: prints everything that is shipped with Towtank, such as studies and systems, one entry per line."""
+"""`towtank list`: lists what comes with Towtank, such as studies and systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from towtank.digging import dig
 from towtank.errors import ExitStatus
 
-# Sections whose entries are listed as files, because commands do not accept their names.
+# Sections that list paths of files instead of names, because commands do not accept the names.
 _FILES = ("workloads", "systems")
 
 
@@ -38,13 +38,13 @@ def command(
 
 
 def _about(entry: dict[str, str]) -> str:
-    """Return the summary of an entry, followed by the document that a study is based on."""
+    """Return the summary of an entry; for a study, followed by the document on which the study is based."""
     summary, source = entry["summary"], dig(entry, "source")
     return f"{summary} ({source})" if source else summary
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
-    """Return the argument by which a command selects an entry: the name, or the path of a workload or system."""
+    """Return the text by which commands accept an entry: its name, or the path of a workload or system."""
     if section not in _FILES:
         return entry["name"]
     path = Path(entry["file"])

@@ -1,4 +1,4 @@
-"""`towtank model cache`: miss ratios of caches, from a trace or a popularity law."""
+"""`towtank model cache`: computes miss ratios of caches from a trace or from Zipf's law."""
 
 from __future__ import annotations
 
@@ -39,12 +39,14 @@ def command(
     metadata: Annotated[
         str | None, typer.Option(help="Memory overhead per entry, counted against --bytes, for example '3 KiB'.")
     ] = None,
-    shards: Annotated[str | None, typer.Option(help="Share of the keys to sample, for example '1 %'.")] = None,
+    shards: Annotated[
+        str | None, typer.Option(help="Share of the keys to sample, for example '1 %'; default: all keys.")
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Number of keys to sample, for example 8192; keeps the memory use constant.")
     ] = None,
     warm_up: Annotated[
-        int, typer.Option(help="Number of references at the start that fill the caches and are not counted.")
+        int, typer.Option(help="Number of references at the start of the trace that only fill the caches.")
     ] = 0,
     disk_time: Annotated[str | None, typer.Option(help="Time of a disk read after a miss, for example '5 ms'.")] = None,
     reads_per_transaction: Annotated[float | None, typer.Option(help="Number of references per transaction.")] = None,
@@ -68,8 +70,8 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the miss ratios as JSON.")] = False,
 ) -> None:
-    """Print the miss ratio of a cache by its size, in entries, in bytes or with both limits, and the load that the
-    misses cause on the disk.
+    """Compute the miss ratios of a cache of various sizes, in entries or bytes, and the disk load that the misses
+    cause.
     """
     from towtank.model import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415
 
@@ -200,7 +202,7 @@ def _rate(check: OptionCheck, text: str | None) -> float | None:
 
 
 def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, float]:
-    """Read the number of keys and the exponent of Zipf's law. Options that need a trace are refused."""
+    """Read the number of keys and the exponent of Zipf's law; report options that need a trace."""
     others = {"--bytes": request.bytes, "--metadata": request.metadata_bytes, "--shards": request.rate}
     for option, value in {**others, "--samples": request.samples, "--warm-up": request.warm_up}.items():
         if value:

@@ -1,4 +1,4 @@
-"""`towtank model ...`: models fitted to a measured system, and queueing networks from model files."""
+"""`towtank model ...`: fits models to measurements, and solves and simulates queueing networks."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def command(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print the demands as JSON.")] = False,
 ) -> int:
-    """Print the service demand at every resource, of the mean transaction and of each class of transactions, with
-    intervals.
+    """Estimate the service demand at each resource, for the mean transaction and for each class of transactions, with
+    confidence intervals.
     """
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415

@@ -52,22 +52,24 @@ def command(
         str | None, typer.Option(help="Think time, for example '2 s', or the name of its column, in seconds.")
     ] = None,
     servers: Annotated[
-        int | None, typer.Option(help="Number of servers at the bottleneck, for a closed curve.")
+        int | None, typer.Option(help="Number of servers at the bottleneck, for the curves closed and load-dependent.")
     ] = None,
-    at: Annotated[str | None, typer.Option(help="Loads to predict the throughput for, for example 500,750.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Loads at which the model predicts the throughput, for example 500,750.")
+    ] = None,
     hold_out: Annotated[
-        int | None, typer.Option(help="Number of highest load levels to leave out of the fit, to check the prediction.")
+        int | None, typer.Option(help="Number of highest load levels that the fit leaves out and predicts, as a test.")
     ] = None,
     configuration: Annotated[
         str | None, typer.Option(help="Only fit configurations of a study whose label contains this text.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the fitted curve of a closed system, or the network, to this file, as a model."),
+        typer.Option(help="Model file to write: the fitted closed or load-dependent curve, or the network."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the fit as JSON.")] = False,
 ) -> int:
-    """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
+    """Fit a curve of throughput as a function of load; print confidence intervals, a verdict and predictions."""
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.model import FitRequest, PointColumns, fit_source, is_results, misplaced_options, why_no_source  # noqa: PLC0415
 
@@ -144,7 +146,7 @@ def _network(
 
 
 def _one_only(answers: Sequence[CurveAnswer | NetworkAnswer]) -> None:
-    """Refuse to write the models of several configurations to a single file."""
+    """Raise an error if the models of several configurations would be written to one file."""
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"

@@ -21,20 +21,20 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Model file of an alternative; prints the difference, simulated with common random numbers.",
+            help="Model file of an alternative to simulate with the same random numbers; prints the difference.",
         ),
     ] = None,
     compare_set: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATH=VALUE",
-            help=("Change a value of FILE to define the alternative, for example stations.cpu.servers=8; repeatable."),
+            help=("Also simulate FILE with this value changed, for example stations.cpu.servers=8; repeatable."),
         ),
     ] = None,
     precision: Annotated[
-        str, typer.Option(help="Relative half-width of the confidence intervals at which simulation stops.")
+        str, typer.Option(help="Relative half-width of the confidence intervals at which the simulation stops.")
     ] = "1 %",
-    confidence: Annotated[str, typer.Option(help="Level of the confidence intervals.")] = "95 %",
+    confidence: Annotated[str, typer.Option(help="Confidence level of the intervals.")] = "95 %",
     replications: Annotated[int, typer.Option(help="Number of independent runs.")] = 10,
     events: Annotated[
         int, typer.Option(help="Largest number of simulated events of all runs together.")
@@ -43,8 +43,7 @@ def command(
         str | None,
         typer.Option(
             help=(
-                "Time limit of the computation, for example '30 s'; a simulation that reaches the limit is not "
-                "repeatable."
+                "Time limit of the computation, for example '30 s'. If it is reached, the result is not reproducible."
             )
         ),
     ] = None,
@@ -54,8 +53,8 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Simulate a queueing network, with percentiles and confidence intervals; also for networks that cannot be
-    solved.
+    """Simulate a queueing network, also one that cannot be solved; print means, percentiles and confidence
+    intervals.
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
@@ -81,7 +80,7 @@ def command(
 def _simulate(
     file: str, change: list[str], compare: str | None, compare_set: list[str] | None, settings: SimulationSettings
 ) -> dict[str, Any]:
-    """Simulate the model and, if requested, the alternative model to compare it with."""
+    """Simulate the model and, if requested, the alternative model."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.model import simulate_variants  # noqa: PLC0415
 

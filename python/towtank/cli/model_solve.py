@@ -28,13 +28,14 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="PATH=V,V,...",
-            help="Solve the model for each of these values of any key; if repeated, for all combinations.",
+            help="Solve the model for each of these values of the key PATH; if repeated, for all combinations.",
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="Solution method: auto, exact, bard-schweitzer or linearizer.")] = "auto",
     json: Json = False,
 ) -> None:
-    """Solve a queueing network: throughput, response time, utilizations, with bounds and the method of solution."""
+    """Solve a queueing network: print throughput, response times and utilizations, with their bounds and the solution
+    method."""
     from towtank import yamlfile  # noqa: PLC0415
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
@@ -65,6 +66,6 @@ def command(
 
 
 def _entry(point: ModelPoint) -> dict[str, Any]:
-    """Return the result of one variant of a model: the changed values, and either the solution or the faults."""
+    """Return the JSON object of one variant of a model: the changed values, and either the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

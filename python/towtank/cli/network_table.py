@@ -16,8 +16,8 @@ Json = dict[str, Any]
 
 
 def network_lines(document: Json) -> list[RenderableType]:
-    """Render verdict, stations, transactions, load levels, held-out level, predictions and bottleneck of a
-    network.
+    """Render a fitted network: verdict, excluded runs, stations, transactions, load levels, predictions and
+    bottleneck.
     """
     label = document["label"]
     left_out = [f"  left out, {run['run']}: {run['why']}" for run in document["excluded"]]
@@ -58,15 +58,12 @@ def _stations(document: Json) -> Table:
 
 def _background(estimate: Json) -> str:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    # If a resource has no background work in any replicate of the fit, the interval of the background work has width
-    # zero and is not shown.
+    # The interval has width zero if no replicate of the fit has background work; such an interval is not shown.
     return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
 
 
 def _groups(document: Json) -> list[str]:
-    """Render the groups of transactions for which only a joint service demand is known, because the measurements
-    cannot separate the demands of the individual transactions.
-    """
+    """Render the groups of transactions whose service demands the measurements cannot separate."""
     lines = []
     for name, station in document["stations"].items():
         merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]
@@ -134,7 +131,7 @@ def _held_out(held: Json) -> Table:
 
 
 def _held_out_classes(held: Json) -> Table:
-    """Render measured and predicted response times of each transaction at the highest held-out level."""
+    """Render measured and predicted response times of each transaction at the highest load that the fit left out."""
     row = held["points"][-1]
     table = Table(f"at {row['load']:g} users", "ended", "R measured", "R predicted", "error")
     for name, job_class in row["classes"].items():

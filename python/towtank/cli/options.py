@@ -1,4 +1,4 @@
-"""Command-line options that several commands share."""
+"""Defines command-line options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ += ["receivers"]
 
 Send = Annotated[
     list[str] | None,
-    typer.Option(help="Send results to a receiver during the run, prometheus=URL or otlp=URL; repeatable."),
+    typer.Option(help="Send measurements to this receiver during the run: prometheus=URL or otlp=URL; repeatable."),
 ]
 SendHeader = Annotated[list[str] | None, typer.Option(help="HTTP header for --send, 'Name: value'; repeatable.")]
 ModelArgument = Annotated[str, typer.Argument(metavar="FILE", help="Model file.")]
@@ -38,7 +38,7 @@ MaySend = Annotated[
 
 
 def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[str] | None) -> tuple[Receiver, ...]:
-    """Return the receivers to which results are sent during a run; empty if the option `--send` is not given."""
+    """Read the receivers of the option `--send`; empty if the option is not used."""
     if not send and not headers:
         return ()
     from towtank.sending import read_receivers as found  # noqa: PLC0415

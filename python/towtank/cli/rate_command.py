@@ -23,17 +23,19 @@ def command(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Machine file to write, for use with `towtank size`.")] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the machine in the file of --out; default: the host name.")
+        str | None, typer.Option(help="Name of the machine in the machine file; default: the host name.")
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Machine to compare with: a name from `towtank list`, or a machine file.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Folder on the disk to measure; default: the current folder.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of --out.")] = False,
+    folder: Annotated[
+        Path, typer.Option(help="Folder on the disk that the disk kernels measure; default: the current folder.")
+    ] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing machine file.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the rating as JSON.")] = False,
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
 ) -> int:
-    """Rate this machine in capacity units, by a fixed set of kernels."""
+    """Rate this machine in capacity units, by a fixed set of benchmark kernels."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
@@ -49,7 +51,7 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = document_of_rating(rated, compared)
     name = name or machine_name(rated.facts)
-    # The rating took minutes, so its result is printed before a later step can fail.
+    # The rating took minutes, so it is printed before writing the file, which can fail.
     if json:
         print_json(document)
     else:
@@ -63,8 +65,8 @@ def command(
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:
-    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if no
-    comparison was requested.
+    """Return the machine of `--against`, from a machine file or by its name in the catalogue; None if the option is not
+    used.
     """
     from towtank.sizing import load_machines, machine_catalogue  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
@@ -94,14 +96,14 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> RatedMachine:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
-    """Show a progress bar on standard error, and yield the function that updates the bar."""
+    """Show a progress bar on standard error; yield a function that advances the bar."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
-    # A bar would appear as a blank line if the output is not a terminal.
+    # If the output is not a terminal, the bar would leave a blank line.
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
@@ -113,7 +115,6 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
 
 def _write(out: Path, rated: RatedMachine, name: str) -> None:
-    """Write the machine file completely or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
     from towtank.sizing import machine_text  # noqa: PLC0415

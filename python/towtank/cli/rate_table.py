@@ -20,7 +20,7 @@ _TITLES = {
 
 
 def rate_lines(document: Json) -> list[RenderableType]:
-    """Render ratings and kernels of this machine, the comparison with another machine, and doubts."""
+    """Render a rating: its scales, its kernels, the comparison with another machine, and doubts."""
     machine = document["machine"]
     cpus = document["cpus"]
     named = " · ".join(str(machine[key]) for key in ("name", "cpu_model", "kernel", "file_system") if key in machine)
@@ -44,8 +44,7 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # The rating of a single CPU is shown only for the scale `towtank`. All CPUs share the disk, so the rate of one
-        # thread on a disk is not a rating of one CPU.
+        # All CPUs share the disk, so a rating per CPU is shown for the scale `towtank` only.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],
@@ -82,9 +81,7 @@ def _kernels(document: Json) -> Table:
 
 
 def _rate(estimate: Json, unit: str) -> str:
-    """Render the rate of a kernel with its confidence interval and unit; rates in bytes per second get a
-    binary unit.
-    """
+    """Render the rate of a kernel with its confidence interval; a rate in bytes/s gets a binary unit."""
     value, low, high = (estimate[end] for end in _ENDS)
     if unit != "bytes/s":
         return number_estimate(value, low, high, unit)

@@ -1,4 +1,4 @@
-"""`towtank record proxy|browser`: creates a workload from a session of a browser or another client."""
+"""`towtank record proxy|browser`: records a session of a browser or another client as a workload."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# Number of positions that the terminal shows with each note. A browser sends the same headers with every request,
-# so more positions would only repeat the note. [1]
+# Number of positions that are printed with each note. A browser repeats its headers in every request, so further
+# positions say nothing new. [1]
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -57,14 +57,15 @@ def proxy(
     listen_anywhere: Annotated[
         bool,
         typer.Option(
-            "--listen-anywhere", help="Accept clients from other machines; everyone who reaches the proxy can use it."
+            "--listen-anywhere",
+            help="Accept clients from other machines; everyone who can connect to the proxy may use it.",
         ),
     ] = False,
     password: Annotated[
         bool,
         typer.Option(
             "--password",
-            help=("Generate a password, print it at the start, and refuse clients that do not send the password."),
+            help=("Generate and print a password, and refuse clients that do not send it."),
         ),
     ] = False,
     keep_authority: Annotated[
@@ -102,7 +103,7 @@ def proxy(
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
-            if password:  # The password is printed, because the user has no other way to learn it.
+            if password:  # The password is printed even with --quiet, because the user needs it.
                 _note(f"the proxy accepts user {PROXY_USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
@@ -166,7 +167,9 @@ def _actions(urls: list[str], script: Path | None) -> list[BrowserAction]:
 
 
 def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
-    """Read the host and port on which the proxy listens. Unless `anywhere` is set, the host must be this machine."""
+    """Read the host and port on which the proxy listens; unless `anywhere` is set, the host must be a loopback
+    address.
+    """
     import ipaddress  # noqa: PLC0415
 
     from towtank.record import is_loopback  # noqa: PLC0415
@@ -200,7 +203,8 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
 
     imported = recording.workload(out)
     if out is not None:
-        # `force` is set, because a refusal to replace a new file would lose the recording.
+        # The file may have been created during the recording. It is overwritten, because the recording would be lost
+        # otherwise.
         write_workload(out, imported.text, force=True)
     if json:
         print_json(recording.document(imported, out))

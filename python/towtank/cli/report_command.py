@@ -27,7 +27,7 @@ def command(
     open_: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print headline and verdict of the report as JSON.")] = False,
 ) -> int:
-    """Write the report of a results folder again, as one file that opens offline."""
+    """Write the report of a results folder as one self-contained HTML file or as PDF."""
     from towtank.cli.output import print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
@@ -45,7 +45,7 @@ def command(
 
 
 def _check(out: Path | None, paper: str | None, *, pdf: bool, brief: bool) -> None:
-    """Refuse options that contradict each other, all at once, and a PDF without the package that writes it."""
+    """Raise an error that lists all contradictory options, or if the package that writes PDF is missing."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.report import PAPERS, refuse_without_typst  # noqa: PLC0415
 
@@ -79,7 +79,6 @@ def _write(found: Results, folder: Path, out: Path | None, paper: str | None, *,
 
 
 def _print(found: Results, path: Path, parts: Parts, *, json: bool) -> None:
-    """Print headline, verdict and file of the report, as text or as JSON."""
     from towtank.cli.output import failed_parts, print_json, printer  # noqa: PLC0415
     from towtank.digging import dig  # noqa: PLC0415
     from towtank.report import headline, relaxed_limits_note, unchecked_note, verdict_level  # noqa: PLC0415

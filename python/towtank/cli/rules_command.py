@@ -1,4 +1,4 @@
-"""`towtank rules`: lists rules of thumb, and computes their results for given numbers."""
+"""`towtank rules`: lists rules of thumb, and computes their results from numbers of the user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="Print the rules as JSON.")] = False,
 ) -> None:
-    """List rules of thumb, show a rule with its source and examples, or compute its result step by step."""
+    """List all rules of thumb, show one rule with its source and examples, or compute its result step by step."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rules_table import listed, shown, worked_out  # noqa: PLC0415
@@ -66,7 +66,7 @@ def command(
 
 
 def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
-    """Return the rule with the given name. An unknown name is refused, with a hint that gives the most similar name."""
+    """Return the rule with the given name; the error for an unknown name suggests the most similar name."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.sizing import load_rules  # noqa: PLC0415

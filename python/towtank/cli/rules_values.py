@@ -1,6 +1,4 @@
-"""Reads values of a rule's inputs from the command line (`--set name=value`), and reports all faults
-together.
-"""
+"""Reads values of a rule's inputs from the command line (`--set name=value`)."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from towtank.yamlfile import did_you_mean
 
 
 def answer_for(rule: Rule, settings: list[str]) -> RuleAnswer:
-    """Compute the result of a rule for values as typed on the command line.
+    """Compute the result of a rule from texts of the form `name=value`.
 
     Raises
     ------
     StudyError
-        If values are missing, not accepted by the rule, or given for unknown inputs; lists all of them.
+        If a value is missing or invalid, or an input is unknown; lists all faults.
     """
     if not rule.is_workable and rule.follows_when is None:
         message = f"must not be given: {rule.name} is advice without a formula"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 QUICK = "quick"
-"""Name of the preset for a short run, which all shipped studies have."""
+"""Name of the preset for short runs; all shipped studies have this preset."""
 
 
 def command(
@@ -40,7 +40,11 @@ def command(
         list[str] | None, typer.Option("--set", help="Change a value of the study, path.to.key=value; repeatable.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the random generators, for the order of runs and within runs.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seed of the random generators, which determine the order of the runs and the requests in each run.",
+        ),
     ] = None,
     i_may_load: Annotated[
         list[str] | None,
@@ -55,7 +59,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
     report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the report after the last run, or write none.")
+        bool, typer.Option("--report/--no-report", help="Whether to write the report after the last run.")
     ] = True,
 ) -> int:
     """Run a study and write its report. A study starts programs, so read another person's study before you run it."""

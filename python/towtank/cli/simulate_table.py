@@ -1,6 +1,4 @@
-"""Renders the tables of `towtank model simulate`, with confidence intervals and the digits that the intervals
-support.
-"""
+"""Renders the output of `towtank model simulate` as text."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s"
 
 
 def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
-    """Render method and length of the simulation, classes, stations, pools and warnings."""
+    """Render the result of a simulation: method, length, tables of classes, stations and pools, and warnings."""
     run = answer["simulation"]
     reached = run["precision_reached"]
     known = "of unknown precision" if reached is None else f"known to {percent(reached)}"
@@ -37,14 +35,14 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(figures: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """Render a simulated result with its confidence interval; `-` if there are too few replications for an interval."""
+    """Render a simulated value with its confidence interval; `-` if value or interval is unknown."""
     low, high = figures["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
 def _time(figures: dict[str, Any], figure: str, name: str) -> str:
-    """Render a time of a class at a station with its confidence interval; `-` if the class does not visit the
-    station.
+    """Render a time of class `name` with its confidence interval; `-` if the class does not visit the station or
+    pool.
     """
     return _with_interval(figures, f"{figure}.{name}", figures[figure].get(name), duration_estimate)
 
@@ -99,7 +97,7 @@ def _pools(answer: dict[str, Any]) -> Table:
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
-    """Render the results of the model and of the alternative model, with the paired differences."""
+    """Render the results of a model and of its alternative, with the differences between paired replications."""
     table = Table("figure", "first", "alternative", "difference [interval]", "differs")
     for name, figure in comparison["figures"].items():
         if figure["difference"] is None:

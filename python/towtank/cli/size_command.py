@@ -1,4 +1,4 @@
-"""`towtank size`: finds hardware that can serve a load and meets the objectives."""
+"""`towtank size`: finds the cheapest hardware that serves a load and meets the objectives."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def command(
             metavar="[STATION=]SHARE", help="Highest allowed utilization, for example '70 %'; repeatable, by station."
         ),
     ] = None,
-    peak: Annotated[
-        float | None, typer.Option(help="Load at the busiest time, divided by the load in --users or --rate.")
-    ] = None,
+    peak: Annotated[float | None, typer.Option(help="Ratio of the peak load to the load in --users or --rate.")] = None,
     growth: Annotated[str | None, typer.Option(help="Growth rate of the load, for example '20 % / year'.")] = None,
     horizon: Annotated[
         str | None, typer.Option(help="Time for which the hardware must suffice, for example '3 years'.")
@@ -58,56 +56,61 @@ def command(
         Path | None,
         typer.Option(
             help=(
-                "CSV file of past loads with columns date and users, or output of `towtank history --json` (.json); to "
-                "estimate the growth from."
+                "CSV file of past loads with columns date and users, or .json file of `towtank history --json`; the "
+                "growth is estimated from it."
             )
         ),
     ] = None,
     profile: Annotated[
         Path | None,
-        typer.Option(help="CSV file with columns time (08:30) and load; each interval of the day is sized."),
+        typer.Option(
+            help="CSV file of the load over a day, with columns time (08:30) and load; each interval is sized."
+        ),
     ] = None,
     start: Annotated[
-        str | None, typer.Option(help="Date to which the load applies, for example 2026-01-31; default: today.")
+        str | None, typer.Option(help="Date of the specified load, for example 2026-01-31; default: today.")
     ] = None,
     headroom: Annotated[
-        str | None, typer.Option(help="Extra load that the hardware must be able to serve, for example '20 %'.")
+        str | None, typer.Option(help="Spare load that the hardware must be able to serve, for example '20 %'.")
     ] = None,
     lose: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of nodes that any tier with several nodes may lose while the objectives are still met.",
+            help="Number of nodes that any tier with several nodes may lose without missing an objective.",
         ),
     ] = None,
     probability: Annotated[
-        str | None, typer.Option(help="Smallest probability with which all objectives must be met, for example '90 %'.")
+        str | None, typer.Option(help="Lowest accepted probability that all objectives are met, for example '90 %'.")
     ] = None,
     cpus: Annotated[
         _Texts,
         typer.Option(
-            metavar="TIER=N,N|N..N", help="Possible numbers of CPUs per node, for example app=4,8; repeatable."
+            metavar="TIER=N,N|N..N", help="Allowed numbers of CPUs per node, for example app=4,8; repeatable."
         ),
     ] = None,
     nodes: Annotated[
         _Texts,
         typer.Option(
-            metavar="TIER=N,N|N..N", help="Possible numbers of nodes, for example app=1..4; repeatable. Default: 1."
+            metavar="TIER=N,N|N..N", help="Allowed numbers of nodes, for example app=1..4; repeatable. Default: 1."
         ),
     ] = None,
-    machine: Annotated[_Texts, typer.Option(help="Name of a machine to choose from; repeatable.")] = None,
-    machines: Annotated[list[Path] | None, typer.Option(help="File with further machines; repeatable.")] = None,
+    machine: Annotated[
+        _Texts, typer.Option(help="Name of a machine type from which the sizing chooses; repeatable.")
+    ] = None,
+    machines: Annotated[list[Path] | None, typer.Option(help="File with further machine types; repeatable.")] = None,
     measured_on: Annotated[
-        str | None, typer.Option(help="Name of the machine on which the demands were measured.")
+        str | None, typer.Option(help="Name of the machine type on which the service demands were measured.")
     ] = None,
     uncertainty: Annotated[
-        str | None, typer.Option(help="Relative standard deviation of the demands, for example '10 %'.")
+        str | None, typer.Option(help="Relative standard deviation of the service demands, for example '10 %'.")
     ] = None,
     what_if: Annotated[
         _Texts, typer.Option(help="What-if change to evaluate, for example 'cpu x1.5'; repeatable.")
     ] = None,
     configuration: Annotated[
-        str | None, typer.Option(help="Part of the label of the configuration to size; only with a results folder.")
+        str | None,
+        typer.Option(help="Label of the configuration to size, or a part of it; only with a results folder."),
     ] = None,
     servers: Annotated[
         int | None, typer.Option(help="Number of servers at the bottleneck; only with a results folder.")
@@ -121,18 +124,20 @@ def command(
             )
         ),
     ] = "auto",
-    explain: Annotated[bool, typer.Option("--explain", help="Print every step of the computation.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print every step of the calculation.")] = False,
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Evaluate every candidate in order of cost.")
+        bool, typer.Option("--exhaustive", help="Try every hardware candidate in order of cost, without skipping any.")
     ] = False,
-    simulation: Annotated[bool, typer.Option(help="Simulate percentiles that are close to their limits.")] = True,
+    simulation: Annotated[
+        bool, typer.Option(help="Compute percentiles that are close to their limits by simulation.")
+    ] = True,
     beyond: Annotated[bool, typer.Option("--beyond", help="Allow predictions far beyond the measured loads.")] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Save the sizing result in the results folder, for the report.")
+        bool, typer.Option("--keep", help="Save the result in the results folder, so that the report includes it.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the sizing result as JSON.")] = False,
 ) -> int:
-    """Find the cheapest hardware that carries a load within its objectives, and show every step of the calculation."""
+    """Find the cheapest hardware that serves a load and meets the objectives."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415

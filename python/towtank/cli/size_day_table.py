@@ -1,4 +1,4 @@
-"""Renders the hardware by interval of the day, for `towtank size` with a load that changes over the day."""
+"""Renders the hardware for each interval of a day, for `towtank size --profile`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.sizing import SizedInterval, day_of, number_text, rate_text, share_
 
 
 def day_table(document: Mapping[str, object], cost_unit: str) -> Iterator[RenderableType]:
-    """Render the hardware by interval, and the cost of a day; nothing if the load does not change over the day."""
+    """Render the hardware by interval, and the cost of the day; nothing if the sizing has no daily profile."""
     day = day_of(document)
     if day is None:
         return

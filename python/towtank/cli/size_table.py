@@ -31,9 +31,7 @@ _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the result of a sizing: the hardware, the reasons against cheaper candidates, the next bottlenecks, and
-    the evidence.
-    """
+    """Render the result of a sizing: hardware, reasons against cheaper candidates, bottlenecks, and evidence."""
     yield _question(document)
     answer = document["answer"]
     if answer is None:
@@ -55,7 +53,7 @@ def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
 
 
 def cost(document: Json, row: Json) -> str:
-    """Render the cost of candidate hardware in words: a price, a capacity or a number of CPUs."""
+    """Render the cost of a hardware candidate: a price, a capacity or a number of CPUs."""
     what = {"price": "price", "capacity": "capacity", "CPUs": "in all"}[document["cost_by"]]
     return f"{what} {number(row['cost'])} {document['cost_unit']}"
 
@@ -107,7 +105,7 @@ def _tiers(document: Json) -> Table:
 
 
 def speed(ratio: Json) -> str:
-    """Render a speed ratio of two machines, with its confidence interval if the ratio is uncertain."""
+    """Render the speed ratio of two machines, with its confidence interval."""
     if ratio["low"] == ratio["high"]:
         return number(ratio["value"])
     value, low, high = interval_texts(ratio["value"], ratio["low"], ratio["high"])
@@ -139,17 +137,17 @@ def response(row: Json) -> str:
 
 
 def busiest(row: Json) -> str:
-    """Render the busiest station with its utilization and the confidence interval of the utilization."""
+    """Render the busiest station and its utilization."""
     return f"{row['station']} {share_text(row['utilization'] or 0.0, interval_of(row.get('interval')))}"
 
 
 def chance(row: Json) -> str:
-    """Render a probability with its sampling error, which is due to the limited number of random samples."""
+    """Render a probability with its sampling error, which comes from the limited number of random samples."""
     return share_text(row["probability"], interval_of(row.get("probability_interval")))
 
 
 def value_of(check: Json) -> str:
-    """Render the predicted value of an objective in words."""
+    """Render the predicted value of an objective."""
     if "shown" in check:
         return str(check["shown"])
     return rate_text(check["value"]) if "throughput" in check["objective"] else duration_text(check["value"])
@@ -200,8 +198,8 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the highest load at which the hardware meets the objectives, and the headroom; if nothing limits the load,
-    a note.
+    """Render the highest load at which the hardware meets the objectives, and the headroom; a note if nothing limits
+    the load.
     """
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
@@ -211,7 +209,7 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """Return a phrase for the objectives and limits that can limit the load.
+    """Render the kinds of requirements that can limit the load.
 
     A throughput objective never limits the load, since throughput rises with the load.
     """
@@ -293,14 +291,12 @@ def _what_if(document: Json) -> Table:
 
 
 def _hardware(row: Json) -> str:
-    """Render the hardware of a what-if question. Documents of earlier versions contain no name of the hardware."""
+    """Render the hardware of a what-if question; documents of earlier versions lack its name."""
     return f"{row['hardware']}: {row['configuration']}" if "hardware" in row else str(row["configuration"])
 
 
 def carried(row: Json) -> str:
-    """Render the load at which an objective is no longer met; with three digits if the load has no confidence
-    interval.
-    """
+    """Render the highest load at which the hardware meets the objectives, or `any load`."""
     if row["load_at_limit"] is None:
         return ANY_LOAD
     unit = row["load_unit"] if "load_unit" in row else row["unit"]
@@ -311,7 +307,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input of the sizing, with its origin (measured, given or assumed)."""
+    """Render an input of the sizing with its origin: measured, given by the user, or assumed."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -331,8 +327,8 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit of some hardware, or the size of a resource, for the table of dates; `any load` if there is
-    no limit.
+    """Render a limit in the table of dates: the highest load of some hardware, or the size of a resource; `any load` if
+    nothing limits the load.
     """
     limit, unit = row["limit"], row["unit"]
     if limit is None:
@@ -346,12 +342,12 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the date for a load limit that does not exist, or is not reached within 20 years."""
+    """Render the reason why a limit has no date: it does not exist, or is not reached within 20 years."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 
 def expected(row: Json) -> str:
-    """Render the expected date on which the growing load passes a limit, with the 95 % interval of the date."""
+    """Render the date on which the growing load is expected to exceed a limit, with its 95 % interval."""
     day, known, other = row["expected_on"] or never(row), row.get("expected_interval"), row.get("otherwise")
     trend, later = other.values() if other else ("", None)
     beside = f"; {later or never(row)} by {trend} growth" if other else ""
@@ -361,9 +357,7 @@ def expected(row: Json) -> str:
 
 
 def _steps(document: Json) -> Iterator[str]:
-    """Yield the calculation steps as lines of text, since a table with so many columns is hard to read on a
-    terminal.
-    """
+    """Yield the calculation steps as lines, because a table would be too wide for a terminal."""
     yield "step by step:"
     for step in document["steps"]:
         yield f"  {step['step']}: {step['formula']} = {step_value(step)}"

@@ -1,4 +1,4 @@
-"""Variants of a model: combinations of values that options of the command line request."""
+"""Determines the variants of a model that `towtank model solve` solves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEPARATOR = re.compile(r",(?![^()]*\))")
 
 
 def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[ModelPoint]:
-    """Read the options and return the variants to solve: all combinations of the varied values."""
+    """Return the variants to solve: all combinations of the values in `--users` and `--sweep`."""
     check = OptionCheck()
     fixed = check.pairs("--set", changes)
     varied = [
@@ -46,7 +46,7 @@ def _values(check: OptionCheck, option: str, text: str) -> list[str]:
 
 
 def _only_closed_class(check: OptionCheck, file: Document) -> str:
-    """Return the class to which a `--users 50,100` without a class name applies: the only closed class of the model."""
+    """Return the only closed class of the model, to which `--users 50,100` applies; otherwise report a fault."""
     classes = file.root.child("classes")
     names = [
         name

@@ -1,4 +1,4 @@
-"""Renders the results of `towtank model solve` as tables, with confidence intervals if the model was fitted."""
+"""Renders the output of `towtank model solve` as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval is due to rounding errors only: the result then does not depend on the
+"""Relative width of an interval below which it consists of rounding errors, because the result does not depend on the
 fitted service demands. [ratio]
 """
 
@@ -30,7 +30,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """Render the note on where the confidence intervals of a fitted model come from; empty for other models."""
+    """Render a note on the origin of the confidence intervals; empty if the model was not fitted."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -49,7 +49,7 @@ def _shown(
     plain: Callable[[float], str],
     estimated: Callable[[float, float, float], str],
 ) -> str:
-    """Render a result of a solved model: for a fitted model with its confidence interval, or with three digits if the
+    """Render a value of a solved model. A value of a fitted model has a confidence interval, or three digits if the
     interval is unknown.
 
     The key `residence_time_s.web` selects the value of class `web`.

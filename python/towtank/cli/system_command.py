@@ -1,4 +1,4 @@
-"""`towtank system up|status|down`: starts and stops a system under test without a study."""
+"""`towtank system up|status|down`: starts, shows and stops systems under test without a study."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def up(
     json: _Json = False,
     quiet: _Quiet = False,
 ) -> None:
-    """Start a system; it keeps running after this command has ended."""
+    """Start a system, which keeps running after this command has ended."""
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.study import find_system, refuse_files_outside  # noqa: PLC0415
@@ -48,7 +48,7 @@ def up(
 
 @group.command("status")
 def status(json: _Json = False) -> None:
-    """Show the systems that are running, and whether their processes are alive."""
+    """Show the started systems, and whether their processes still run."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.system import describe_system, system_states  # noqa: PLC0415
@@ -73,8 +73,8 @@ def down(
     *,
     json: _Json = False,
 ) -> None:
-    """Stop one system or all systems, and clean up after systems whose supervising process died. Not an error if no
-    system is running.
+    """Stop one system or all systems, and clean up after systems whose Towtank process was killed. It is no error if no
+    system runs.
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.study import find_system  # noqa: PLC0415
@@ -90,7 +90,7 @@ def down(
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
-    """Render the state of a system: name, processes, addresses and logs."""
+    """Render the state of a system: status, processes, addresses and logs."""
     from towtank.secrets import redacted_text  # noqa: PLC0415
 
     lines = [f"{state['name']}: {state.get('status', 'unknown')}"]

@@ -1,4 +1,4 @@
-"""`towtank validate`: checks studies, workloads, systems, models and other files of the user."""
+"""`towtank validate`: checks files that users write, such as studies, workloads and systems."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def command(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the checked files and their faults as JSON.")] = False,
 ) -> int:
-    """Check study, workload, system, model, machine and sizing files; a study is checked together with the files that
-    it names.
+    """Check files such as studies, workloads, systems and models; a study is checked together with the files that it
+    names.
     """
     import sys  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """Reads result files of other load generators. Such a file contains either individual requests with times, or a
 summary.
 
-`read_foreign` recognises the format of a file by its content. To add a format, write a module in `forms` and list it
-there.
+`read_foreign` recognises the format of a file by its content. To add a format, write a module in `forms` and list the
+module in `forms/__init__.py`.
 """
 
 from __future__ import annotations

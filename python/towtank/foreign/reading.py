@@ -13,7 +13,7 @@ from towtank.foreign.requests import Collector, Requests, Skipped, Summary
 from towtank.foreign.source import Source
 
 PLAIN = "start_s,elapsed_ms and optionally ok (0 or 1) and transaction"
-"""Columns of the plain CSV format. Users can convert a file of an unknown format into it."""
+"""Columns of the plain CSV format, to which users can convert a file of an unknown format."""
 _Content = TypeVar("_Content")
 
 
@@ -31,13 +31,13 @@ class Foreign:
     summary : Summary or None
         Summary; None for a file of individual requests.
     skipped : Skipped
-        Rows that were left out.
+        Counts of the rows that contain no usable request.
     cut : str
         Reason why the file is incomplete; empty if it is complete.
     not_sent : int
         Requests that the load generator planned and did not send; 0 if the file does not contain this number. [1]
     notes : list of str
-        Properties of the format that are important for the interpretation of its figures.
+        Properties of the format that matter for the interpretation of the file's figures.
     """
 
     file: Path
@@ -51,7 +51,6 @@ class Foreign:
 
 
 def recognised() -> str:
-    """Return a text that lists the names of all known formats."""
     names = [form.NAME for form in FORMS]
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
@@ -100,7 +99,7 @@ def _head(source: Source) -> str:
 
 
 def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
-    """Call the reader of a format; if it cannot read the file, raise a `StudyError`."""
+    """Call a function that reads the file; if it fails, raise a `StudyError` that names the file."""
     try:
         return call()
     except FileNotFoundError:

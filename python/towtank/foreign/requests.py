@@ -1,4 +1,4 @@
-"""Holds the requests of a result file as arrays, or the summary if the file has no individual requests."""
+"""Defines the content of a result file: its requests as arrays, or its summary."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Upper limit of start times that are taken as seconds since 1970; seconds stay below it until the year 5138. A
-# larger number is in a finer unit, since milliseconds have exceeded the limit since 1973. [s]
+# Start times below this limit are in seconds since 1970, which reach the limit in the year 5138. A larger number is in
+# a finer unit: milliseconds since 1970 exceeded the limit in 1973. [s]
 _SECONDS_BELOW = 1e11
 _UNITS = (("milliseconds", 1e14), ("microseconds", 1e17), ("nanoseconds", math.inf))
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests of a result file, in the order of their starts.
+    """Requests of a result file, sorted by start time.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Requests:
         return np.asarray(self.start_s + self.elapsed_s)
 
     def chosen(self, mask: Mask) -> Requests:
-        """Return the requests that a mask selects; their start times remain unchanged."""
+        """Return the requests that a mask selects; the start times stay relative to the first request of the file."""
         return Requests(self.start_s[mask], self.elapsed_s[mask], self.ok[mask], self.transaction[mask], self.names)
 
 
@@ -84,14 +84,14 @@ class Summary:
 
 @dataclass
 class Skipped:
-    """Rows of a result file that were not used, by reason.
+    """Counts of the rows of a result file that contain no usable request.
 
     Attributes
     ----------
     by_reason : dict
         Number of rows by reason. [1]
     first_line : int or None
-        Line of the first row that was left out, from 1.
+        Line number of the first unused row, counted from 1; None if all rows were used or the line is unknown.
     """
 
     by_reason: dict[str, int] = field(default_factory=dict)
@@ -99,22 +99,22 @@ class Skipped:
 
     @property
     def rows(self) -> int:
-        """Number of all rows that were not used. [1]"""
+        """Number of unused rows. [1]"""
         return sum(self.by_reason.values())
 
     def add(self, reason: str, line: int | None) -> None:
-        """Count one unused row under its reason; if it is the first unused row, record its line."""
+        """Count an unused row; record the line of the first unused row."""
         self.by_reason[reason] = self.by_reason.get(reason, 0) + 1
         if self.first_line is None:
             self.first_line = line
 
 
 class BadRowError(ValueError):
-    """Raised if a row of a result file contains no usable request; its message is the reason."""
+    """Raised if a row of a result file contains no usable request; the message states the reason."""
 
 
 class Collector:
-    """Collects the requests of a file, and counts the rows that cannot be used."""
+    """Collects the requests of a result file, and counts the unusable rows."""
 
     def __init__(self) -> None:
         self.skipped = Skipped()
@@ -128,13 +128,6 @@ class Collector:
         return len(self._starts)
 
     def add(self, start_s: float, elapsed_s: float, ok: bool, name: str = "") -> None:
-        """Add a request to the collected requests.
-
-        Raises
-        ------
-        BadRowError
-            If a time is not finite, or the response time is negative.
-        """
         if not (math.isfinite(start_s) and math.isfinite(elapsed_s)):
             raise BadRowError("a time is not a finite number")
         if elapsed_s < 0:
@@ -145,7 +138,7 @@ class Collector:
         self._codes.append(self._names.setdefault(name, len(self._names)))
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Keep only the requests whose element in the mask `kept` is True; their order stays the same."""
+        """Remove the requests whose element in the mask `kept` is False."""
         for values in (self._starts, self._elapsed, self._ok, self._codes):
             values[:] = [value for value, is_kept in zip(values, kept, strict=True) if is_kept]  # type: ignore[misc]
 
@@ -155,14 +148,14 @@ class Collector:
         self._codes, self._names = other._codes, other._names
 
     def wrong_unit(self) -> str:
-        """Return the unit in which most start times seem to be given; empty if they are in seconds."""
+        """Return the unit that most start times seem to have; empty if it is the second."""
         starts = np.abs(np.asarray(self._starts, dtype=float))
-        # The median of the start times is tested, because a few wrong times do not indicate another unit.
+        # The median is used, because a few wrong times do not indicate another unit.
         usual_s = float(np.quantile(starts, 0.5, method="lower")) if len(starts) else 0.0
         return "" if usual_s < _SECONDS_BELOW else next(unit for unit, below in _UNITS if usual_s < below)
 
     def requests(self) -> Requests:
-        """Return all collected requests in the order of their starts; start times are relative to the first start."""
+        """Return the collected requests, sorted by start time; start times are relative to the first start."""
         starts = np.asarray(self._starts, dtype=float)
         order = np.argsort(starts, kind="stable")
         starts = starts[order] - (starts.min() if len(starts) else 0.0)
@@ -176,21 +169,19 @@ class Collector:
 
 
 def text_of(row: Mapping[str, object], name: str) -> str:
-    """Return the text that a row contains under a name; empty if the name is missing."""
+    """Return the value of a row's field as text; empty if the field is missing."""
     value = row.get(name)
     return "" if value is None else str(value)
 
 
 def mapping_of(row: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return the object that a document contains under a name; empty if the name is missing or its value is no
-    object.
-    """
+    """Return the JSON object in a field; empty if the field is missing or contains no object."""
     value = row.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def number_of(row: Mapping[str, object], name: str) -> float:
-    """Return the number that a row contains under a name.
+    """Return the number in a row's field.
 
     Raises
     ------
@@ -201,7 +192,7 @@ def number_of(row: Mapping[str, object], name: str) -> float:
 
 
 def number(text: object, what: str) -> float:
-    """Convert a value from a row to a number.
+    """Convert the value of a field to a number; `what` names the field in error messages.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reads a result file as text. The file may be compressed, truncated, and in any encoding."""
+"""Reads a result file as text. The file may be compressed by gzip, truncated, and encoded in UTF-8 or UTF-16."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source:
     path : Path
         Path of the file.
     cut : str
-        Reason why the compressed file is incomplete; empty if it is complete. Known only after the file was read.
+        Reason why the compressed file is incomplete; empty if it is complete. It is set while the file is read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,14 +34,14 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """First 64 KiB of the text of the file."""
+        """Text of the first 64 KiB of the file."""
         with self._open() as stream:
             content = self._part(stream)
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the file with their line ends. If a compressed file is truncated, the lines end with the
-        last text that can be decompressed.
+        """Yield the lines of the file with their line ends; a truncated compressed file yields all text that can be
+        decompressed.
         """
         with self._open() as stream:
             encoding = self._encoding(self._first_bytes)
@@ -53,7 +53,6 @@ class Source:
                 yield line.decode(encoding, "replace").replace("\0", "")
 
     def text(self) -> str:
-        """Return the whole text of the file."""
         with self._open() as stream:
             parts = []
             while part := self._part(stream):
@@ -62,7 +61,7 @@ class Source:
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def rows(self, skipped: Skipped, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows of a table with their line numbers; empty rows are left out."""
+        """Yield the non-empty rows of a table with their line numbers."""
         reader = csv.reader(self.lines(), delimiter=delimiter)
         while True:
             try:
@@ -84,7 +83,7 @@ class Source:
         with self.path.open("rb") as stream:
             is_packed = stream.read(2) == _GZIP
         if is_packed:
-            return gzip.GzipFile(self.path, "rb")  # type: ignore[return-value]  # it is read as any other stream
+            return gzip.GzipFile(self.path, "rb")  # type: ignore[return-value]  # it is read like any other stream
         return self.path.open("rb")
 
     def _part(self, stream: IO[bytes]) -> bytes:

@@ -1,7 +1,7 @@
-"""Reports: figures, tables and sentences in one document model, written as HTML or PDF.
+"""Writes the report of a study as HTML or PDF.
 
-`source` reads a results folder, `content` builds the sections, `figures` creates the figures, `html` and `paper` render
-the document, and `writing` writes it.
+`source` reads a results folder, `content` and `figures` build the document model that `document` defines, `html` and
+`paper` render the document, and `writing` writes the file.
 """
 
 from __future__ import annotations

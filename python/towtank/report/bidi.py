@@ -1,9 +1,9 @@
-"""Isolation of right-to-left text, so that the text around it keeps its order.
+"""Isolates right-to-left words, so that the surrounding text keeps its order.
 
-Names come from studies and systems. Digits and signs after a name in Hebrew or Arabic letters would be displayed on
-the wrong side of the name. A name with the control character U+202E would reverse the text after the name. Words with
-right-to-left letters or control characters are therefore isolated: in HTML by the element `bdi`, in attributes and
-figures by the Unicode characters FSI and PDI [1]_.
+Names of studies and services may contain Hebrew or Arabic letters, after which digits and signs would be displayed on
+the wrong side. A name with the control character U+202E would reverse the text after it. Therefore, words with
+right-to-left letters or control characters are isolated: in HTML by the element `bdi`, in attributes and figures by the
+Unicode characters FSI and PDI [1]_.
 
 References
 ----------
@@ -24,13 +24,12 @@ _CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _FOREIGN = re.compile(f"[{_CONTROLS}{_LETTERS}]")
 _TOKEN = re.compile(r"\S+")
-# Signs that may be part of a name. Any other sign after a name, such as a comma, belongs to the sentence around the
-# name.
+# Signs that may belong to a name; a comma, for example, belongs to the sentence around the name.
 _SIGNS = "_./\\@#+~=-"
 
 
 def marked(text: str) -> Markup:
-    """Return text for HTML, with right-to-left words in `bdi` elements.
+    """Escape a text for HTML, with right-to-left words in `bdi` elements.
 
     Examples
     --------
@@ -48,7 +47,7 @@ def marked(text: str) -> Markup:
 
 
 def plain(text: str) -> str:
-    """Return text for attributes and figures, with right-to-left words between FSI and PDI.
+    """Return a text for attributes and figures, with right-to-left words between FSI and PDI.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def plain(text: str) -> str:
 
 
 def of_specification(part: Any) -> Any:
-    """Return the specification of a figure with right-to-left words isolated in all texts of its data and scales."""
+    """Isolate right-to-left words in all string values of a figure's specification."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, dict):
@@ -74,7 +73,7 @@ def of_specification(part: Any) -> Any:
 
 
 def _words(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each range of words with right-to-left letters; adjacent words form one range."""
+    """Return the start and end of each sequence of adjacent words with right-to-left letters."""
     found: list[tuple[int, int]] = []
     for token in _TOKEN.finditer(text):
         places = [letter.start() for letter in _FOREIGN.finditer(text, *token.span())]
@@ -98,9 +97,8 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word in which all Unicode isolates are closed.
-
-    An open isolate would also end the isolate that is put around the word.
+    """Close all Unicode isolates in a word, and remove unmatched PDIs, because either would break the isolate around
+    it.
     """
     kept, depth = [], 0
     for letter in word:

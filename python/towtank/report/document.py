@@ -1,17 +1,17 @@
-"""The document model: the content of a report without its appearance.
+"""Defines the document model: the content of a report without its appearance.
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-        ├── Paragraph      pieces of plain text, code and strong text
-        ├── Callout        an important statement with a level
+    ├── Paragraph      plain text, code and strong text
+    ├── Callout        an important statement with a level
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
         ├── Table          a caption, columns with units, rows of text, footnotes
         ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as a table
         └── Listing        unchanged text, for commands and hashes
 
-The package `content` builds the document, and a writer (`html`) renders it. All texts are plain text, which the writer
-escapes for its format.
+The package `content` builds the document, and a writer (`html` or `paper`) renders it. All texts are plain text, which
+the writer escapes for its format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Run:
-    """Piece of text in one style.
+    """Text in one style, as an element of a longer text.
 
     Attributes
     ----------
@@ -40,30 +40,25 @@ Text = tuple[Run, ...]
 
 
 def text(*parts: str | Run) -> Text:
-    """Join plain strings and styled pieces into one text."""
     return tuple(part if isinstance(part, Run) else Run(part) for part in parts)
 
 
 def code(part: str) -> Run:
-    """Return a piece of text in the style of code, for commands and the content of files."""
+    """Return text in the style of code, for commands and the content of files."""
     return Run(part, "code")
 
 
 def strong(part: str) -> Run:
-    """Return a piece of emphasized text."""
     return Run(part, "strong")
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Paragraph of text."""
-
     content: Text
     kind: str = field(default="paragraph", init=False)
 
 
 def paragraph(*parts: str | Run) -> Paragraph:
-    """Build a paragraph from plain strings and styled pieces."""
     return Paragraph(text(*parts))
 
 
@@ -89,15 +84,13 @@ class Callout:
 
 @dataclass(frozen=True)
 class Bullets:
-    """List of texts in no particular order."""
-
     items: tuple[Text, ...]
     kind: str = field(default="bullets", init=False)
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """Terms and the texts that explain them."""
+    """List of terms, each with an explanation."""
 
     items: tuple[tuple[str, Text], ...]
     kind: str = field(default="definitions", init=False)
@@ -105,7 +98,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a table column; `unit` is empty if each cell of the column contains a unit of its own."""
+    """Heading of a table column; `unit` is empty if the cells contain their units."""
 
     title: str
     unit: str = ""
@@ -114,22 +107,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; the first cell of each row is its head.
+    """Table of texts; the first cell of each row is the heading of the row.
 
     Attributes
     ----------
     caption : str
         Title.
     columns : tuple of Column
-        Heads.
-    rows : tuple of tuple of str
-        Cells, one for each column.
-    footnotes : tuple of str
+        Column headings.
+        rows : tuple of tuple of str
+        Cells of each row, one for each column.
+        footnotes : tuple of str
         Notes below the table.
-    is_detail : bool
-        True if a writer may fold the table, because another part of the report contains its summary.
-    shown : int or None
-        Number of rows that a writer must show; the writer may fold the others. None for all rows.
+        is_detail : bool
+        True if a writer may collapse the table, because the report also contains its summary.
+        shown : int or None
+        Number of rows that a writer must show; it may collapse the other rows. None for all rows.
     """
 
     caption: str
@@ -143,7 +136,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure, with a table of the numbers that the figure shows.
+    """Figure, with its numbers as a table.
 
     Attributes
     ----------
@@ -152,17 +145,17 @@ class Figure:
     title : str
         Title of the figure.
     description : str
-        Description of the picture in words, for readers who cannot see it.
+        Description of the figure, for readers who cannot see it.
     note : str
-        Explanation of symbols and intervals, for the text below the picture.
+        Explanation of symbols and intervals, which is shown below the figure.
     spec : dict or None
-        Vega-Lite specification.
-    svg : str or None
-        Finished SVG; None with a specification.
+        Vega-Lite specification; None if the figure has an SVG.
+        svg : str or None
+        Finished SVG; None if the figure has a specification.
     table : Table or None
         Numbers that the figure shows.
     is_detail : bool
-        True if a writer may fold the figure.
+        True if a writer may collapse the figure.
     """
 
     name: str
@@ -199,11 +192,11 @@ class Section:
     blocks : tuple of Block
         Content.
     appendix : bool
-        True if the section documents the measurement and does not contribute to the answer.
-    is_detail : bool
-        True if a writer may fold the section.
-    part : str
-        Part of the report that contains the section; empty without parts.
+        True if the section documents the measurement, and is not needed for the answer.
+        is_detail : bool
+        True if a writer may collapse the section.
+        part : str
+        Name of the part of the report to which the section belongs; empty if the report has no parts.
     """
 
     name: str
@@ -221,19 +214,19 @@ class Document:
     Attributes
     ----------
     title, subtitle : str
-        Title and subtitle of the first page.
-    answer : str
-        Answer in one sentence.
+        Title and subtitle of the report.
+        answer : str
+        Answer to the question, in one sentence.
     question : str
         Question of the study.
     verdict : str
         Verdict on the measurement.
     parts : tuple of str
-        Answers to the parts of the question, each of one or more sentences.
+        Answers to the claims of the study, each in one or more sentences.
     made_with : str
         Sentence that names the programs that wrote the report and the results folder.
     front : str
-        Part of the report that is laid out as the first screen.
+        Name of the part of the report that is shown as the first screen or page.
     """
 
     title: str
@@ -248,24 +241,23 @@ class Document:
 
     @property
     def page_title(self) -> str:
-        """Title of the HTML page, which includes the verdict of the study."""
+        """Title of the HTML page: title and verdict of the study."""
         return f"{self.title}: {self.verdict}" if self.verdict else self.title
 
     @property
     def summary_text(self) -> str:
-        """Text for the copy button: question, answer, answers to the parts of the question, and verdict."""
+        """Text that the copy button copies: question, answer, answers to the claims, and verdict."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)
         return "\n\n".join(part for part in parts if part)
 
     def figures(self) -> list[Figure]:
-        """Return all figures of the document, in the order in which they appear."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
 
 
 def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
-    """Return the number of each section by name: 1, 2, ..., and A, B, ... for appendices."""
+    """Return the number of each section, 1, 2, ..., or A, B, ... for appendices, by the section's name."""
     plain = [section for section in sections if not section.appendix]
     appended = [section for section in sections if section.appendix]
     return {

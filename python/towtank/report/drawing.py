@@ -1,8 +1,7 @@
-"""Drawing of a system as SVG: hosts as frames, tiers as boxes with their parts, requests as arrows.
+"""Draws a system as SVG: hosts as frames, the load generator and the tiers as boxes, requests as arrows.
 
-The load generator is a box as well. A host with several copies has a second frame behind its frame. Boxes are arranged
-in columns: the generator on the left, then the tiers by their distance from it. All texts are escaped when the SVG is
-written.
+Boxes are arranged in columns: the generator on the left, then the tiers by their distance from the generator. A host
+with several copies has a second frame behind the first.
 """
 
 from __future__ import annotations
@@ -19,26 +18,28 @@ _GAP_X = 76
 _GAP_Y = 34
 _PAD = 16
 _HEAD = 26
-_BEHIND = 6  # offset between the two frames that indicate several copies of a host [px]
-_LETTER = 6.6  # mean width of a letter at a font size of 12 px, used to shorten texts to the width of a box [px]
+_BEHIND = 6  # Offset between the two frames of a host with several copies. [px]
+_LETTER = (
+    6.6  # Mean width of a letter at a font size of 12 px, by which texts are shortened to the width of a box. [px]
+)
 
 
 @dataclass(frozen=True)
 class Box:
-    """Box in the drawing of a system; it represents the load generator or a tier.
+    """Box in the drawing of a system, for the load generator or a tier.
 
     Attributes
     ----------
     name : str
-        Label of the box; arrows refer to the label.
+        Label of the box, which also identifies the box.
     lines : tuple of str
         Text below the label, line by line.
     parts : tuple of str
-        Names of the parts inside the box.
-    host : str
-        Host whose frame surrounds the box; empty without a frame.
-    asks : tuple of str
-        Labels of the boxes to which an arrow leads from this box.
+        Texts of smaller boxes inside the box.
+        host : str
+        Host whose frame surrounds the box; empty if the box has no frame.
+        asks : tuple of str
+        Labels of the boxes to which this box sends requests.
     """
 
     name: str
@@ -69,9 +70,9 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
     boxes : list of Box
         Boxes to draw; the first is the load generator.
     title : str
-        Text that describes the drawing to readers who do not see it.
-    times : mapping of str to str, optional
-        Number of copies by host, for hosts with several copies.
+        Description of the drawing, for readers who do not see it.
+        times : mapping of str to str, optional
+        Text that follows the name of a host with several copies, such as `× 2`, by host.
     legend : str
         Line of text below the drawing.
     """
@@ -95,7 +96,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
 
 
 def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree.Element:
-    """Return an empty white SVG drawing with a title and the font of all figures; width and height are in pixels."""
+    """Return an empty white SVG drawing with a title and the font of all figures; sizes are in pixels."""
     svg = ElementTree.Element(
         "svg",
         {
@@ -115,7 +116,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the number of arrows on the path from the first box to each box; 1 for boxes without such a path."""
+    """Return the column of each box: the number of arrows from the first box, or 1 if no path leads to the box."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -131,7 +132,7 @@ def _columns(boxes: list[Box]) -> dict[str, int]:
 def _place(boxes: list[Box]) -> list[_Placed]:
     columns = _columns(boxes)
     below: dict[tuple[int, str], float] = {}
-    # The boxes of a host start below all boxes of the hosts before it, so that frames never overlap.
+    # The boxes of a host begin below all boxes of the previous hosts, so that frames do not overlap.
     tops: dict[str, float] = {}
     floor = float(_PAD + _HEAD)
     placed: dict[str, _Placed] = {}
@@ -148,7 +149,7 @@ def _place(boxes: list[Box]) -> list[_Placed]:
 
 
 def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: str) -> None:
-    """Draw the frame of a host; a host with several copies has a second frame behind the first."""
+    """Draw the frame of a host, or two frames for a host with several copies."""
     left, top = min(member.x for member in members) - _PAD, min(member.y for member in members) - _HEAD
     right = max(member.x for member in members) + _BOX_WIDTH + _PAD
     bottom = max(member.y + member.height for member in members) + _PAD
@@ -202,9 +203,7 @@ def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
 
 
 def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
-    """Draw an arrow between two boxes: from right edge to left edge, or vertically if both boxes are in the same
-    column.
-    """
+    """Draw an arrow between two boxes: horizontally between columns, vertically within a column."""
     if start.column == end.column:
         x = start.x + _BOX_WIDTH / 2
         down = end.y > start.y
@@ -230,6 +229,6 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
 def _text(svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"
-    # Names may contain control characters, which XML does not allow, so they are replaced by the replacement character.
+    # XML does not allow control characters, which names may contain.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)

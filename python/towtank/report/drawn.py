@@ -1,4 +1,4 @@
-"""Adds a drawing to every figure of a document, for the writers that show drawings."""
+"""Adds an SVG drawing to every figure of a document."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from towtank.report.pictures import Pictures
 
 
 def drawn(document: Document, pictures: Pictures, check: Callable[[Figure], object] | None = None) -> Document:
-    """Return a document in which every figure has an SVG.
-
-    If a figure cannot be drawn, a statement of this failure replaces it.
+    """Return a document in which every figure has an SVG; a note replaces a figure that cannot be drawn.
 
     Parameters
     ----------
     document : Document
         Document whose figures have a specification or an SVG.
     pictures : Pictures
-        Source of the drawings.
-    check : callable, optional
-        Function that fails for a figure that the writer cannot show.
+        Cache of drawings.
+        check : callable, optional
+        Function that raises an exception for a figure that the writer cannot show.
     """
     draw = partial(_block, pictures=pictures, check=check)
     return replace(

@@ -1,7 +1,7 @@
-"""Formats numbers as text: with a unit, thousands separators, and intervals in brackets.
+"""Formats numbers of a report as text, with units, thousands separators and intervals.
 
-An estimate has the digits that its interval supports, by the rule of `towtank.estimates`. Any other number has three
-significant digits. Every function returns `ABSENT` for None, because a value that was not recorded is not zero.
+Estimates are rounded according to their intervals, as in `towtank.estimates`. Other numbers have three significant
+digits. Every function returns `ABSENT` for None, because a value that was not recorded is not zero.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIGITS = 3
 _KIB = 1024.0
 _TIED = "\N{NO-BREAK SPACE}"
 
-# Each row consists of the upper limit of the value in the base unit, the factor from the base unit, and the unit.
+# Units of times: upper limit of the values [s] that use the unit, factor from seconds to the unit, name.
 _SECONDS = ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (math.inf, 1.0, "s"))
 _BYTES = (
     (_KIB, 1.0, "B"),
@@ -48,10 +48,10 @@ def _finite(value: Any) -> float | None:
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
-    """Return the number of decimal places that gives a value `digits` significant digits; 0 for large values."""
+    """Return the number of decimal places with which a value has `digits` significant digits; at least 0."""
     if value == 0:
         return 0
-    # 9.999 is rounded to 10.0 before its decimal places are counted
+    # Rounding may add a digit: with three digits, 9.999 becomes 10.0.
     rounded = float(f"{value:.{digits - 1}e}")
     return max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
 
@@ -72,14 +72,12 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _signed(shown: str) -> str:
-    """Return a formatted number with a typographic minus sign. A negative number that is rounded to zero has
-    no sign.
-    """
+    """Replace the hyphen of a formatted number by a minus sign; remove the sign of a number that is rounded to zero."""
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
 def plain(value: Any) -> str:
-    """Format a value that a user chose, with all its digits: 30.0 as `30`, 0.25 as `0.25`."""
+    """Format a value that a user set, with all its digits: 30.0 as `30`, 0.25 as `0.25`."""
     finite = _finite(value)
     return ABSENT if finite is None else f"{finite:,.10g}"
 
@@ -95,12 +93,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which times up to `largest` [s] are easy to read, with the conversion factor from seconds."""
+    """Return the conversion factor from seconds, and the name, of the unit that suits times up to `largest` [s]."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which sizes up to `largest` [B] are easy to read, with the conversion factor from bytes."""
+    """Return the conversion factor from bytes, and the name, of the unit that suits sizes up to `largest` [B]."""
     return _unit(largest, _BYTES)
 
 
@@ -123,7 +121,7 @@ def size(value: Any) -> str:
 
 
 def size_rate(value: Any) -> str:
-    """Format a size per time [B/s] in binary units."""
+    """Format a data rate [B/s] in binary units."""
     return "0 B/s" if value == 0 else _with_unit(value, _BYTES, "/s")
 
 
@@ -139,7 +137,7 @@ def share(value: Any) -> str:
 
 
 def share_range(low: float, high: float) -> str:
-    """Format the ends of a range of shares as percentages, with one percent sign: `38 to 87 %`."""
+    """Format a range of ratios as percentages: `38 to 87 %`."""
     shown = share(low), share(high)
     return shown[0] if shown[0] == shown[1] else f"{shown[0].removesuffix(' %')} to {shown[1]}"
 
@@ -150,15 +148,12 @@ def signed_share(error: float) -> str:
 
 
 def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Format the relative error of a prediction as a percentage with its interval: `−1 [−11, 10] %`.
-
-    The number has the digits that the band of the prediction supports.
-    """
+    """Format the relative error of a prediction, with the interval that follows from its band: `−1 [−11, 10] %`."""
     return _typeset(error_estimate(predicted, band, measured))
 
 
 def signed_estimate(value: float, interval: Sequence[float | None] | None) -> str:
-    """Format a relative error as a percentage, with the digits that its interval supports: `−1 [−11, 10] %`."""
+    """Format a relative error and its interval as percentages: `−1 [−11, 10] %`."""
     return _typeset(relative_error(value, interval))
 
 
@@ -167,9 +162,7 @@ def _typeset(estimate: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Format a value with its unit. The units `s`, `B`, `B/s`, `1/s` and `ratio` have special formats; any other unit
-    is appended.
-    """
+    """Format a value with its unit; `s`, `B`, `B/s`, `1/s` and `ratio` are converted to units that suit the value."""
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
     if unit in known:
         return known[unit](value)
@@ -178,10 +171,7 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def chosen(value: Any, unit: str) -> str:
-    """Format a limit that the user set.
-
-    A whole number without unit keeps all its digits. Any other limit is rounded as by `quantity`.
-    """
+    """Format a limit that the user set, like `quantity`, but with all digits of a whole number without unit."""
     finite = _finite(value)
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
@@ -189,9 +179,8 @@ def chosen(value: Any, unit: str) -> str:
 def _bracketed(
     estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str, *, bare: bool = False
 ) -> str:
-    """Render an estimate with its interval in brackets.
-
-    With `bare`, the interval is omitted and only determines the digits of the value.
+    """Format an estimate with its interval in brackets; with `bare`, the interval only determines the number of
+    digits.
     """
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
@@ -205,33 +194,31 @@ def _bracketed(
         shown = "0" if is_zero(value, high) else number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # A line break is allowed before the brackets of the interval, but not inside them.
+    # A line break is allowed before the brackets of the interval, but not within the brackets.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
 def seconds_of(estimate: Estimate | None) -> str:
-    """Format an estimated time without its interval. The interval only determines the digits."""
+    """Format an estimated time without its interval, which only determines the number of digits."""
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
 TICKS_CPUS = 0.02
-"""Assumed error of a difference of two CPU use values, if it has no interval: two ticks of 10 ms in one
-second. [CPUs]
-"""
+"""Assumed error of the difference of two CPU uses without interval: two kernel ticks of 10 ms in one second. [CPUs]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
-    """Format an estimate without its interval. The interval only determines the digits."""
+    """Format an estimate without its interval, which only determines the number of digits."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
 def seconds_estimate(estimate: Estimate | None) -> str:
-    """Format an estimated time, with the digits that its interval supports: `123 [118, 129] ms`."""
+    """Format an estimated time and its interval: `123 [118, 129] ms`."""
     return _bracketed(estimate, _SECONDS, "")
 
 
 def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
-    """Format times in the unit and with the digits of an estimated time: `18 to 50 ms`."""
+    """Format several times in the unit and with the decimal places of an estimated time: `18 to 50 ms`."""
     value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
     known = [other for other in others if other is not None]
     if value is None or low is None or high is None or len(known) < len(others):
@@ -251,11 +238,11 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 
 
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
-    """Return an estimate of a quantity that cannot be negative. A slightly negative value becomes zero.
+    """Correct a slightly negative estimate of CPU use to zero.
 
-    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may fall below
-    zero by up to `TICKS_CPUS`. A value that is further below zero, and whose interval excludes zero, stays negative,
-    because it reveals a fault of the measurement.
+    The CPU time of the host is counted in ticks, but that of process groups exactly, so their difference may be as low
+    as minus `TICKS_CPUS`. A value below that, with an interval that excludes zero, stays negative, because it shows
+    that the measurement is wrong.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
@@ -271,7 +258,7 @@ def not_below_zero(estimate: Estimate | None) -> Estimate | None:
 
 
 def size_rate_estimate(estimate: Estimate | None) -> str:
-    """Format an estimated size per time in binary units, such as MiB/s."""
+    """Format an estimated data rate in binary units, such as MiB/s."""
     return "0 B/s" if (estimate or {}).get("value") == 0 else _bracketed(estimate, _BYTES, "/s")
 
 
@@ -294,7 +281,7 @@ def listing(items: list[str]) -> str:
 
 
 def not_attributed(machine: str) -> str:
-    """Return the name for the part of a machine's CPU use that belongs to none of the tiers on the machine."""
+    """Return the name of a machine's CPU use that belongs to no tier."""
     return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 

@@ -1,8 +1,8 @@
-"""HTML writer: one self-contained file that makes no requests and is readable without scripts, on paper and on screens.
+"""Renders a report as one HTML file that makes no requests, and is readable without scripts and on paper.
 
-Every figure is included twice: as a finished SVG for print and for browsers without scripts, and as a specification.
-From the specification, the Vega runtime makes an interactive view after the page has loaded. The runtime is included
-only once. Scripts add the buttons that save figures and copy tables, so a page without scripts has no such buttons.
+Every figure is included twice: as SVG, for paper and browsers without scripts, and as a Vega-Lite specification. After
+the page has loaded, the Vega runtime in the file makes an interactive view from the specification. Scripts also add the
+buttons that save figures and copy tables.
 """
 
 from __future__ import annotations
@@ -26,37 +26,35 @@ from towtank.report.document import Block, Callout, Column, Document, Figure, Se
 from towtank.report.drawn import drawn
 from towtank.report.pictures import Pictures
 
-# Script line that gives the page access to the bundled library.
+# Script that makes the bundled library available to other scripts of the page.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
 # Matches the blank between a number and its unit at the end of a table cell.
 _UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
 _NAME_LETTERS = 24
-# A table with more rows than this is folded, because it would fill the screen. [1]
+# Largest number of rows of a table that is not collapsed. [1]
 _OPEN_ROWS = 24
 # Number of table columns that the style sheet can align by their position. [1]
 _NUMBERED_COLUMNS = 16
 _HULL = "M1 9h14l-3 4H4zM7 2h2v6H7z"
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{_HULL}" fill="#0a58a8"/></svg>'
-# Vega numbers clip paths and gradients in each picture, starting from 1. On a page with several pictures, a prefix
-# makes the names unique.
+# Identifiers, such as of clip paths, and references to identifiers. Each figure gets its own prefix, because Vega uses
+# the same identifiers in every figure.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# `_NEEDLESS` matches text that is removed from the SVG: the font, which all figures share, and attributes such as
-# classes, which only interactive views use.
+# `_NEEDLESS` matches attributes that are removed from the SVG: the font, which is set at the root instead, and
+# attributes that only scripts use.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height|points|viewBox)="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
-# Vega numbers gradients and clip paths across pictures. They are renumbered, so that repeated reports have identical
-# bytes.
+# Identifiers of gradients and clip paths, which Vega numbers across figures. They are renumbered in each figure, so
+# that the same results give the same bytes.
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 
 def render(document: Document, pictures: Pictures | None = None) -> str:
-    """Render a document as one self-contained HTML page. If a figure cannot be made, a statement of this failure
-    replaces it.
-    """
+    """Render a document as one self-contained HTML page."""
     document = drawn(document, pictures or Pictures(), specification)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
@@ -94,22 +92,22 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
 
 
 def _hash(script: str) -> str:
-    """Return the hash of a script. The security policy of the page lists it, and browsers block scripts without a
-    listed hash.
+    """Return the hash of a script for the page's security policy, because browsers block scripts without a listed
+    hash.
     """
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def tied(cell: str) -> str:
-    """Return a table cell in which lines cannot break between a number and its unit, such as `1.5 MiB/s`."""
+    """Prevent a line break between a number and its unit at the end of a table cell, such as `1.5 MiB/s`."""
     return _UNIT.sub("\N{NO-BREAK SPACE}", cell)
 
 
 def style(cell: str, column: Column, number: int) -> Markup:
-    """Return the HTML class of a table cell; empty if the cell needs no class.
+    """Return the HTML class attribute of a table cell; empty if the cell needs no class.
 
-    Numbers in columns that the style sheet does not align by position need a class. Short names have a class that
-    prevents line breaks.
+    The style sheet aligns numbers in the first 16 columns; numbers in further columns need a class. Short names have a
+    class that prevents line breaks.
     """
     if column.numeric:
         return Markup(' class="number"' if number > _NUMBERED_COLUMNS else "")
@@ -117,50 +115,50 @@ def style(cell: str, column: Column, number: int) -> Markup:
 
 
 def numeric(table: Table) -> Markup:
-    """Return the HTML classes of a table by which its columns of numbers are aligned to the right."""
+    """Return the HTML class attribute of a table, which selects the columns to align to the right."""
     places = [f"n{number}" for number, column in enumerate(table.columns[:_NUMBERED_COLUMNS], 1) if column.numeric]
     return Markup(f' class="{" ".join(places)}"' if places else "")
 
 
 def is_folded(table: Table) -> bool:
-    """Return True if a table is folded when the page opens, because it shows details or has more than 24 rows."""
+    """Return True if a table is collapsed when the page opens, because it contains details or many rows."""
     return table.is_detail or (table.shown is None and len(table.rows) > _OPEN_ROWS)
 
 
 def is_lead(block: Block) -> bool:
-    """Return True if a block of the first screen has the full width of the page: question, answer or expectation."""
+    """Return True if a block of the first screen extends over the full width of the page."""
     return block.kind == "paragraph" or (isinstance(block, Callout) and block.level == "headline")
 
 
 def first_rows(table: Table) -> Table:
-    """Return a table with only the rows that are not folded, and with all its footnotes."""
+    """Return a table with the rows that are always visible, and its footnotes."""
     return replace(table, rows=table.rows[: table.shown])
 
 
 def further_rows(table: Table) -> Table | None:
-    """Return a table with only the folded rows, without footnotes; None if no row is folded."""
+    """Return a table with the collapsed rows, without footnotes; None if no row is collapsed."""
     if table.shown is None or len(table.rows) <= table.shown:
         return None
     return replace(table, rows=table.rows[table.shown :], footnotes=())
 
 
 def rows(number: int, kind: str = "") -> str:
-    """Return a number of rows in words, such as `1 row` or `1,381 further rows`."""
+    """Render a number of rows, such as `1 row` or `1,381 further rows`."""
     return f"{number:,} {kind}{'row' if number == 1 else 'rows'}"
 
 
 def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:
-    """Group consecutive sections by the part of the report that contains them."""
+    """Group consecutive sections by the part of the report to which they belong."""
     return [(part, list(grouped)) for part, grouped in groupby(sections, key=lambda section: section.part)]
 
 
 def css_string(text: str) -> Markup:
-    """Return text for a CSS string. Special characters are escaped, so that the text cannot end the string."""
+    """Escape a text for a CSS string."""
     return Markup("".join(each if each.isalnum() or each in " .,:" else f"\\{ord(each):06x}" for each in text))
 
 
 def picture(figure: Figure) -> Markup:
-    """Return the SVG of a figure. All its texts are escaped already, by Vega or by the code that wrote the SVG."""
+    """Return the SVG of a figure as safe markup, because the program that made the SVG has escaped all texts."""
     svg = lean(figure.svg or "")
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
@@ -169,9 +167,8 @@ def picture(figure: Figure) -> Markup:
 
 
 def lean(svg: str) -> str:
-    """Make an SVG smaller.
-
-    The font is set only at the root, coordinates have at most two decimals, and attributes for scripts are removed.
+    """Make an SVG smaller: set the font at the root, round coordinates to two decimals, and remove needless
+    attributes.
     """
     svg = _TAG.sub(_lean_tag, svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
@@ -183,31 +180,28 @@ def _lean_tag(found: re.Match[str]) -> str:
 
 
 def specification(figure: Figure) -> Markup:
-    """Return the specification as JSON for a script element, escaped so that no `<` can end the element."""
+    """Return the specification of a figure as JSON, escaped for a script element."""
     shown = json.dumps(figure.spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(shown.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def kept_runtime() -> str:
-    """Return the file name of the packaged Vega runtime. The name contains the versions of the libraries in the
-    runtime.
-    """
+    """Return the file name of the packaged Vega runtime, which contains the versions of its libraries."""
     versions = (vl_convert.get_vega_version(), theme.VEGA_LITE_VERSION, vl_convert.get_vega_embed_version())
     return f"vega-{'-'.join(versions)}.js.gz"
 
 
 def make_runtime() -> str:
-    """Build the Vega runtime as one script. This takes about two seconds of CPU time."""
+    """Build the Vega runtime as one script, which takes about two seconds of CPU time."""
     runtime: str = vl_convert.javascript_bundle(_NAMES, vl_version=theme.VEGA_LITE_VERSION)
     return runtime
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Return the Vega runtime as one script. It contains no closing script tag, which would end the script element too
-    early.
+    """Return the Vega runtime as one script, without closing script tags.
 
-    `make setup` writes the runtime to a file. If this file is missing or has other versions, the runtime is built here.
+    `make setup` writes the runtime to a file. If there is no file for the present versions, the runtime is built here.
     """
     kept = _TEMPLATES / kept_runtime()
     runtime = gzip.decompress(kept.read_bytes()).decode() if kept.is_file() else make_runtime()

@@ -1,4 +1,4 @@
-"""States the factor levels of a study that the preset of its runs leaves out."""
+"""Renders the factor levels of a study that its preset leaves out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from towtank.report import format as people
 
 
 def left_out_words(document: Mapping[str, object]) -> str:
-    """Return a sentence with the levels that a preset leaves out; empty if it leaves out none.
+    """Return a sentence about the factor levels that a preset leaves out; empty if it includes all levels.
 
     Parameters
     ----------
     document : dict
-        Summary of a study, or `study` of its manifest, with `left_out`: levels by factor.
+        Summary of a study, or `study` of its manifest; `left_out` contains the levels by factor.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Words for the limit of a configuration and for its cause, the same in all tables and texts of a report."""
+"""Renders the limit of a configuration and its cause, for all tables and texts of a report."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CAUSES = {
 
 
 def limit_state(configuration: Mapping[str, object]) -> str:
-    """Return whether a configuration reached its limit, in words.
+    """Render if a configuration reached its limit, such as `reached` or `probably not reached`.
 
-    If the load levels do not decide, a likely diagnosis does; the word is then `probably reached` or
-    `probably not reached`. The result of a search for the limit counts if the load levels do not decide.
+    The load levels determine the state. If they are not conclusive, the result of a search for the limit does.
+    Otherwise, a likely diagnosis decides, with the word `probably`.
     """
     reached, found = dig(configuration, "limit", "reached"), dig(configuration, "found_limit")
     if reached is None and dig(found, "value") is not None:
@@ -42,9 +42,9 @@ def limit_state(configuration: Mapping[str, object]) -> str:
 
 
 def limiting(configuration: Mapping[str, object]) -> str:
-    """Return what limits a configuration, from its diagnosis or its load levels: `the CPU of app`.
+    """Render the cause that limits a configuration, such as `the CPU of app`.
 
-    Without a known cause, the text is that of `limit_state` or `unknown`.
+    If the cause is not known, return the text of `limit_state` or `unknown`.
     """
     diagnosis = diagnosis_of(configuration)
     if diagnosis is not None and diagnosis.is_likely and diagnosis.clause is not None:
@@ -56,11 +56,11 @@ def limiting(configuration: Mapping[str, object]) -> str:
 
 
 def limiting_resource(configuration: Mapping[str, object]) -> str:
-    """Return what limits a configuration if it reached its limit, or probably did; otherwise a dash."""
+    """Render the cause that limits a configuration if the limit was reached or probably reached; otherwise a dash."""
     reached = limit_state(configuration) in (REACHED, PROBABLY)
     return limiting(configuration) if reached and not _is_searched(configuration) else people.ABSENT
 
 
 def _is_searched(configuration: Mapping[str, object]) -> bool:
-    """Return True if a search found the limit, and the load levels of its runs do not show it."""
+    """Return True if the limit is known from a search only, because the load levels are not conclusive."""
     return dig(configuration, "limit", "reached") is None and dig(configuration, "found_limit") is not None

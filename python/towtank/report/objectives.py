@@ -9,14 +9,13 @@ from towtank.report import format as people
 from towtank.report.suspects import MARK
 
 _NAMED = 3
-"""Largest number of runs that are listed by name. [1]"""
+"""Largest number of runs that a text lists by name. [1]"""
 _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 
 
 def outcome(objective: Mapping[str, Any]) -> str:
-    """Render the outcome of an objective: `met`, `missed`, or `not judged` with reasons.
-
-    `met` and `missed` are followed by a mark if they depend on a suspect run.
+    """Render the outcome of an objective: `met` or `missed`, with a mark if it depends on a suspect run, or `not
+    judged` with reasons.
 
     Parameters
     ----------
@@ -34,10 +33,7 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load of an objective with a leading blank, such as ` at 500 users`.
-
-    The text is empty if the objective applies to every load.
-    """
+    """Render the load to which an objective applies, such as ` at 500 users`; empty if it applies to every load."""
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
             return f" at {people.plain(objective[name])}{unit}"
@@ -45,9 +41,8 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load at which a missed objective still holds, such as `holds up to 48 users`.
-
-    The text is empty if the objective applies to one load only.
+    """Render the highest load at which a missed objective is met, such as `holds up to 48 users`; empty if it applies
+    to one load.
     """
     if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
         return ""
@@ -57,10 +52,7 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that clearly violate an objective, although the requests of all runs together meet it.
-
-    An example is `450 ms in r002 alone`.
-    """
+    """Render the runs that violate an objective although all runs together meet it, such as `450 ms in r002 alone`."""
     unit, far = objective_unit(objective.get("metric")), list(objective.get("far_misses") or ())
     named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
     more = f" and {people.plural(len(far) - _NAMED, 'further run')}" if len(far) > _NAMED else ""
@@ -73,7 +65,7 @@ def seen(objective: Mapping[str, Any]) -> str:
 
 
 def objective_unit(metric: Any) -> str:
-    """Return the base unit for the quantity of an objective; seconds by default."""
+    """Return the base unit of the metric of an objective; seconds by default."""
     name = str(metric)
     if name.startswith("stored."):
         return ""
@@ -81,8 +73,8 @@ def objective_unit(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """Render an objective on one line: `objective: p95 < 1 s (workers 4): missed, 1.2 s at users 750; holds up
-    to 500`.
+    """Render an objective in one line: `objective: p95 < 1 s (workers 4): missed, 1.2 s at users 750; holds up to 500
+    users`.
     """
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")

@@ -1,7 +1,7 @@
-"""PDF writer: the document on paper or as a file for archives, in the form that PDF/UA-1 (ISO 14289-1) requires.
+"""Renders a report as PDF that conforms to PDF/UA-1 (ISO 14289-1).
 
-The page is laid out by Typst. `templates/report.typ` contains the layout and reads the document as JSON. So no text of
-a study is ever read as a program, whatever it contains.
+Typst makes the pages: the template `templates/report.typ` reads the document as JSON, so that no text of a study is
+ever executed as Typst code.
 """
 
 from __future__ import annotations
@@ -36,27 +36,28 @@ from towtank.report.pictures import Pictures
 _B = TypeVar("_B", Table, Figure)
 
 PAPERS = ("a4", "letter")
-"""Sizes of paper, as `--paper` accepts them."""
+"""Paper sizes that `--paper` accepts."""
 _NO_TITLE = "report"
 _TEMPLATE = files("towtank.report") / "templates" / "report.typ"
 _STANDARD: Final = "ua-1"
-# Width of the text on the narrowest paper, A4: 210 mm less two margins of 18 mm. [pt]
+# Width of the text on A4, the narrowest paper: 210 mm minus two margins of 18 mm. [pt]
 _TEXT_PT = 174 / 25.4 * 72
-# Largest length of the title and of the verdict of the study at the foot of each page. [letters]
+# Largest length of the title, and of the verdict, in the footer of each page. [letters]
 _FOOT_LETTERS = (70, 150)
-# A table with more rows than this is not printed as a whole, but its first rows are. [1]
+# Largest number of rows of a table that is printed completely, and number of rows printed of a longer table. [1]
 _MOST_ROWS, _FIRST_ROWS = 100, 24
-# Words longer than this have opportunities for line breaks inside: after signs, and after this number of letters.
+# Length above which a line may break within a word, in texts and in commands: after signs, and after so many letters.
+# [letters]
 _WORD_LETTERS, _COMMAND_LETTERS = 18, 80
 _SIGN = re.compile(r"(?<=[/_\-.:=&?@,])(?=\w)")
 _CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef]")
-# Letters for which every installation of Typst has a font: ASCII, Latin-1 and signs that Towtank writes.
+# Letters that the fonts of Typst contain: ASCII, Latin-1, and signs that Towtank writes.
 _USUAL = re.compile(
     "[\n -~\xa0-\xac\xae-\xff\u200b\u2013\u2014\u2018\u2019\u2020\u2026\u2068\u2069\u2212\u2264\u2265]+"
 )
 _UNDISPLAYED = re.compile(r'the text `"(.*?)"` could not be displayed')
 _ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
-# Layout with a paragraph for each letter of a document. Typst refuses letters for which no font is installed.
+# Typst document with a paragraph for each given letter. Typst refuses it if no font contains a letter.
 _SAMPLE = b"""#set document(title: "sample")
 #set text(font: "Libertinus Serif", lang: "en")
 #for letter in json(bytes(sys.inputs.letters)) { par[#letter] }"""
@@ -64,7 +65,7 @@ _SAMPLE = b"""#set document(title: "sample")
 
 @dataclass(frozen=True)
 class _Numbered:
-    """Section with its number, and its blocks in the form of the template."""
+    """Section as the template reads it."""
 
     title: str
     number: str
@@ -75,7 +76,7 @@ class _Numbered:
 
 @dataclass(frozen=True)
 class _PaperTable:
-    """Table as the template shows it: its parts below each other."""
+    """Table as the template reads it; a wide table consists of several parts."""
 
     number: int
     caption: str
@@ -86,7 +87,7 @@ class _PaperTable:
 
 @dataclass(frozen=True)
 class _PaperFigure:
-    """Figure as the template shows it."""
+    """Figure as the template reads it."""
 
     number: int
     title: str
@@ -102,7 +103,7 @@ _Shown = Block | _PaperTable | _PaperFigure
 
 @dataclass(frozen=True)
 class _Paper:
-    """Document in the form of the template."""
+    """Document as the template reads it."""
 
     paper: str
     one_page: bool
@@ -116,7 +117,7 @@ class _Paper:
 
 
 def brief(document: Document) -> Document:
-    """Return the first part of a report: question, answer, main figure, results in brief and verdict."""
+    """Return the first part of a report: question, answer, main figure, summary of the results, and verdict."""
     sections = tuple(section for section in document.sections if section.part == document.front)
     return replace(document, sections=sections)
 
@@ -124,23 +125,22 @@ def brief(document: Document) -> Document:
 def to_pdf(
     document: Document, pictures: Pictures | None = None, *, paper: str = PAPERS[0], one_page: bool = False
 ) -> bytes:
-    """Write a document as PDF.
+    """Render a document as PDF.
 
     Parameters
     ----------
     document : Document
-        The report, or its first part.
-    pictures : Pictures, optional
-        Source of the drawings of figures.
+        Report, or its first part.
+        pictures : Pictures, optional
+        Cache of drawings.
     paper : str
         `a4` or `letter`.
     one_page : bool
-        True for a single page, on which the letters and the figure are as large as the texts permit.
+        Whether to fit the document on a single page, with letters and figure as large as possible.
 
-    Returns
-    -------
-    bytes
-        PDF file, the same for the same document.
+        Returns
+        -------
+        bytes PDF file; the same document gives the same bytes.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def _undisplayed(shown: str) -> set[str]:
 
     letters = set(_USUAL.sub("", shown))
     unknown: set[str] = set()
-    # Typst does not report all such letters at once.
+    # Typst may report only some of the letters.
     while letters:
         try:
             typst.compile(
@@ -295,7 +295,7 @@ def _undisplayed(shown: str) -> set[str]:
                 for quoted in _UNDISPLAYED.finditer(f"{error.message}\n{error.diagnostic}")
                 for letter in _ESCAPED.sub(lambda code: chr(int(code[1], 16)), quoted[1])
             } & letters
-            # An error of another kind concerns a letter that is not named, so none of them is used.
+            # After another error, it is unknown which letter causes it, so Typst must write none of the letters.
             unknown |= found or letters
             letters -= found or letters
         else:

@@ -1,7 +1,7 @@
-"""Widths of table columns on paper, and tables that are too wide for a page.
+"""Computes widths of table columns on paper, and divides tables that are too wide for a page.
 
-The widths are estimated from the letters of the cells. A table whose columns do not fit on a page beside each other
-becomes several tables, each with the first column of the table. [pt] is 1/72 inch.
+The widths are estimated from the letters of the cells. A table that is too wide becomes several tables, each of which
+repeats the first column. [pt] is 1/72 inch.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from towtank.report.document import Column, Table
 
 SIZE_PT, _SMALLEST = 8.0, 0.8
-"""Size of the letters in tables. [pt] Wide tables have smaller letters, at least 0.8 times this size."""
+"""Font size in tables [pt], and smallest factor by which it is reduced in a wide table. [1]"""
 GAP_PT = 8.0
 """Distance between two columns. [pt]"""
-# Letters of Libertinus Serif by their width, rounded up; other letters of Latin scripts are capitals or small letters.
-# [size of the letters]
+# Width of letters of Libertinus Serif, rounded up, relative to the font size. Other Latin letters have the width of
+# capital or small letters. [1]
 _EM = {
     letter: width
     for width, letters in {
@@ -29,9 +29,10 @@ _EM = {
 }
 _SMALL_EM, _CAPITAL_EM, _FOREIGN_EM, _BOLD = 0.56, 0.73, 1.0, 1.09
 _LATIN, _SIGNS = 0x250, "\N{LEFT SINGLE QUOTATION MARK}\N{EN DASH}\N{DAGGER}\N{MINUS SIGN}"
-# Width from which a column of text gets more lines instead of more width, if its table is wider than the page. [pt]
+# Largest width that a column of text can demand in a table that is wider than the page; longer cells have several
+# lines. [pt]
 _TEXT_PT = 110.0
-# Widest cell with a number that is kept in one line. [pt]
+# Largest width of a cell with a number that is not broken into lines. [pt]
 _NUMBER_PT = 130.0
 _ROUNDING_PT = 0.01
 _BREAKS = re.compile(r"[ \n\u200b]")
@@ -39,18 +40,18 @@ _BREAKS = re.compile(r"[ \n\u200b]")
 
 @dataclass(frozen=True)
 class Part:
-    """Columns of a table that fit beside each other on a page.
+    """Part of a table that fits the width of a page.
 
     Attributes
     ----------
     size_pt : float
-        Size of the letters. [pt]
-    columns : tuple of Column
-        Heads.
-    widths_pt : tuple of float
+        Font size. [pt]
+        columns : tuple of Column
+        Column headings.
+        widths_pt : tuple of float
         Width of each column. [pt]
-    rows : tuple of tuple of str
-        Cells, one for each column.
+        rows : tuple of tuple of str
+        Cells of each row, one for each column.
     """
 
     size_pt: float
@@ -74,12 +75,12 @@ def _letter_em(letter: str) -> float:
 
 
 def parts(table: Table, page_pt: float) -> tuple[Part, ...]:
-    """Return the parts of a table, none of which is wider than the page.
+    """Divide a table into parts that fit the width of the page.
 
     Parameters
     ----------
     table : Table
-        Table whose texts have break opportunities in all words that are longer than a column may be wide.
+        Table; words longer than a column must contain opportunities for line breaks.
     page_pt : float
         Width of the text of a page. [pt]
     """
@@ -100,7 +101,9 @@ def parts(table: Table, page_pt: float) -> tuple[Part, ...]:
 
 
 def _groups(least: list[float], page_pt: float) -> list[list[int]]:
-    """Divide columns into groups that fit on the page. Each group begins with the first column."""
+    """Divide the columns of a table into groups that fit the width of the page; each group begins with the first
+    column.
+    """
     groups, used = [[0]], least[0]
     for number, width in enumerate(least[1:], 1):
         if used + GAP_PT + width > page_pt + _ROUNDING_PT and len(groups[-1]) > 1:
@@ -120,12 +123,14 @@ def _cells(table: Table, number: int) -> list[str]:
 
 
 def _wanted_pt(table: Table, number: int) -> float:
-    """Return the width of a column without line breaks, apart from those in its head. [pt]"""
+    """Return the width of a column if only its heading may have line breaks. [pt]"""
     return max([_longest_pt(_head(table.columns[number]), bold=True), *map(width_pt, _cells(table, number))])
 
 
 def _least_pt(table: Table, number: int, whole: float) -> float:
-    """Return the smallest width of a column: that of its longest word, or of its whole numbers. [pt]"""
+    """Return the smallest acceptable width of a column, which shows its longest word and its numbers without line
+    breaks. [pt]
+    """
     column, cells = table.columns[number], _cells(table, number)
     longest = max([_longest_pt(_head(column), bold=True), *map(_longest_pt, cells)])
     if column.numeric:
@@ -138,10 +143,11 @@ def _longest_pt(text: str, *, bold: bool = False) -> float:
 
 
 def _shared_pt(least: list[float], wanted: list[float], page_pt: float) -> tuple[float, ...]:
-    """Share the width of the page among columns. [pt]
+    """Distribute the width of the page among columns. [pt]
 
-    If the columns fit as they are, they get what they want. Otherwise each gets at least its smallest width, and the
-    rest in proportion to what it lacks; a group that is still too wide is narrowed as a whole.
+    If all columns fit with their wanted width, they get this width. Otherwise, each column gets its smallest width, and
+    a share of the remaining width in proportion to its missing width. If even the smallest widths do not fit, all are
+    reduced by the same factor.
     """
     room = page_pt - GAP_PT * (len(least) - 1)
     if sum(wanted) <= room:

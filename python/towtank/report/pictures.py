@@ -1,8 +1,8 @@
-"""Pictures of a report as SVG. They are stored with the results, because drawing them takes seconds.
+"""Caches drawings of figures as SVG in the results folder, because drawing takes seconds.
 
-A stored picture belongs to one specification and one version of Vega. A page contains its pictures without escaping,
-and a results folder may come from an untrusted source. So a stored picture is used only if it consists of shapes and
-texts.
+A drawing is stored under a digest of its specification and the version of Vega. The HTML report contains drawings
+without escaping, and a results folder may come from an untrusted source. Therefore a stored drawing is used only if it
+consists of shapes and texts.
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ _ELEMENTS = frozenset(
         "title",
     ]
 )
-# SVG attributes that load or execute something. Attributes that begin with `on` contain programs and are refused as
-# well.
+# SVG attributes that load or execute something, besides the event handlers, whose names begin with `on`.
 _ACTIVE = frozenset({"href", "xlink:href", "src", "style"})
 _OWN_REFERENCE = "url(#"
 
 
 class Pictures:
-    """Drawings of figures as SVG, by their Vega-Lite specification.
+    """Cache of SVG drawings, by Vega-Lite specification.
 
     Parameters
     ----------
     path : Path, optional
-        File in which the drawings are stored; without it, every specification is drawn anew.
+        File in which drawings are stored; if None, every specification is drawn anew.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -62,22 +61,20 @@ class Pictures:
         self._used: dict[str, str] = {}
 
     def of(self, spec: Mapping[str, Any]) -> str:
-        """Return the drawing of a Vega-Lite specification: the stored drawing if there is one, otherwise a new
-        drawing.
-        """
+        """Return the stored drawing of a Vega-Lite specification; if none is stored, draw it."""
         key = digest(spec)
         known = self._kept.get(key)
         self._used[key] = known if known is not None and is_drawing(known) else static_svg(dict(spec))
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the used drawings to the file if they have changed. A failure to write is ignored."""
+        """Store the drawings that were used, if they differ from those in the file; a failed write is ignored."""
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
 def static_svg(spec: dict[str, object]) -> str:
-    """Draw a Vega-Lite specification as SVG. Nothing is loaded from a network."""
+    """Draw a Vega-Lite specification as SVG, without access to a network."""
     return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
 
 
@@ -88,7 +85,7 @@ def digest(spec: Mapping[str, Any]) -> str:
 
 
 def is_drawing(svg: str) -> bool:
-    """Return True if a text is a well-formed SVG that consists of shapes and texts, and loads and executes nothing.
+    """Return True if a text is a well-formed SVG of shapes and texts that loads and executes nothing.
 
     Examples
     --------
@@ -107,7 +104,7 @@ def is_drawing(svg: str) -> bool:
 
 
 class _RefusedError(Exception):
-    """Signals a part of an SVG that is not allowed in a stored picture."""
+    """Raised for an element or attribute that is not allowed in a stored drawing."""
 
 
 def _refuse_active(element: str, attributes: Mapping[str, str]) -> None:
@@ -123,7 +120,7 @@ def _refuse(*_part: object) -> None:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Read the stored drawings. The result is empty if their file is missing, damaged or from another version."""
+    """Read the stored drawings; empty if the file is missing, damaged or from another version."""
     document = kept.read_finite(path)
     if document.pop("schema", None) != SCHEMA:
         return {}

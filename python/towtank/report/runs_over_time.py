@@ -1,7 +1,7 @@
-"""Chooses the runs that a report shows over time, and counts their responses by time and response time.
+"""Selects the runs that a report shows over time, and reads their heat maps and error rates from the recordings.
 
-The summary of a run has quantiles for each second but no distribution, and the number of errors but not their kinds.
-Distributions and kinds are therefore read from the recordings, for the few runs that are shown over time.
+Summaries of runs do not suffice, because they contain, for each second, only quantiles of the response time and the
+number of errors.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from towtank.report.source import Results, RunResult
 
 ROWS_PER_DECADE = 8
-"""Rows of a heat map per decade of response time: the upper edge of a row is 33 % above its lower edge. [1]"""
+"""Number of heat map rows per decade of response time; the upper bound of a row is 33 % above its lower bound. [1]"""
 COLUMNS_AT_MOST = 120
-"""Largest number of columns of a heat map; in a longer run a column covers several seconds. [1]"""
+"""Largest number of columns of a heat map; in long runs, a column covers several seconds. [1]"""
 DOUBTED_AT_MOST = 4
 """Largest number of runs with doubts that the report shows over time. [1]"""
 WITH_EVENTS_AT_MOST = 8
 """Largest number of runs with events that the report shows over time. [1]"""
-# A time interval shorter than this, at the end of a run, is left out: its rate would depend mostly on chance. [s]
+# Length below which the last interval of a run is left out, because its rate would be mostly random. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
 _PREFERENCE = ("valid", "suspect", "invalid", "none")
@@ -44,11 +44,11 @@ class Cell:
     Attributes
     ----------
     start_s, end_s : float
-        Range of time since the start of the run in which the responses end. [s]
-    low_s, high_s : float
+        Interval in which the responses end, since the start of the run. [s]
+        low_s, high_s : float
         Range of the response times. [s]
-    per_s : float
-        Responses per second. [1/s]
+        per_s : float
+        Rate of these responses. [1/s]
     """
 
     start_s: float
@@ -65,10 +65,10 @@ class Recorded:
     Attributes
     ----------
     cells : tuple of Cell
-        Cells of the heat map that have a response.
+        Non-empty cells of the heat map.
     errors_by_kind, errors_by_transaction : dict of str to list of float or None
-        Rate of failed transactions in each second of the run's timeline, by kind of failure and by transaction. Kinds
-        and transactions without any failure are omitted. [1/s]
+        Rate of failed transactions in each second of the run's timeline, by kind of failure and by transaction, as far
+        as failures occurred. [1/s]
     """
 
     cells: tuple[Cell, ...] = ()
@@ -83,16 +83,16 @@ def has_timeline(run: RunResult) -> bool:
 
 
 def choose(results: Results) -> RunResult | None:
-    """Return the run to show over time: among the runs with the best verdict, the run with the highest load.
+    """Return the main run to show over time: the run with the highest load among those with the best verdict.
 
-    It is None if no run has a timeline.
+    None if no run has a timeline.
     """
     shown = [run for run in results.measured if has_timeline(run)]
     return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
 
 
 def doubted(results: Results) -> list[RunResult]:
-    """Return suspect and invalid runs that no other figure shows over time, invalid runs first."""
+    """Return suspect and invalid runs, except the main run and runs with events; invalid runs come first."""
     chosen = choose(results)
     found = [
         run
@@ -103,7 +103,7 @@ def doubted(results: Results) -> list[RunResult]:
 
 
 def with_events(results: Results) -> list[RunResult]:
-    """Return the run with the highest load for each distinct set of events, unless another figure shows this run."""
+    """Return the run with the highest load for each set of events, unless `choose` or `doubted` returns the run."""
     best: dict[tuple[str, ...], RunResult] = {}
     runs = [run for run in results.measured if run.summary.get("events")]
     for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
@@ -120,7 +120,7 @@ def drawn(results: Results) -> list[RunResult]:
 
 
 def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
-    """Read the recordings of the runs that the report shows over time, by run; unreadable recordings are omitted."""
+    """Read the recordings of the runs that the report shows over time; unreadable recordings are left out."""
     found = {}
     for run in drawn(results):
         path = folder.run_path(run.run_id) / "engine"
@@ -132,10 +132,7 @@ def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
 
 @lru_cache(maxsize=16)
 def _read(engine: Path, _digest: str) -> Recorded:
-    """Read the recordings in a folder.
-
-    The digest of the recordings is part of the cache key, so that changed recordings are read anew.
-    """
+    """Read the recordings in a folder; the digest makes the cache read changed recordings anew."""
     return recorded(Measurement(segments.read(engine)))
 
 
@@ -153,7 +150,7 @@ def recorded(measurement: Measurement) -> Recorded:
 
 
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
-    """Return the rates of failed requests in each second by kind of failure, the most frequent kind first. [1/s]"""
+    """Return the rate of failures in each second, by the names in `counts`, the most frequent first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
@@ -162,9 +159,7 @@ def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, 
 
 
 def _cells(measurement: Measurement, column: MeasuredColumn) -> tuple[Cell, ...]:
-    """Count responses by time and by response time, with a logarithmic scale of response times; empty cells are
-    omitted.
-    """
+    """Count responses by time and by logarithm of the response time; return the non-empty cells."""
     origin, end = float(measurement.starts.min()), float(measurement.ends.max())
     width = max(1.0, math.ceil((end - origin) / COLUMNS_AT_MOST))
     places = np.floor((measurement.middles - origin) / width).astype(int)

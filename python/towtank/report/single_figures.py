@@ -1,4 +1,4 @@
-"""Figures that are shown outside a report."""
+"""Provides figures for notebooks, outside of a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["capacity_figure", "drive_figure", "run_figure", "throughput_figure"]
 
 
 def run_figure(run: RunResult) -> Figure | None:
-    """Return the figure of a single run over time; None if its summary has no timeline."""
+    """Return the figure of a run over time; None if its summary has no timeline."""
     if not dig(run.summary, "timeline", "t_s"):
         return None
     results = Results(run.run_id, {}, {}, (run,))

@@ -1,4 +1,4 @@
-"""Sizing in a report: the sizing stored with the results, or otherwise the answer to the study's sizing question."""
+"""Reads the sizing of a results folder, or computes it from the study's sizing file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
-# Key under which a stored answer lists the files from which it was computed.
+# Key of a stored sizing under which it lists the files from which it was computed.
 SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | None:
-    """Return the sizing of a results folder; None if no sizing is stored and the study has no sizing question.
+    """Return the sizing of a results folder; None if no sizing is stored and the study has no sizing file.
 
     Parameters
     ----------
     folder : Path
-        The results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the question.
-    manifest : dict
-        `study.json`.
-    recorded : sequence of str
-        Names and hashes of the recorded files from which the answer is computed. If empty, a stored answer is not used.
+        Results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the sizing file.
+        manifest : dict
+        Content of `study.json`.
+        recorded : sequence of str
+        Names and hashes of the recorded files. If empty, the sizing is always computed anew from the sizing file.
     """
     chosen = folder / KEPT
     if chosen.is_file():
@@ -48,10 +48,10 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
 
 
 def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
-    """Return the answer to the sizing question of the study: the stored answer, or a new answer, which is then stored.
+    """Return the result of the study's sizing file. It is computed and stored if it is not yet stored, or if its
+    sources have changed.
 
-    The answer is computed anew if its sources have changed. Without a start day in the question, the date of today is
-    a source.
+    Today's date is a source if the sizing file has no start date.
     """
     path = folder / ANSWER_FILE
     rests_on = [_Sources.read(kept.read_finite(path).get(SOURCE_FILES))]
@@ -69,8 +69,8 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
 
 
 class _Sources(BaseModel):
-    """Sources of an answer outside of the results folder: the files that the sizing question names, and the date if the
-    answer depends on it.
+    """Sources of a sizing outside of the results folder: files that the sizing file names, and today's date if
+    needed.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -80,16 +80,14 @@ class _Sources(BaseModel):
 
     @classmethod
     def read(cls, document: object) -> _Sources:
-        """Read the sources that a stored answer to the sizing question lists; no files if this list is missing or
-        invalid.
-        """
+        """Read the sources that a stored sizing lists; if the list is missing or invalid, return the default."""
         try:
             return cls.model_validate(document)
         except ValidationError:
             return cls()
 
     def lines(self) -> Iterator[str]:
-        """Yield a line with the digest of each file, and a line with the date if the answer depends on it."""
+        """Yield a line with the digest of each file, and a line with today's date if the sizing depends on it."""
         for path in map(Path, self.paths):
             yield f"{kept.sha256(path) if path.is_file() else None}  {path}\n"
         if self.today:
@@ -97,11 +95,11 @@ class _Sources(BaseModel):
 
 
 def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
-    """Compute the answer to the sizing question from the results.
+    """Compute the result of the sizing file from the results.
 
-    Relative paths in the question refer to the folder in which the study file originally was.
+    Relative paths in the sizing file refer to the original folder of the study.
     """
-    from towtank.sizing import load_basis, read_sizing, size  # noqa: PLC0415 - heavy, and few studies ask
+    from towtank.sizing import load_basis, read_sizing, size  # noqa: PLC0415 - slow to import, and few studies need it
 
     rests_on, origin = _Sources(), Path(str(file.get("path"))).parent
     try:

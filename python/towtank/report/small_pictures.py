@@ -1,4 +1,4 @@
-"""Makes drawings of Vega smaller, for documents that contain many of them, such as notebooks."""
+"""Makes SVG drawings of Vega smaller, for notebooks that contain many drawings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 _SVG = "http://www.w3.org/2000/svg"
 _GROUP = f"{{{_SVG}}}g"
-# Attributes that change nothing in an `img` element: no style sheet, pointer or screen reader sees its parts.
+# Attributes without effect in an `img` element, whose content is hidden from style sheets, pointers and screen readers.
 _UNSEEN = frozenset({"class", "role", "pointer-events", "stroke-miterlimit"})
 _HIDDEN = ("display", "none")
 _BACKGROUNDS = frozenset({("class", "background"), ("class", "foreground")})
@@ -17,18 +17,17 @@ _COLOURS = frozenset({"fill", "stroke"})
 _FONT = "font-family"
 _DEFAULTS = frozenset({("opacity", "1"), ("font-weight", "normal"), ("transform", "translate(0,0)")})
 _POINTS_AT_MOST = 1000
-"""Number of points above which a line is reduced to the extremes of each pixel column. [1]"""
+"""Number of points above which a line is reduced to the lowest and highest point of each pixel column. [1]"""
 _LINE = re.compile(r"(?:M[-\d.,e+]+(?:L[-\d.,e+]+)*)+")
 _LONG_NUMBER = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 _NUMBERS = frozenset({"d", "transform", "x", "y", "x2", "y2", "width", "height", "viewBox"})
 
 
 def compact_svg(svg: str) -> str:
-    """Return the same picture in about 40 % of the bytes.
+    """Compress an SVG to about 40 % of its length, without a visible change.
 
-    Removes parts that are not visible and attributes that an `img` element does not use, states the most common font
-    once, and rounds coordinates to a hundredth of a pixel. Of a line with more than 1,000 points, the lowest and the
-    highest point in each column of pixels remain.
+    This removes invisible elements and attributes without effect in an `img` element, sets the most common font once,
+    and rounds coordinates to a hundredth of a pixel. Lines of many points are thinned, see `_POINTS_AT_MOST`.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ def _is_hidden(element: ElementTree.Element) -> bool:
 
 
 def _unwrapped(element: ElementTree.Element) -> list[ElementTree.Element]:
-    """Return the parts of a group without attributes, nothing for a group without parts, and else the element."""
+    """Return the children of a group that has no attributes or no children; otherwise return the element."""
     if element.tag != _GROUP:
         return [element]
     return list(element) if not element.attrib or not len(element) else [element]
@@ -77,7 +76,7 @@ def _rounded(match: re.Match[str]) -> str:
 
 
 def _thinned(line: str) -> str:
-    """Return a part of a line with the lowest and the highest point in each column of pixels, in their order."""
+    """Reduce a line segment to the lowest and the highest point in each pixel column."""
     points = [(float(x), float(y)) for x, _, y in (point.partition(",") for point in line.split("L"))]
     kept: list[tuple[float, float]] = []
     for _, column in groupby(points, key=lambda point: int(point[0])):

@@ -1,7 +1,7 @@
-"""Input of a report: manifests, summaries and hashes of a results folder.
+"""Reads the input of a report from a results folder: manifests, summaries, models and hashes.
 
-The analysis renews outdated summaries, so that the numbers of a report always agree with the files in the folder. Runs
-that are missing after an aborted study are found by comparing the design in the manifest with the runs on disk.
+Outdated summaries are computed anew, so that a report always agrees with the recordings. After an aborted study, the
+runs of the manifest that are not on disk are reported as missing.
 """
 
 from __future__ import annotations
@@ -30,22 +30,20 @@ Json = Mapping[str, Any]
 
 
 def load_of(point: Json) -> float:
-    """Return the load of a point or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
+    """Return the load of a load point or comparison: number of users [1] or arrival rate [1/s]; 0 if unknown."""
     found = Load.read(point)
     return 0.0 if found is None else found.level
 
 
 def diagnosis_of(configuration: Mapping[str, object]) -> Diagnosis | None:
-    """Return the diagnosis of a configuration: the cause that limits it; None if an older version of Towtank made the
-    summary.
-    """
+    """Return the diagnosis of what limits a configuration; None if the summary, made by an older version, has none."""
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """Run of the design, with its manifest, and with its summary if the analysis made one."""
+    """Planned run of a study, with its manifest and summary, which are empty if missing."""
 
     run_id: str
     manifest: Json = field(default_factory=dict)
@@ -64,20 +62,20 @@ class RunResult:
 
     @property
     def status(self) -> str:
-        """State of the run: `complete`, `failed`, `stopped`, `running` (its process ended without a final state),
+        """State of the run: `complete`, `failed`, `stopped`, `running` (also if its process ended abnormally),
         `planned` or `missing`.
         """
         return str(self.manifest.get("status") or self.summary.get("status") or "missing")
 
     @property
     def verdict(self) -> str:
-        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if the run has no data to be judged."""
+        """Verdict on the run: `valid`, `suspect` or `invalid`; `none` if the run has no data."""
         level = dig(self.summary, "verdict", "level")
         return level if level in STATES else "none"
 
     @property
     def doubts(self) -> list[Json]:
-        """Reasons for the verdict of the run."""
+        """Reasons for the verdict on the run."""
         return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
 
     @property
@@ -89,7 +87,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class FileHash:
-    """Path and SHA-256 of a file, or of the list of hashes of several files."""
+    """SHA-256 hash of a file, or of the list of hashes of several files."""
 
     path: str
     sha256: str
@@ -97,7 +95,7 @@ class FileHash:
 
     @property
     def line(self) -> str:
-        """Hash and path as a line of a list of hashes."""
+        """Line for a list of hashes, in the format of `sha256sum`."""
         return f"{self.sha256}  {self.path}\n"
 
 
@@ -114,19 +112,19 @@ class Results:
     summary : dict
         `study-summary.json`.
     runs : tuple of RunResult
-        Every run of the design, in the order of the design, including missing runs.
-    hashes : tuple of FileHash
-        Hashes of the recorded files, by which a copy of the folder can be verified.
-    model : dict
-        The capacity model (`model.json`).
-    sizing : dict or None
-        Result of a sizing, or `{"refused": REASON}`; None without a sizing.
+        All planned runs in their order, including missing runs.
+        hashes : tuple of FileHash
+        Hashes of the recorded files, to verify a copy of the folder.
+        model : dict
+        Capacity model (`model.json`).
+        sizing : dict or None
+        Result of a sizing, or `{"refused": REASON}`; None if the study has no sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
     prediction : dict
         Prediction of one configuration from another (`prediction.json`); empty if the study declares none.
     recorded : dict of str to Recorded
-        Recordings of the runs that are drawn over time, by run.
+        Heat maps and error rates of the runs that are shown over time, by run.
     """
 
     name: str
@@ -190,11 +188,11 @@ class Results:
 
     @property
     def missing(self) -> list[RunResult]:
-        """Runs of the design that have no verdict."""
+        """Planned runs without a verdict."""
         return self.in_state("none")
 
     def label(self, run: RunResult) -> str:
-        """Return the label of a run's configuration; `all runs` if load is the only factor."""
+        """Return the label of a run's configuration; `all runs` if the load is the only factor."""
         for configuration in self.configurations:
             if all(
                 run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
@@ -206,7 +204,7 @@ class Results:
 
 
 def label_of(configuration: Json) -> str:
-    """Return the label of a configuration; `all runs` if load is the only factor."""
+    """Return the label of a configuration; `all runs` if the load is the only factor."""
     return str(configuration.get("label") or "all runs")
 
 
@@ -236,14 +234,14 @@ def load_results(path: Path) -> Results:
 
 
 def measured_results(path: Path) -> Results:
-    """Read the summaries, claims and prediction of a results folder, without hashes, model and sizing.
+    """Read the summaries, claims and prediction of a results folder, but not its hashes, model and sizing.
 
     Raises
     ------
     StudyError
         If the path is not a results folder, or its manifest cannot be read.
     """
-    from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
+    from towtank.analysis import summarize_study  # noqa: PLC0415 - slow to import
 
     folder = open_folder(path)
     manifest = folder.manifest
@@ -259,24 +257,20 @@ def measured_results(path: Path) -> Results:
 
 
 def derived_documents(path: Path) -> list[Path]:
-    """Return the derived documents, such as summaries, that a results folder contains. A read-only folder may contain
-    none.
-    """
+    """Return the files of a results folder that were computed from recordings, such as summaries."""
     names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
     return [path / name for name in names if (path / name).is_file()]
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
-    """Return the capacity model of a results folder: the stored model, or a new model, which is then stored.
-
-    The stored model, `model.json`, is used if the present code made it from files with the same hashes.
+    """Return the capacity model of a results folder; it is computed and stored unless `model.json` is up to date.
 
     Parameters
     ----------
     path : Path
         The results folder.
     hashes : sequence of FileHash
-        Hashes of all recorded files. If empty, a stored model is not used.
+        Hashes of all recorded files. If empty, the model is computed anew.
     """
     sources = kept.sources_of(entry.line for entry in hashes) if hashes else None
     document = attempt("capacity model", kept.made_or_kept, path / MODEL_FILE, lambda: _model(path), lambda: sources)
@@ -284,13 +278,13 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
 
 
 def _model(path: Path) -> dict[str, Any]:
-    from towtank.model import capacity_document  # noqa: PLC0415 - heavy, and seldom needed
+    from towtank.model import capacity_document  # noqa: PLC0415 - slow to import, and seldom needed
 
     return capacity_document(path)
 
 
 def open_folder(path: Path) -> ResultsFolder:
-    """Open a results folder. For the folder of a single run, raise an error that names the results folder."""
+    """Open a results folder; the error for the folder of a single run explains where the results folder is."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
         message = f"must be a results folder with a {STUDY_MANIFEST}, got the folder of a run"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
@@ -298,12 +292,12 @@ def open_folder(path: Path) -> ResultsFolder:
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
-    """Return the runs on disk, except interrupted runs (`RUN.interrupted-N`) that were repeated."""
+    """Return the runs on disk, except interrupted runs (`RUN.interrupted-N`), which were repeated."""
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 
 def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
-    """Yield every run that the design contains or that is on disk, in the order of the run names."""
+    """Yield all runs that are planned or on disk, sorted by name."""
     on_disk = {run.run_id for run in runs_that_count(folder)}
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
@@ -316,9 +310,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Return the planned runs from the manifest. If the manifest has no planned runs, return those that the analysis
-    lists.
-    """
+    """Return the planned runs from the manifest; if the manifest has none, from the study summary."""
     study = manifest.get("study")
     for source in (
         manifest.get("design"),
@@ -336,7 +328,7 @@ def _is_planned(spec: object) -> bool:
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:
-    """Return the hashes of all recorded files; files that are computed from recordings are omitted."""
+    """Return the hashes of all recorded files, but not of files computed from recordings."""
     return list(_each_hash(folder))
 
 

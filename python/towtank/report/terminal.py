@@ -1,6 +1,4 @@
-"""Prints the result of a study on the terminal: verdict, table, headline, observations, and the path of the
-report.
-"""
+"""Prints the result of a study on the terminal."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ from towtank.verdict_words import verdict_words
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
-_WIDE = 100  # a terminal that is at least this wide has wide gaps between table columns [columns]
-# Labels up to this width are not split into several lines. [columns]
+_WIDE = 100  # Width of a terminal from which tables have wide gaps. [columns]
+# Width of a configuration's label up to which the label is not wrapped. [columns]
 _LABEL = 24
 
 
@@ -37,11 +35,11 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     Parameters
     ----------
     console : Console
-        Console to print to.
-    study_summary : dict
-        `study-summary.json`.
-    report_path : Path or None
-        The report written; None without a report.
+        Console for the output.
+        study_summary : dict
+        Content of `study-summary.json`.
+        report_path : Path or None
+        Path of the report; None if no report was written.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(configuration.get("points") for configuration in _configurations(study_summary)):
@@ -63,7 +61,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the limiting resource of each configuration; nothing is printed for more than three configurations."""
+    """Print the diagnosis of each configuration; print nothing for more than three configurations."""
     found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
     for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
@@ -85,10 +83,9 @@ def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the table of points with as many tiers and intervals as fit. Redirected output contains all tiers and
-    intervals.
+    """Print the table of load points, with as many tiers and intervals as fit the width; output to a file has all.
 
-    Numbers are never cut: a table that does not fit is printed as lines.
+    Numbers are never wrapped or truncated: a table that does not fit is printed as lines.
     """
     gap = 2 if console.width >= _WIDE else 1
     tiers = tiers_of(study_summary)
@@ -98,7 +95,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
     made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
-    # the table does not fit and is printed as lines, so all tiers and intervals have room
+    # Lines have enough space for all tiers and intervals.
     if fitting is not made and is_bounded(console):
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
@@ -110,7 +107,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return the first tiers, as many as fit into a table without intervals of response times."""
+    """Return as many tiers as fit into a table without intervals of response times, beginning with the first."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -118,13 +115,13 @@ def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int
 
 
 def _least_width(console: Console, made: Table) -> int:
-    """Return the least width of a table in which only labels are split into several lines. [columns]"""
+    """Return the smallest width of a table in which only the labels of configurations are wrapped. [columns]"""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
     return table_width(console, made) - max(0, labels - _LABEL)
 
 
 def verdict_line(study_summary: Mapping[str, Any]) -> Text:
-    """Render the verdict as `verdict: valid (8 runs valid)`, followed by lines with the first reasons."""
+    """Render the verdict as `verdict: valid (runs: 8 valid)`, followed by lines with the reasons."""
     verdict = study_summary.get("verdict") or {}
     level = str(verdict.get("level") or "invalid")
     counts = [
@@ -164,13 +161,13 @@ def _configurations(study_summary: Mapping[str, Any]) -> list[Mapping[str, Any]]
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Return the names of the tiers that occur in any point."""
+    """Return the names of the tiers in all load points."""
     points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Return the names of machines with CPU time that belongs to none of their tiers."""
+    """Return the names of the machines with CPU time that belongs to no tier."""
     points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
@@ -180,7 +177,8 @@ def table(
 ) -> Table:
     """Build a table with a row for each load point: throughput, mean and 95th percentile, CPU by tier, verdict.
 
-    If `has_intervals` is False, intervals of mean and 95th percentile are not shown and only determine the digits.
+    If `has_intervals` is False, the intervals of mean and 95th percentile are left out, and only determine the number
+    of digits.
     """
     configurations = _configurations(study_summary)
     points = [
@@ -192,7 +190,7 @@ def table(
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
         "configuration", overflow="fold"
-    )  # only this column may wrap, because a number that is split over two lines is hard to read
+    )  # Only this column may wrap, because a wrapped number is hard to read.
     load = str(study_summary.get("load_factor") or "users")
     rests = unattributed_of(study_summary)
     cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
@@ -210,9 +208,8 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the 95th percentiles of the single runs at a point.
-
-    It is empty if the percentiles differ by less than a factor of two.
+    """Render the range of the 95th percentiles of single runs at a load point; empty if they differ by less than a
+    factor of two.
     """
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR_FROM_LIMIT * ends[0] else ""
@@ -239,7 +236,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the distinct verdicts of a point's runs, each in its colour."""
+    """Render the distinct verdicts on the runs of a load point, each in its colour."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

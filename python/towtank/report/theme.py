@@ -1,8 +1,7 @@
-"""Appearance of all figures: palette, symbols, line styles, fonts, and the Vega configuration made from them.
+"""Defines the appearance of all figures: colours, symbols, line styles, fonts and the Vega configuration.
 
-The colours are from Okabe and Ito ("Color Universal Design", 2008): people with common forms of colour blindness can
-distinguish them. Each colour is combined with a symbol and a line style, so that no information depends on colour
-alone.
+People with common forms of colour blindness can distinguish the colours (Okabe and Ito, "Color Universal Design",
+2008). Each colour is combined with a symbol and a line style, so that no information depends on colour alone.
 """
 
 from __future__ import annotations
@@ -19,43 +18,41 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Number format for exact values, such as loads of the study and times in a run."""
+"""Number format for exact values, such as load levels and times since the start of a run."""
 MEASURED = f",.{FEW_DIGITS}~r"
-"""Number format for measured values in figures. Their intervals are in the tables below the figures."""
+"""Number format for measured values in figures; the tables below the figures contain their intervals."""
 
-# Largest length of a figure's description for screen readers. The table below the figure contains all numbers.
-# [letters]
+# Largest length of a figure's description for screen readers. [letters]
 _DESCRIPTION_LETTERS = 300
 
 INK = "#222222"
 EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
-# The layout of figures assumes the letter widths of Liberation Sans, which Arial and the other fonts in this list
-# share. The style sheet of the page adapts "Report Sans" to these widths.
+# Fonts with the letter widths of Arial, which the layout of figures assumes. The style sheet of the page defines
+# "Report Sans" with these widths.
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, TeX Gyre Heros, FreeSans, Report Sans, sans-serif"
 
-# Colours of a heat map from few to many, from light to dark in equal steps of lightness. The order remains visible in
-# grey print and with colour blindness.
+# Colours of a heat map, from low to high values: from light to dark in equal intervals of lightness, so that the order
+# is visible in greyscale and with colour blindness.
 HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 
-# Pale background colour for each phase of the load. Measurements are made only in the steady phase.
+# Background colour for each phase of the load.
 PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_down": "#f3ead3"}
 
 
 def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
-    """Return `number` values in order. After the last value, the sequence continues with the first value."""
+    """Return the first `number` values, repeating the sequence if necessary."""
     return [values[index % len(values)] for index in range(number)]
 
 
 def config() -> dict[str, Any]:
-    """Return the Vega-Lite configuration that all figures share."""
     label = {"labelFont": FONT, "titleFont": FONT, "labelColor": INK, "titleColor": INK}
     return {
         "background": "white",
         "font": FONT,
         "padding": 6,
-        # This is the number format of text alternatives and tooltips. Axes and legends have formats of their own.
+        # Number format of text alternatives and tooltips; axes and legends have other formats.
         "tooltipFormat": {"numberFormat": MEASURED},
         "view": {"stroke": None},
         "axis": {
@@ -91,10 +88,7 @@ def config() -> dict[str, Any]:
 
 
 def short(description: str) -> str:
-    """Return the first sentences of a figure's description, at most 300 letters in all.
-
-    If the first sentence is longer, only a part of it is returned.
-    """
+    """Shorten a description to its first sentences, at most 300 letters; a longer first sentence is truncated."""
     if len(description) <= _DESCRIPTION_LETTERS:
         return description
     cut = description[: _DESCRIPTION_LETTERS - 1]

@@ -1,4 +1,4 @@
-"""Writes the report of a results folder, or of results that are already in memory."""
+"""Writes the report of a results folder."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     Parameters
     ----------
     results : ResultsFolder or Path
-        The results folder, complete or interrupted.
+        Results folder of a complete or interrupted study.
     path : Path, optional
-        File to write; `report.html` in the results folder by default.
+        File to write; default: `report.html` in the results folder.
 
-    Returns
-    -------
-    Path
-        The file written.
+        Returns
+        -------
+        Path Path of the report.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
 
 
 def write_loaded_report(results: Results, path: Path, folder: Path | None = None) -> Path:
-    """Write the report of results that are already in memory, in one atomic step.
+    """Write the report of results that have been read already; the file is replaced atomically.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def write_loaded_report(results: Results, path: Path, folder: Path | None = None
     path : Path
         File to write.
     folder : Path, optional
-        The results folder. It stores the pictures of the report, so that the next report need not draw them again.
+        Results folder, in which drawings of the report are cached.
     """
     from towtank.report.html import render  # noqa: PLC0415 - jinja2 and Vega are heavy
 
@@ -70,7 +69,7 @@ def write_loaded_report(results: Results, path: Path, folder: Path | None = None
 def write_loaded_pdf(
     results: Results, path: Path, folder: Path | None = None, *, paper: str = "a4", only_brief: bool = False
 ) -> Path:
-    """Write the report of results that are already in memory as PDF, in one atomic step.
+    """Write the report of results that have been read already as PDF; the file is replaced atomically.
 
     Parameters
     ----------
@@ -79,11 +78,11 @@ def write_loaded_pdf(
     path : Path
         File to write.
     folder : Path, optional
-        The results folder, which stores the pictures of the report.
+        Results folder, in which drawings of the report are cached.
     paper : str
         `a4` or `letter`.
     only_brief : bool
-        True for a single page with question, answer, main figure, results in brief and verdict.
+        Whether to write only one page, with question, answer, main figure, summary of the results, and verdict.
 
     Raises
     ------
@@ -101,7 +100,7 @@ def write_loaded_pdf(
 
 
 def _made(results: Results, folder: Path | None, write: Callable[[Document, Pictures], _T]) -> _T:
-    """Build the document of results, and return it as a writer writes it."""
+    """Build the document of results, and render it by `write`."""
     from towtank.report.content import build_document  # noqa: PLC0415 - heavy
     from towtank.report.pictures import PICTURES_FILE, Pictures  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
-"""Live sending of measurements to other programs during a run.
+"""Sends the measurements of a run, while it lasts, to receivers such as Prometheus.
 
-One thread follows the files of engine and probe (`following`), combines their lines into seconds (`gathering`), and
-encodes the seconds in each format (`prometheus`, `otlp`). For each receiver, another thread sends the encoded requests
-(`sender`). Sending can neither delay a run nor make it fail: queues are bounded, and lost points are counted and
+One thread reads new lines from the files of the engine and the probe (`following`), combines the lines of each second
+(`gathering`), and encodes them (`prometheus`, `otlp`). For each receiver, another thread sends the encoded requests
+(`sender`). Sending neither delays a run nor makes it fail: queues are bounded, and lost data points are counted and
 reported to the user.
 
 A new format needs a module with an `Encoder`, an entry in `live.FORMS`, and a test.

@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.results import lines
 
-# Largest number of bytes that are read from a file at once; the next call reads the rest. [byte]
+# Largest amount that one call reads from a file; the next call reads more. [byte]
 _READ_AT_MOST = 8 << 20
 
 
@@ -28,9 +28,9 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield documents that are new and complete, each with its file.
+        """Yield the documents in new, complete lines, each with its file.
 
-        Damaged lines are skipped; the analysis of the run reports them.
+        Damaged lines are skipped here, because the analysis after the run reports them.
         """
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):

@@ -1,4 +1,4 @@
-"""Combines the recordings of the load threads and of the probe into whole seconds."""
+"""Combines the recordings of the load threads and of the probe, second by second."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# Longest wait for the line of a late load thread. A line that arrives later is sent separately. [s]
+# Longest wait for a load thread that has not reported a second yet. A later report is sent separately. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals up to a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host [s]. The host's CPU
-time excludes that of the probe and the conductor (Towtank itself).
+"""Cumulative values of one sample of the probe: time [ns], CPU time by group of processes [s], and CPU time of the host
+without Towtank's own processes [s].
 """
 
 
@@ -38,7 +38,7 @@ class Gatherer:
     Parameters
     ----------
     run : RunFolder
-        Folder of the run, which need not have begun.
+        Folder of the run, which may not have started yet.
     """
 
     def __init__(self, run: RunFolder) -> None:
@@ -50,8 +50,8 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the seconds that have become complete, or all remaining seconds if `last` is set; None before the
-        first line of the engine.
+        """Return the seconds that are complete since the last call, or all remaining seconds if `last` is set; None if
+        there is nothing to send.
         """
         for path, document in self._segments.new():
             self._take(path, document)
@@ -72,9 +72,7 @@ class Gatherer:
             self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
 
     def _ready(self, *, last: bool) -> list[RecordedSecond]:
-        """Return the seconds that every load thread has reported, and older seconds whose missing lines are
-        overdue.
-        """
+        """Return the seconds that every load thread has reported, and seconds for which a report is overdue."""
         until = self._recorded_until
         complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
         newest = max(until.values(), default=0.0)
@@ -89,9 +87,7 @@ class Gatherer:
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
-        """Return the mean number of CPUs that each tier used between consecutive samples of the probe, during
-        the load.
-        """
+        """Return the mean number of CPUs that each tier used between consecutive samples of the probe under load."""
         found = []
         for _, document in self._probe.new():
             at, groups = document.get("t_ns"), document.get("groups")
@@ -110,11 +106,11 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # A service that restarts counts from zero, so its difference can be negative; such a difference is left out.
+        # The counter of a restarted service begins at zero again; a negative difference is omitted.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # The CPU time of the host that belongs to no group is computed only if both samples have the same groups. The
-        # difference of a new group would contain all its CPU time since its start.
+        # The CPU time that belongs to no group is computed only if both samples have the same groups. The CPU time of a
+        # group that is new or gone would otherwise be attributed wrongly.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)
@@ -128,8 +124,8 @@ class Gatherer:
 
 
 def _host_cpu_s(sample: dict[str, Any]) -> float | None:
-    """Return the CPU time of the host, without that of the probe and the conductor (Towtank itself); None if the host
-    did not report CPU time. [s]
+    """Return the CPU time of the host without Towtank's own processes (probe and conductor); None if it was not
+    recorded. [s]
     """
     host, probe = sample.get("host") or {}, sample.get("probe") or {}
     used = [

@@ -1,4 +1,4 @@
-"""Live sending of the recordings of one run, from the first line to the last."""
+"""Sends the recordings of one run to its receivers while the run lasts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FORMS: dict[str, tuple[Callable[[SentRun, HistogramReader], Encoder], tuple[tupl
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
 """Encoder and HTTP headers of each format."""
-# Interval between reads of the recordings. It delays the sending of a second by at most this time. [s]
+# Interval between reads of the recordings. [s]
 _LOOK_EVERY_S = 0.5
-# Longest wait for unsent points at the end of a run. [s]
+# Time limit for sending the remaining data points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
-# Time limit for connecting, for sending and for receiving, each on its own. [s]
+# Time limit of each connection attempt, send and receive. [s]
 _TIMEOUT_S = 10.0
 
 
 class _Remembering(MaterialReader):
-    """Reader that decodes each histogram once for all formats; the cache is cleared between updates."""
+    """Cache of decoded histograms, which several encoders use; it is cleared after each update."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,18 +58,18 @@ class _Outlet:
 
 @dataclass
 class Report:
-    """Result of live sending, complete when the run has ended.
+    """Result of sending; it is complete when the run has ended.
 
     Attributes
     ----------
     sent : list of dict
-        Counts of sent and lost points of each receiver.
+        Counts of sent and lost data points, one entry for each receiver.
     notes : list of str
         Notes for the user.
     cpu_s : float
-        CPU time of all threads of live sending. [s]
+        CPU time of the threads that encode and send. [s]
     seconds : float
-        Running time of these threads. [s]
+        Elapsed time while these threads ran. [s]
     """
 
     sent: list[dict[str, Any]] = field(default_factory=list)
@@ -88,12 +88,12 @@ def send_live(
     ----------
     run : RunFolder
         Folder of the run.
-    source : Source
+    source : SentRun
         Names of study and run.
     receivers : sequence of Receiver
-        Receivers of the recordings; if empty, nothing is sent.
+        Receivers; if empty, nothing is sent.
     note : callable
-        Called with a message when something fails for the first time.
+        Called with a message when sending to a receiver fails for the first time.
     """
     report = Report()
     if not receivers:
@@ -109,7 +109,7 @@ def send_live(
 
 
 class _Live:
-    """Thread that follows the records of a run and sends the results to the receivers."""
+    """Thread that reads the recordings of a run, and passes encoded requests to the senders."""
 
     def __init__(
         self, run: RunFolder, source: SentRun, receivers: Sequence[Receiver], note: Callable[[str], None]
@@ -131,13 +131,14 @@ class _Live:
         return _Outlet(receiver, make(source, self._histograms), sender)
 
     def start(self) -> None:
-        """Start the thread that follows the run, and the threads that send."""
         for outlet in self._outlets:
             outlet.sender.start()
         self._thread.start()
 
     def finish(self, report: Report) -> None:
-        """Send the remaining points within a few seconds, and add the counts of sent and lost points to the report."""
+        """Send the remaining data points within a few seconds, and add the counts of sent and lost points to the
+        report.
+        """
         self._stop.set()
         self._thread.join(_FINISH_WITHIN_S)
         until = time.monotonic() + _FINISH_WITHIN_S

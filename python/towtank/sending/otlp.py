@@ -1,4 +1,4 @@
-"""OTLP over HTTP in JSON: the metrics of the export format `otlp`, sent second by second."""
+"""Encodes metrics for OTLP over HTTP, as JSON. They are the metrics of the export format `otlp`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SECOND_NS = 1e9
 
 
 class OtlpEncoder:
-    """Encodes each update as one export request.
+    """Encodes each update as one OTLP export request.
 
     Parameters
     ----------
-    source : Source
+    source : SentRun
         Names of study and run.
     histograms : HistogramReader
         Decodes histograms of response times.
@@ -29,8 +29,9 @@ class OtlpEncoder:
         self._resource = otlp_resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one request with the points of an update: points of the seconds with delta temporality, and gauges of
-        the tiers. Return an empty list if there are no points.
+        """Return one request with the data points of an update; an empty list if the update has none.
+
+        Metrics of a second have delta temporality; metrics of tiers are gauges.
         """
         points: dict[str, list[dict[str, Any]]] = {}
         for second in update.seconds:
@@ -53,7 +54,7 @@ class OtlpEncoder:
         return [Body(content, sum(map(len, points.values())))] if points else []
 
     def finish(self) -> list[Body]:
-        """Return an empty list. No last request is needed, since every point is complete when it is sent."""
+        """Return an empty list: with delta temporality, no request is needed at the end."""
         return []
 
 

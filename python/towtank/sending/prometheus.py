@@ -1,5 +1,5 @@
-"""Prometheus remote write: counters that grow during each stage of the load, classic histograms, and gauges for each
-second.
+"""Encodes metrics for Prometheus remote write: counters for each stage of the load, classic histograms, and gauges for
+each second.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ HEADERS = (
     ("X-Prometheus-Remote-Write-Version", "0.1.0"),
 )
 BOUNDS_S = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))
-"""Upper edges of the histogram buckets: 100 µs to 50 s, three for each decade. [s]"""
+"""Upper bounds of the histogram buckets: 100 µs to 50 s, three in each decade. [s]"""
 QUANTILES = (0.5, 0.95, 0.99)
-# Number of requests after which the metadata of the metrics are sent again, since receivers lose them at a restart. [1]
+# Number of requests after which the metadata of the metrics are sent again, for receivers that were restarted. [1]
 _METADATA_EVERY = 60
 _EDGES = np.array(BOUNDS_S)
 
@@ -66,14 +66,14 @@ class _Counter:
 
 
 class PrometheusEncoder:
-    """Encodes updates as write requests, with counters that add up the seconds of a stage.
+    """Encodes updates as write requests.
 
-    Every series has the labels of the stage. A counter begins with a zero at the start of its first second,
-    so that `increase` includes this second; all series of a stage end when the next stage begins.
+    Every series has the stage of the load as a label, and ends when the next stage begins. A counter begins with a
+    sample of zero at the start of its first second, so that PromQL's `increase` includes this second.
 
     Parameters
     ----------
-    source : Source
+    source : SentRun
         Names of study and run.
     histograms : HistogramReader
         Decodes histograms of response times.
@@ -83,7 +83,7 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # Counters and open series, by stage. Looking up a stored series is faster than building its name and labels.
+        # Counters, and series that have not ended, by stage. They are stored, because encoding labels again is slower.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -91,7 +91,7 @@ class PrometheusEncoder:
         self._requests = 0
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one write request with the points of an update; return nothing if there are no points."""
+        """Return one write request with the samples of an update; an empty list if the update has none."""
         wall_ms = update.wall_ns // 1_000_000
         for second in update.seconds:
             self._second(second, wall_ms)
@@ -102,7 +102,7 @@ class PrometheusEncoder:
         return self._body()
 
     def finish(self) -> list[Body]:
-        """Return a write request that ends all open time series."""
+        """Return a write request that ends all time series."""
         for stage in list(self._open):
             self._end(stage)
         return self._body()
@@ -180,7 +180,8 @@ class PrometheusEncoder:
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
         """Add a sample to a time series.
 
-        A late sample gets the time of the last sample plus 1 ms, since receivers refuse older samples.
+        Receivers refuse a sample that is older than the previous one, so such a sample gets the time of the previous
+        one plus 1 ms.
         """
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))
@@ -212,7 +213,7 @@ class PrometheusEncoder:
 
 
 def label_name(factor: str) -> str:
-    """Return the Prometheus label name of a factor; the export format `openmetrics` has the same names.
+    """Return the Prometheus label name of a study's factor, as in the export format `openmetrics`.
 
     Examples
     --------
@@ -223,8 +224,8 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: DecodedHistogram) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`. Each value counts as the middle of its bucket in the
-    histogram. [1]
+    """Return the number of values up to each bound in `BOUNDS_S`; the values of a bucket of `values` count as its
+    middle. [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]

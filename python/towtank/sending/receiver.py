@@ -1,5 +1,5 @@
-"""Receivers of measurements, given on the command line as `prometheus=URL` or `otlp=URL`. URLs are checked, and host
-names are resolved, only once.
+"""Checks receivers of measurements, given on the command line as `prometheus=URL` or `otlp=URL`, and resolves their
+host names.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 @dataclass(frozen=True)
 class Receiver:
-    """Receiver of the points that are sent during a run.
+    """Receiver of the measurements that are sent during a run.
 
     Attributes
     ----------
     form : str
         Format: `prometheus` or `otlp`.
     url : SplitResult
-        URL with the path of the requests.
+        URL to which requests are posted.
     addresses : tuple of str
-        Numeric addresses, in the order of the attempts; resolved once, so that they cannot change during a run.
+        IP addresses of the host, in the order of the attempts; resolved before the run, so that they cannot change.
     headers : tuple of (str, str)
-        Headers given on the command line, which are never recorded, since they may contain a secret.
+        Headers from the command line; never recorded, because they may contain a secret.
     """
 
     form: str
@@ -65,8 +65,8 @@ def read_receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: H
     Raises
     ------
     StudyError
-        If values are wrong, or name hosts outside of loopback and private networks that are not allowed; lists all
-        faults.
+        If a value is wrong, or names a host outside loopback and private networks that is not in `allowed`; contains
+        all faults.
     TargetError
         If a host name cannot be resolved.
     """
@@ -105,7 +105,7 @@ def _fault(option: str, must: str, got: str) -> Fault:
 
 
 def _url(form: str, address: str) -> SplitResult | None:
-    """Return the URL of a receiver with the path of the requests; None if the address is invalid."""
+    """Return the URL to which requests are posted, with the default path if none is given; None if it is invalid."""
     if form not in _EXAMPLES or not address.isascii() or not address.isprintable() or " " in address:
         return None
     try:

@@ -1,5 +1,4 @@
-"""Messages of Prometheus remote write 1.0. They are encoded without a library: there are only four messages, each with
-a few fields.
+"""Encodes messages of Prometheus remote write 1.0. No library is needed for these four messages of a few fields each.
 
 References
 ----------
@@ -16,16 +15,14 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The NaN (not a number) by which Prometheus marks the end of a series. It is written as bytes, because a float may
-# not preserve the bits of a NaN.
+# The NaN by which Prometheus marks the end of a series, as bytes, because a float may not preserve the bits of a NaN.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-# Results are cached, because few different numbers are encoded: lengths have few values, and all samples of a second
-# have the same time.
+# Results are cached, because the same lengths and times are encoded many times.
 @lru_cache(maxsize=1024)
 def varint(number: int) -> bytes:
-    """Encode a number in base 128, the lowest seven bits first.
+    """Encode a number as a Protocol Buffers varint: base 128, the lowest seven bits first.
 
     Examples
     --------
@@ -66,10 +63,10 @@ def _sample(value: bytes, at_ms: int) -> bytes:
 
 
 def time_series(series_labels: bytes, samples: Iterable[bytes]) -> bytes:
-    """Encode one series with its samples, which are in order of time."""
+    """Encode one series with its samples, which must be sorted by time."""
     return _field(1, series_labels + b"".join(samples))
 
 
 def metadata(family: str, kind: int, meaning: str) -> bytes:
-    """Encode the metadata of a metric."""
+    """Encode the metadata of a metric: name, type and help text."""
     return _field(3, bytes([0x08, kind]) + _field(2, family.encode()) + _field(4, meaning.encode()))

@@ -1,4 +1,4 @@
-"""Bounded queue of requests to a receiver, and the thread that sends the requests."""
+"""Sends requests from a bounded queue to a receiver, in a separate thread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from towtank.posting import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Largest number of request bodies in the queue. With one body per second, these are two minutes of a run.
-
-If the queue is full, the oldest body is dropped. [1]
-"""
+"""Largest number of request bodies in the queue: two minutes at one body per second. [1]"""
 AGE_AT_MOST_S = 120.0
-"""Age limit of a request body that could not be sent: an older body is dropped instead of sent again. [s]"""
-_PAUSES_S = (0.5, 15.0)  # First and longest pause between attempts; each pause is twice the previous one.
+"""Largest age of a request body that is sent again after a failure; an older body is dropped. [s]"""
+_PAUSES_S = (
+    0.5,
+    15.0,
+)  # First and longest pause between attempts; each pause is twice as long as the previous one. [s]
 
 
 class Posting(Protocol):
@@ -37,20 +37,20 @@ class Posting(Protocol):
 
 @dataclass
 class Sent:
-    """Counts of the requests and points that a receiver accepted or that were lost.
+    """Counts of requests and data points that a receiver accepted, and of data points that were lost.
 
     Attributes
     ----------
     requests, points : int
-        Requests that the receiver accepted, and the points in these requests.
+        Number of accepted requests, and of accepted data points. [1]
     refused_points : int
-        Points that the receiver rejected permanently.
+        Number of data points that the receiver rejected permanently. [1]
     dropped_points : int
-        Points that were not delivered in time.
+        Number of data points that were not delivered in time. [1]
     retries : int
-        Attempts after the first attempt to send a body.
+        Number of repeated attempts to send a body. [1]
     last_error : str or None
-        Message of the last failure; None without a failure.
+        Message of the last failure; None if nothing failed.
     """
 
     requests: int = 0
@@ -62,7 +62,7 @@ class Sent:
 
     @property
     def lost_points(self) -> int:
-        """Number of points that did not arrive at the receiver."""
+        """Number of data points that the receiver did not accept. [1]"""
         return self.refused_points + self.dropped_points
 
 
@@ -74,7 +74,7 @@ class Sender:
     transport : Posting
         Transport to the receiver.
     note : callable
-        Called once with a message, when something fails for the first time.
+        Called once with a message, when sending fails for the first time.
     clock : callable, optional
         Returns the monotonic time. [s]
     """
@@ -90,11 +90,10 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="towtank-sending", daemon=True)
 
     def start(self) -> None:
-        """Start the thread that sends the request bodies."""
         self._thread.start()
 
     def put(self, body: Body) -> None:
-        """Add a request body to the queue; if the queue is full, the oldest body is dropped."""
+        """Add a request body to the queue; if the queue is full, drop the oldest body."""
         with self._change:
             if len(self._queue) >= QUEUE_AT_MOST:
                 self.sent.dropped_points += self._queue.popleft()[1].points
@@ -102,7 +101,7 @@ class Sender:
             self._change.notify()
 
     def finish(self, within_s: float) -> None:
-        """Try once to send each remaining request body, and drop bodies that are not sent within `within_s`. [s]"""
+        """Try to send each remaining request body once; drop the bodies that are not sent within `within_s`. [s]"""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -117,12 +116,12 @@ class Sender:
             self._in_hand = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the numbers of sent and lost points for the event at the end of the run."""
+        """Return the counts as a JSON object, for the run's event `sent`."""
         return asdict(self.sent)
 
     @property
     def cpu_s(self) -> float:
-        """Return the CPU time that the sending thread has used so far. [s]"""
+        """CPU time of the sending thread. [s]"""
         return self._cpu_s
 
     def _run(self) -> None:
@@ -157,10 +156,10 @@ class Sender:
             pause_s = min(2 * pause_s, _PAUSES_S[1])
 
     def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
-        """Count the receiver's response to a request body; return True if the body needs no further attempt."""
+        """Count the receiver's answer to a request body; return True if the body must not be sent again."""
         if answer.message:
             self._complain(answer.message)
-        if self._in_hand == 0:  # The body was already counted as dropped, because the time limit had passed.
+        if self._in_hand == 0:  # `finish` has already counted the body as dropped, because its time limit had passed.
             return True
         if answer.taken:
             self.sent.requests += 1
@@ -171,7 +170,7 @@ class Sender:
             self.sent.refused_points += body.points
             return True
         if self._closing:
-            # After a failed last attempt, the remaining bodies are dropped without an attempt.
+            # If this attempt at the end of the run failed, the remaining bodies are dropped without an attempt.
             self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
             self._queue.clear()
             return True

@@ -1,4 +1,4 @@
-"""Updates to send: the seconds of a run that were completed since the last read, and the names of this run."""
+"""Defines the data that is sent during a run, and the interface of its encoders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SentRun:
     study, run : str
         Names of study and run.
     factors : dict
-        Name of the run's level, by factor.
+        Level of each factor in this run, by the factor's name.
     """
 
     study: str
@@ -27,7 +27,7 @@ class SentRun:
 
 @dataclass(frozen=True)
 class TierSample:
-    """CPUs that each tier used between two samples of the probe.
+    """Mean CPU use of each tier between two samples of the probe.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class TierSample:
 
 @dataclass(frozen=True)
 class Update:
-    """New seconds and samples of a run.
+    """Completed seconds and samples of tiers that were not sent before.
 
     Attributes
     ----------
@@ -61,17 +61,17 @@ class Update:
 
 @dataclass(frozen=True)
 class Body:
-    """Body of one request to a receiver, and the number of samples or data points in the body."""
+    """Body of one request to a receiver, and the number of data points in the body."""
 
     content: bytes
     points: int
 
 
 class Encoder(Protocol):
-    """Encodes updates in the format of a receiver."""
+    """Encoder of updates in the format of a receiver."""
 
     def encode(self, update: Update) -> list[Body]:
-        """Return the requests that contain an update; empty if the update contains no points."""
+        """Return the requests for an update; empty if the update contains no data points."""
 
     def finish(self) -> list[Body]:
         """Return the requests that mark the end of the run."""

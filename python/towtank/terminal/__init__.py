@@ -1,4 +1,4 @@
-"""Output on a terminal: streams that raise no errors when a command writes to them, and tables that fit the width."""
+"""Writes to terminals: streams that raise no errors, and tables that fit the width."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO
 
-# Name under which an error handler is registered with `codecs`. The handler replaces characters that a stream's
-# encoding lacks.
+# Name of the error handler, registered with `codecs`, that replaces characters that a stream's encoding lacks.
 FALLBACK = "towtank-plain"
 _PLAIN = {
     "µ": "u", "μ": "u", "×": "x", "·": "*", "÷": "/", "±": "+/-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
@@ -29,7 +28,7 @@ _PLAIN = {
 
 
 def plain(character: str) -> str:
-    """Return an ASCII spelling of a character; if none is known, the escape sequence of the character.
+    """Return an ASCII spelling of a character; if none is known, its escape sequence.
 
     Examples
     --------
@@ -56,7 +55,7 @@ _STEERING = ("Cc", "Cf", "Zl", "Zp")
 
 
 def visible(text: str) -> str:
-    r"""Write characters that steer a terminal as escapes, in lines with text of other programs.
+    r"""Escape the control characters in text of other programs, except line feeds and tabs.
 
     Examples
     --------
@@ -79,12 +78,12 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 class _Lasting(io.RawIOBase):
-    """Stream over a file descriptor. It discards output once the pipe is closed or the disk is full.
+    """Stream that writes to a file descriptor, and discards all output after the first error.
 
     Attributes
     ----------
     fault : OSError or None
-        Reason why output was lost; None if no output was lost, or if the reader closed the pipe.
+        Error because of which output was lost; None if no output was lost, or if the reader closed the pipe.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -116,7 +115,7 @@ class _Lasting(io.RawIOBase):
         return len(view)
 
     def _written(self, descriptor: int, view: memoryview) -> int:
-        """Write data to the descriptor; wait if the descriptor is non-blocking and its buffer is full."""
+        """Write to the descriptor; if it is non-blocking and its buffer is full, wait."""
         while True:
             try:
                 return os.write(descriptor, view)
@@ -127,11 +126,11 @@ class _Lasting(io.RawIOBase):
 
 
 class Outcome(Protocol):
-    """Outcome of writing the output of a command."""
+    """Interface to the result of writing a command's output."""
 
     @property
     def lost(self) -> OSError | None:
-        """Reason why output was lost; None if all output was written."""
+        """Error because of which output was lost; None if no output was lost."""
 
 
 class _Output:
@@ -139,11 +138,10 @@ class _Output:
         self._raws: list[_Lasting] = []
 
     def wrap(self, stream: TextIO | None) -> TextIO:
-        """Return a stream that writes to the descriptor of another stream but never raises an error."""
+        """Return a stream that writes to the descriptor of `stream` and never raises an error."""
         raw = _Lasting(_descriptor(stream))
         self._raws.append(raw)
-        # Lines are written immediately on a terminal, and on standard error even if it is no terminal, so that progress
-        # is seen.
+        # Each line is written immediately on a terminal, and on standard error always, so that users see progress.
         by_line = raw.isatty() or stream is sys.__stderr__
         return io.TextIOWrapper(
             io.BufferedWriter(raw),
@@ -167,7 +165,7 @@ def _descriptor(stream: TextIO | None) -> int | None:
 def any_output() -> Iterator[Outcome]:
     """Replace standard output and standard error by streams whose writes never raise an error.
 
-    Streams that are already replaced, for example by a test, stay as they are.
+    If a caller such as a test has already replaced the streams, they stay unchanged.
     """
     output = _Output()
     before = sys.stdout, sys.stderr

@@ -1,5 +1,5 @@
-"""Fits tables to the width of a terminal by folding names, never numbers. A table that is still too wide is printed as
-lines, one for each cell.
+"""Fits tables to the width of a terminal: folds columns of names, never of numbers. A table that is still too wide is
+printed as lines, one for each cell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-# Width that no table exceeds. [columns]
+# Console width at which no table needs folding. [columns]
 UNBOUNDED = 10_000
 # Smallest width of a folded column of names; a narrower column is hard to read. [columns]
 _FOLDED = 14
@@ -25,16 +25,15 @@ class Printer(Console):
     """Console that fits tables to its width."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as `Console.print` does, but change tables so that they fit the width."""
+        """Print like `Console.print`, but fit tables to the width."""
         fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
         super().print(*fitting, **options)
 
 
 def fit_table(console: Console, table: Table) -> RenderableType:
-    """Return a table in a form that fits a console.
+    """Return a table in a form that fits the width of a console.
 
-    In a pipe or a file a table keeps its full width, unless COLUMNS is set. On a terminal, columns of names
-    are folded, and a table that is still too wide is printed with a line for each cell.
+    In a pipe or a file, a table keeps its full width, unless the environment variable COLUMNS is set.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def fit_table(console: Console, table: Table) -> RenderableType:
 
 
 def is_bounded(console: Console) -> bool:
-    """Return True if lines may not exceed the width of a console: on a terminal, or if COLUMNS is set."""
+    """Return True if lines must fit the width of a console: on a terminal, or if the variable COLUMNS is set."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 
@@ -79,12 +78,12 @@ def _plain(cell: RenderableType) -> str:
 
 
 def _is_names(column: Column) -> bool:
-    """Return True if no cell of a column is a number, so that the column may be folded."""
+    """Return True if no cell of a column begins with a digit or dash, so that the column may be folded."""
     return not any(_FIGURE.match(cell.strip()) for cell in _cells(column))
 
 
 def _fold_names(console: Console, table: Table) -> bool:
-    """Fold columns of names until a table fits the width; if it cannot fit, fold nothing and return False."""
+    """Fold columns of names until a table fits the width; if this is impossible, change nothing and return False."""
     names = [column for column in table.columns if _is_names(column)]
     before = [(column.max_width, column.overflow) for column in names]
     widths = [max((len(cell) for cell in (_plain(column.header), *_cells(column))), default=0) for column in names]
@@ -106,8 +105,8 @@ def _fold_names(console: Console, table: Table) -> bool:
 
 
 def stacked(table: Table) -> Group:
-    """Return the rows of a table as lines: the first cell, and below it a line for each other cell, such as `
-    p95: 12.3`.
+    """Return a table as lines: for each row its first cell, and below an indented line such as `p95: 12.3` for each
+    other cell.
     """
     headers = [_plain(column.header).strip() for column in table.columns]
     lines = []

@@ -1,4 +1,4 @@
-"""Modules that read result files, one for each format, in the order in which they are tried.
+"""Modules that read result files, one for each format. The first module that recognises a file reads it.
 
 Each module has `NAME` and two functions. `recognises(head)` receives the first 64 KiB of the text. `read(source, rows)`
 adds individual requests to `rows`, or returns a summary.

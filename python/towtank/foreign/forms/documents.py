@@ -12,7 +12,7 @@ import numpy as np
 from towtank.foreign.source import Source
 
 WANTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of a summary by name, each with the fraction of the values that lie below it. [ratio]"""
+"""Percentiles of a summary: name, and fraction of the values below the percentile. [ratio]"""
 
 
 def document(source: Source) -> Mapping[str, Any]:
@@ -35,7 +35,9 @@ def document(source: Source) -> Mapping[str, Any]:
 
 
 def number_at(found: Mapping[str, Any], *path: str) -> float | None:
-    """Return the number at a path of keys in a JSON document; None if the path leads to no finite number."""
+    """Return the number at a path of keys in a JSON document; None if the path does not exist or has no finite
+    number.
+    """
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -44,7 +46,7 @@ def number_at(found: Mapping[str, Any], *path: str) -> float | None:
 
 
 def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
-    """Return the finite numbers of the JSON object at a path of keys, by name; empty if the path leads to no object."""
+    """Return the finite numbers of the JSON object at a path of keys, by name; empty if the path has no object."""
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -53,7 +55,7 @@ def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
 
 
 def fraction(name: str) -> float | None:
-    """Return the fraction that the name of a percentile stands for, such as 0.99 for `p99`; None for other names."""
+    """Return the fraction of a percentile from its name, such as 0.99 for `p99`; None if the name is no percentile."""
     try:
         return float(name.removeprefix("p")) / 100 if name.startswith("p") else None
     except ValueError:
@@ -61,7 +63,7 @@ def fraction(name: str) -> float | None:
 
 
 def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, float]:
-    """Return the percentiles of the combined values of several distributions, of which only a few quantiles are known.
+    """Combine distributions of which only a few quantiles are known, and return percentiles of the combined values.
 
     Parameters
     ----------
@@ -71,9 +73,8 @@ def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, 
     Returns
     -------
     dict
-        Percentiles by name, as in `WANTED`, except those above the highest fraction that is given. For a single
-        distribution, a given quantile is returned unchanged. Otherwise the values of each distribution are assumed to
-        be spread evenly between its quantiles.
+        Percentiles of `WANTED` by name, up to the highest fraction in `parts`. The values of each distribution are
+        assumed to be spread evenly between its quantiles; a quantile of a single distribution is returned unchanged.
 
     Examples
     --------

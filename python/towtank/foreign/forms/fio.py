@@ -1,4 +1,6 @@
-"""Reads documents of `fio --output-format=json` (or json+); reads and writes of all jobs are combined."""
+"""Reads documents of `fio --output-format=json` (or json+). All jobs, and their reads, writes and trims, are
+combined.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from towtank.foreign.source import Source
 NAME = "fio JSON"
 _JOBS = "jobs"
 _DIRECTIONS = ("read", "write", "trim")
-# Keys of the response times in fio's document, each with its units per second, in order of preference. `lat` is the
-# total time of a request, `clat` the time from submission to completion.
+# Keys of the response times in fio's document, in order of preference, each with the number of its time units in a
+# second. `lat` is the total time of a request, `clat` the time from submission to completion.
 _TIMES = (("lat_ns", 1e9), ("clat_ns", 1e9), ("lat", 1e6), ("clat", 1e6))
 _NOTE = "percentiles over several jobs or directions are interpolated linearly from the quantiles of each"
 
@@ -49,7 +51,7 @@ def _jobs(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _parts(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the results of each direction (such as read or write) in which a job of fio had requests."""
+    """Yield the results of a fio job for reads, writes and trims, as far as the job made such requests."""
     for direction in _DIRECTIONS:
         part = job.get(direction)
         if isinstance(part, dict) and number_at(part, "total_ios"):

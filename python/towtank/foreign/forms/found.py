@@ -1,4 +1,4 @@
-"""Defines the result that the reader of a file format returns in addition to the rows."""
+"""Defines the result of reading a file, apart from the individual requests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from towtank.foreign.requests import Summary
 
 @dataclass(frozen=True)
 class Found:
-    """Result of reading a file, apart from the individual requests in the file.
+    """Result of reading a file; its individual requests are in a `Collector` instead.
 
     Attributes
     ----------
     summary : Summary or None
         Summary of the file; None for a file of individual requests.
     notes : tuple of str
-        Properties of the format that are important for the interpretation of its figures.
+        Properties of the format that matter for the interpretation of the file's figures.
     not_sent : int
         Requests that the load generator planned and did not send. [1]
     cut : str

@@ -1,4 +1,4 @@
-"""Reads Gatling's `simulation.log` in its text format, used before version 3.11: one event per line, tab-separated."""
+"""Reads the text format of Gatling's `simulation.log`, used before version 3.11: one event per line, tab-separated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ _OUTCOMES = ("OK", "KO")
 
 
 def recognises(head: str) -> bool:
-    """Return True if one of the first lines is an event of Gatling."""
+    """Return True if one of the first five lines is an event of Gatling."""
     return any(line.startswith(("RUN\t", "REQUEST\t", "USER\t")) for line in head.splitlines()[:5])
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the requests of a Gatling log. In every version, the three cells before the outcome are name, start
-    and end.
-    """
+    """Read the requests of a Gatling log. In every version, the columns before the outcome are name, start and end."""
     for line, text in enumerate(source.lines(), start=1):
         if not text.startswith("REQUEST"):
             continue

@@ -29,7 +29,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read percentiles and mean of the distribution, and the counts that wrk2 prints below the distribution."""
+    """Read the percentiles and the mean of a distribution, and the counts that wrk2 prints below it."""
     text = source.text()
     spectrum = _HEAD.split(text, maxsplit=1)[-1].split("\n\n#")[0]
     quantiles, last = dict[float, float](), 0

@@ -1,4 +1,4 @@
-"""Reads JMeter's JTL as CSV with a header: one sample per row, times in milliseconds."""
+"""Reads JMeter's result file (JTL) as CSV with a header: one sample per row, times in milliseconds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def recognises(head: str) -> bool:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample of JMeter, that is, one measured request or the sum of several samples.
+    """Sample of JMeter: one measured request, or the sum of several samples.
 
     Attributes
     ----------
     sums_up : bool
-        True if a Transaction Controller wrote the sample, so that it is the sum of other samples.
+        True if a Transaction Controller wrote the sample as the sum of other samples.
     """
 
     start_s: float
@@ -42,9 +42,7 @@ class Sample:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples of the file. A Transaction Controller's sample is left out if the file also contains the samples
-    that it sums up.
-    """
+    """Read the samples of a file, without the sums of samples that the file also contains individually."""
     samples = []
     for line, row in cells(source, rows):
         try:
@@ -69,7 +67,9 @@ def _sample(row: Mapping[str, str]) -> Sample:
 
 
 def _stamp(text: str) -> float:
-    """Parse the start time of a sample, given in milliseconds since 1970 or as a date, and return it in seconds. [s]"""
+    """Parse the start time of a sample, written in milliseconds since 1970 or as a date; return seconds since 1970.
+    [s]
+    """
     for form in _FORMATS if "-" in text[1:] or "/" in text else ():
         try:
             return datetime.strptime(text, form).timestamp()
@@ -79,9 +79,9 @@ def _stamp(text: str) -> float:
 
 
 def leave_out_sums(samples: list[Sample], rows: Collector) -> tuple[str, ...]:
-    """Remove each Transaction Controller's sample that contains other samples of its thread; return a note.
+    """Remove samples of Transaction Controllers that are sums of other samples in the file; return a note.
 
-    Such a sample repeats the times of the samples that it sums up, so every request would count twice.
+    Otherwise the summed requests would count twice.
     """
     starts: dict[str, list[float]] = {}
     for sample in samples:

@@ -1,4 +1,4 @@
-"""Reads JMeter's JTL as XML: elements `sample` and `httpSample` below `testResults`."""
+"""Reads JMeter's result file (JTL) as XML: elements `sample` and `httpSample` below `testResults`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def recognises(head: str) -> bool:
 
 
 class _Elements:
-    """Samples directly below the root element. Samples inside such a sample are parts of it and are not counted.
+    """Elements directly below the root element. Samples nested in another sample are not yielded.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class _Elements:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples up to the end of the file, or up to the point where the XML is damaged."""
+    """Read the samples up to the end of the file, or up to the first damaged line."""
     elements, samples = _Elements(source), []
     for element in elements:
         if element.tag not in _SAMPLES:

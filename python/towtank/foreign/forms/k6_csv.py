@@ -9,8 +9,8 @@ from towtank.foreign.requests import BadRowError, Collector, number, number_of, 
 from towtank.foreign.source import Source
 
 NAME = "k6 CSV"
-# Number of digits of a time in seconds since 1970, for times from 2001 to 2286. Each smaller unit (millisecond,
-# microsecond, nanosecond) has three digits more, so the number of digits shows the unit. [1]
+# Number of digits of a time in seconds since 1970, from 2001 to 2286. In milliseconds, microseconds and nanoseconds,
+# the time has three, six and nine digits more. [1]
 _DIGITS_OF_SECONDS = 10
 
 
@@ -20,7 +20,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of those k6 metrics that measure requests."""
+    """Read the k6 metrics that measure requests; rows of other metrics are ignored."""
     values = Values()
     for line, row in cells(source, rows):
         metric = text_of(row, "metric_name")

@@ -15,17 +15,16 @@ _WANTED = tuple(f'"{name}"' for name in METRICS)
 
 
 def recognises(head: str) -> bool:
-    """Return True if the first line is the definition or a value of a k6 metric."""
+    """Return True if the first line defines a k6 metric or contains a value of one."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     return first.startswith("{") and '"metric"' in first and ('"Point"' in first or '"Metric"' in first)
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of those k6 metrics that measure requests."""
+    """Read the k6 metrics that measure requests; lines of other metrics are ignored."""
     values = Values()
     for line, text in enumerate(source.lines(), start=1):
-        # Most lines belong to metrics that are not needed. They are skipped without parsing, which would take most of
-        # the time.
+        # Most lines belong to other metrics. They are not parsed, because parsing would take most of the time.
         if not text.strip() or not any(name in text for name in _WANTED):
             if text.strip() and not text.rstrip().endswith("}"):
                 rows.skipped.add("not a line of JSON", line)

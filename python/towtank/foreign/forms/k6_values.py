@@ -12,16 +12,14 @@ TIMES = {
     "grpc_req_duration": "response times are grpc_req_duration",
     "iteration_duration": "the file has no times of requests, so each iteration counts as a request",
 }
-"""Metrics of k6 that contain the time of a request, in order of preference, each with a note for the report."""
+"""Metrics of k6 that contain response times, in order of preference, each with a note for the report."""
 DROPPED = "dropped_iterations"
 _NAMES = ("name", "group", "scenario")
 METRICS = (*TIMES, DROPPED)
 
 
 class Values:
-    """Values of a k6 result file by metric. The requests are taken from only one of these metrics, the most
-    suitable.
-    """
+    """Values of a k6 result file by metric. `best` returns the requests of the most suitable metric."""
 
     def __init__(self) -> None:
         self._collected = {name: Collector() for name in TIMES}
@@ -33,18 +31,18 @@ class Values:
         Raises
         ------
         BadRowError
-            If the value is no usable time.
+            If the value is negative or not finite.
         """
         if metric == DROPPED:
             self._dropped += value
             return
         ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
         name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
-        # All values are parsed here, because only the caller of this method knows the line that an error must state.
+        # Values of all metrics are added here, because only the caller of this method knows the line of a faulty value.
         self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
 
     def best(self, rows: Collector) -> Found:
-        """Move the requests of the most suitable metric in the file into the rows of the result."""
+        """Move the requests of the most suitable metric into `rows`."""
         for metric, note in TIMES.items():
             if len(self._collected[metric]):
                 rows.take(self._collected[metric])

@@ -1,6 +1,4 @@
-"""Reads Locust's `_stats_history.csv` and `_stats.csv`, which contain counts and percentiles, but not individual
-requests.
-"""
+"""Reads Locust's `_stats_history.csv` and `_stats.csv`, which contain counts and percentiles of all requests."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read only the rows in which Locust combines all requests."""
+    """Read the rows `Aggregated` (in older versions `Total`), which combine all requests."""
     kept = [
         (line, row)
         for line, row in cells(source, rows)
@@ -45,7 +43,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return counts and mean from the last row of the history, and percentiles combined over all its rows."""
+    """Return counts and mean from the last row of `_stats_history.csv`, and percentiles combined over all rows."""
     good = []
     for line, row in kept:
         try:
@@ -78,7 +76,7 @@ def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return the figures from the row of `_stats.csv` that combines all requests."""
+    """Return the figures of `_stats.csv`, from its last row that combines all requests."""
     if not kept:
         rows.skipped.add("no row that combines all requests (Aggregated)", None)
         return Found(Summary(None, None, None, None, None, {}), (_STATS,))
@@ -94,9 +92,7 @@ def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _quantiles(row: Mapping[str, str]) -> dict[float, float]:
-    """Return the response times of a row, by the fraction in [0, 1] that the name of their percentile stands
-    for. [s]
-    """
+    """Return the percentiles of a row, by their fraction in [0, 1]. [s]"""
     found = {share: _known(row, name) for name, share in _SHARES.items()}
     return {share: value / 1e3 for share, value in found.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Reads the log of `pgbench --log`, with one transaction per line: time in microseconds, script and end."""
+"""Reads the log of `pgbench --log`: one transaction per line, with its response time, script and end time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _YEAR_2001_S = 1e9
 
 
 def recognises(head: str) -> bool:
-    """Return True if the first line consists of the numbers that pgbench logs for a transaction."""
+    """Return True if the first line has the columns that pgbench logs for a transaction."""
     lines = [line.split() for line in head.splitlines()[:5] if line.strip()]
     return bool(lines) and _is_transaction(lines[0])
 
@@ -28,7 +28,7 @@ def _is_transaction(cells: list[str]) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one transaction per line. Transactions that pgbench was too late to start count as not sent."""
+    """Read one transaction per line. Transactions that pgbench skipped, because it was late, count as not sent."""
     skipped = 0
     for line, text in enumerate(source.lines(), start=1):
         cells = text.split()

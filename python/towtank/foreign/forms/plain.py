@@ -1,4 +1,4 @@
-"""Reads plain CSV with times: `start_s,elapsed_ms`, and optionally `ok` (0 or 1) and `transaction`."""
+"""Reads plain CSV with the columns `start_s` and `elapsed_ms`, and optionally `ok` (0 or 1) and `transaction`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads text tables with a header line: yields cells by column name, and adds a request for each row."""
+"""Reads text tables whose first row contains the column names, such as CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DELIMITERS = ",;\t|"
 
 
 def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
-    """Return the column names in the first row, in lower case, and the delimiter that occurs most often in this row."""
+    """Return the column names of a table in lower case, and the delimiter that occurs most often in its first row."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     found = max(delimiters, key=first.count)
     try:
@@ -29,7 +29,7 @@ def has_columns(head: str, names: Iterable[str]) -> bool:
 
 
 def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows below the header, each with its line number, as cells by column name."""
+    """Yield the line number of each row below the header, and the row's cells by column name."""
     names, delimiter = header_of(source.head)
     table = source.rows(rows.skipped, delimiter)
     next(table, None)
@@ -41,7 +41,7 @@ def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]
 
 
 def add_each(source: Source, rows: Collector, add: Callable[[Mapping[str, str]], object]) -> None:
-    """Add a request for each row below the header; count the rows that contain no valid request."""
+    """Call `add` for each row below the header; count the rows for which it raises `BadRowError`."""
     for line, row in cells(source, rows):
         try:
             add(row)
@@ -64,12 +64,12 @@ def instant(text: str, what: str) -> float:
 
 
 def truth(text: str | None, what: str) -> bool:
-    """Parse a truth value such as `true`, `0` or `yes`; an empty cell counts as true.
+    """Parse a boolean such as `true`, `0` or `yes`; an empty cell counts as true.
 
     Raises
     ------
     BadRowError
-        If the text is not one of the known words.
+        If the text is no such word.
     """
     word = (text or "").lower()
     if word in ("", "1", "true", "yes", "ok"):

@@ -11,7 +11,7 @@ from towtank.foreign.source import Source
 NAME = "vegeta CSV"
 _START, _CODE, _LATENCY, _ERROR, _ATTACK = 0, 1, 2, 5, 7
 _COLUMNS = range(9, 13)
-# Number of digits of a time in nanoseconds since 1970, for times from 2001 to 2286. [1]
+# Number of digits of a time in nanoseconds since 1970, from 2001 to 2286. [1]
 _DIGITS = 19
 
 

@@ -1,7 +1,7 @@
-"""Content of a report: one file per section, in the order of `PARTS`.
+"""Builds the sections of a report, each in its own module, in the order of `PARTS`.
 
-To add a section, write a file with `build(results) -> Section`, a line in `PARTS`, and a test. If the results have no
-data for a section, its builder returns None, and the report omits the section.
+To add a section, write a module with `build(results) -> Section`, a line in `PARTS`, and a test. If the results have no
+data for a section, `build` returns None, and the report omits the section.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from towtank.version import __version__
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"
-# Functions that build the sections of each part of the report.
+# Parts of the report, each with the functions that build its sections.
 PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
@@ -85,7 +85,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
 )
 SECTIONS: tuple[Builder, ...] = tuple(build for _, builders in PARTS for build in builders)
 _PART_OF = {build: part for part, builders in PARTS for build in builders}
-# Sections with details, which are folded until the reader opens them.
+# Builders of sections with details, which are collapsed until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
@@ -105,7 +105,6 @@ _DETAILS: tuple[Builder, ...] = (
 
 
 def build_document(results: Results) -> Document:
-    """Build the whole report from the results of a study."""
     name = results.study.get("name") or results.summary.get("study") or results.name
     with contained() as parts:
         started = attempt_or("start time", "at an unknown time", appendix.started, results)
@@ -125,13 +124,13 @@ def build_document(results: Results) -> Document:
 
 
 def _answer(sections: tuple[Section, ...]) -> str:
-    """Return the headline of the study from its summary section; empty if the headline could not be built."""
+    """Return the headline from the summary section; empty if the section could not be built."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
     return " ".join(run.text for block in headlines for content in block.content for run in content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
-    """Return the title of the study's verdict from the summary section; empty if the verdict could not be built."""
+    """Return the title of the verdict from the summary section; empty if the section could not be built."""
     return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
 
 
@@ -141,12 +140,12 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Return the name of a builder's section for messages, such as `section capacity model`."""
+    """Return the name for messages of the section that `build` makes, such as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 
 def _section(build: Builder, results: Results) -> Section | None:
-    """Build a section. If the builder fails, return a section that states the failure."""
+    """Build a section; if this fails, return a section that states the failure."""
     part, is_appendix = part_of(build), _PART_OF[build] == APPENDICES
     made = attempt(part, build, results)
     if isinstance(made, Failed):

@@ -1,4 +1,4 @@
-"""Table of HTTP responses by status code."""
+"""Builds the table of HTTP responses by status code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from towtank.report.source import Json, Results, label_of, load_of
 
 
 def tables(results: Results) -> list[Block]:
-    """Build the table of complete HTTP responses, counted by transaction and status code at each load point.
-
-    The result is empty without HTTP responses. A point is marked if its recordings contain no status codes.
+    """Build the table of complete HTTP responses, by load point, transaction and status code; empty without HTTP
+    responses.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})

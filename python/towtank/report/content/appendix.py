@@ -1,4 +1,6 @@
-"""Reproducibility: versions, seed, host, command to repeat the study, hashes of the recorded files."""
+"""Builds the appendix on reproducibility: versions, seeds, commands to repeat the study, and hashes of recorded
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# Options of `towtank run` with a value, by the key of this value in a recorded request.
+# Options of `towtank run` that take a value, by the key of the value in the recorded request.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -19,14 +21,12 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# Options of `towtank run` without a value, by their key in a recorded request.
+# Options of `towtank run` without a value, by their key in the recorded request.
 _SWITCHES = {"trusted": "--trust"}
 
 
 def build(results: Results) -> Section:
-    """Build the appendix: facts about the study, commands to repeat it, seeds and times of the runs, hashes of
-    files.
-    """
+    """Build the section on reproducibility."""
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
     blocks.append(Listing("Commands to repeat the study and this report", commands(results)))
     blocks.append(_runs(results))
@@ -36,7 +36,7 @@ def build(results: Results) -> Section:
 
 
 def started(results: Results) -> str:
-    """Return the start time of the study from its manifest, or otherwise the start time of its first run."""
+    """Return the start time of the study; if its manifest has none, the start time of the first run."""
     for key in ("started_wall_ns", "created_wall_ns", "wall_ns"):
         if results.manifest.get(key):
             return people.moment(results.manifest[key])
@@ -45,7 +45,7 @@ def started(results: Results) -> str:
 
 
 def versions(results: Results) -> dict[str, str]:
-    """Return the versions of all programs that were used, from the manifests of the study and of its runs."""
+    """Return the versions of all programs that were used, by program."""
     found: dict[str, list[str]] = {}
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         for name, version in (source.get("versions") or {}).items():
@@ -94,7 +94,7 @@ def commands(results: Results) -> tuple[str, ...]:
 
 
 def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """Return the command line of `towtank run` that corresponds to a recorded request, as a list of words."""
+    """Return the command line of `towtank run` for a recorded request, as a list of words."""
     words = ["towtank", "run", str(request.get("study") or name)]
     for key, option in _OPTIONS.items():
         value = request.get(key)

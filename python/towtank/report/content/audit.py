@@ -1,4 +1,4 @@
-"""Audit of the load: one row for each test of each run, with the requested and the observed value."""
+"""Builds the section on the audit of the load, which compares requested with observed values in each run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Number of transaction shares that a table cell lists. The run summary contains the shares of all transactions.
+# Largest number of transaction shares in a table cell; the run summary contains all shares. [1]
 _SHARES_SHOWN = 3
 _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section on the audit of the load: its tests, and the reasons why other tests were impossible."""
+    """Build the section on the audit of the load, with its tests, and reasons why other tests were impossible."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -39,14 +39,14 @@ def build(results: Results) -> Section:
         "p is the probability of a deviation of at least this size if the load is exactly as requested. At most "
         f"{people.share(_family(found))} of all runs are suspect by chance.",
     )
-    blocks: list[Block] = [paragraph(sentence(results)), Table("Asked and seen", columns, rows, notes)]
+    blocks: list[Block] = [paragraph(sentence(results)), Table("Requested and observed values", columns, rows, notes)]
     if left:
         blocks.append(paragraph(f"Not tested: {left}."))
     return Section("audit", "Audit of the load", tuple(blocks))
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests of the load, and the number of failed tests."""
+    """Return sentences about the number of tests of the load, and of failed tests."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
@@ -79,7 +79,7 @@ def _row(run: str, test: Json) -> tuple[str, ...]:
 
 
 def _parts(asked: Json, seen: Json) -> list[str]:
-    """Return the names of the transactions whose shares in the mix differ most from the requested shares."""
+    """Return the transactions whose observed shares in the mix differ most from the requested shares."""
     distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
     return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
 
@@ -101,7 +101,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def probability(value: Any) -> str:
-    """Format a p-value with two digits; a very small p-value is given as an upper bound, `< 1e-12`."""
+    """Format a p-value with two digits; a very small p-value as `< 1e-12`."""
     if not isinstance(value, (int, float)):
         return people.ABSENT
     return "< 1e-12" if value < 1e-12 else f"{value:.2g}"

@@ -1,4 +1,6 @@
-"""Requests in flight at the start and end of each run's measured window, compared with Little's law."""
+"""Builds the section that compares the requests in flight at the start and end of each run's window with Little's
+law.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section | None:
-    """Build a table of requests in flight with a row for each run; None if no run recorded them."""
+    """Build the section on the backlog; None if no run recorded its requests in flight."""
     runs = [run for run in results.measured if run.summary.get("backlog")]
     if not runs:
         return None
@@ -38,8 +40,8 @@ def build(results: Results) -> Section | None:
     said = paragraph(
         f"{people.plural(carried, 'run')} of {len(runs)} began the window with significantly more requests in "
         "flight or "
-        "waiting than the load of the window explains. By Little's law the load explains X R "
-        "requests in flight: X is the "
-        "rate at which requests ended, R their mean exchange time."
+        "waiting than the load of the window explains. By Little's law, X R requests are in flight, "
+        "where X is the "
+        "rate at which requests ended, and R their mean exchange time."
     )
     return Section("backlog", "Backlog", (said, Table("Requests in flight and waiting arrivals", columns, rows)))

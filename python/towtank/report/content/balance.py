@@ -1,4 +1,4 @@
-"""Distribution of requests over the members of load balancers, from the counters of the balancers."""
+"""Builds the section on the distribution of requests over the members of load balancers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each server behind a load balancer in each run; None without a load balancer."""
+    """Build the section on load balancers; None if no run has a load balancer."""
     runs = [run for run in results.measured if run.summary.get("balance")]
     if not runs:
         return None
@@ -54,10 +54,7 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Return a sentence about the run in which a load balancer distributed the requests least evenly.
-
-    The sentence is empty if no run has a value of the fairness index.
-    """
+    """Return a sentence about the least even distribution of requests in any run; empty if the fairness is unknown."""
     judged = [
         (run, name, balance)
         for run in runs

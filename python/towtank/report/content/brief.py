@@ -1,4 +1,4 @@
-"""Results in brief: throughput, limit and objectives of each configuration."""
+"""Builds the table of results in brief: throughput, limit and objectives of each configuration."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from towtank.report.limit_state import limiting
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
-# Largest number of configurations that the table shows unfolded: those with the highest and lowest throughput.
+# Largest number of rows of the table that are always visible. [1]
 _SHOWN = 8
 _UNITS = {"users": "users", "rate": "1/s"}
 _NOT = "not answered: no valid or suspect run"
 
 
 def table(results: Results) -> Table | None:
-    """Build a table of throughput, limit and objectives with a row for each configuration; None without
-    configurations.
-    """
+    """Build the table of results in brief, with a row for each configuration; None without configurations."""
     found = [
         configuration
         for configuration in results.summary.get("configurations") or ()
@@ -42,7 +40,7 @@ def table(results: Results) -> Table | None:
     rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
     notes = [
         f"Only the highest and lowest throughputs are shown; {people.plural(left, 'configuration')} between them "
-        f"{'is' if left == 1 else 'are'} folded."
+        f"{'is' if left == 1 else 'are'} collapsed."
     ]
     notes = notes if left > 0 else []
     if any(MARK in cell for row in rows for cell in row):
@@ -53,16 +51,14 @@ def table(results: Results) -> Table | None:
 
 
 def _extremes_first(found: Sequence[Json]) -> list[Json]:
-    """Return the configurations in this order: highest throughput, lowest throughput, all others."""
+    """Sort the configurations: some with the highest and some with the lowest throughput first, then all others."""
     ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
     half = _SHOWN // 2
     return [*ordered[:half], *ordered[-half:], *ordered[half:-half]]
 
 
 def _peak(configuration: Json) -> Json | None:
-    """Return the point with the highest throughput among the points with a valid or suspect run; None if there
-    is none.
-    """
+    """Return the load point with the highest throughput; None if no load point has a valid or suspect run."""
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)
@@ -90,7 +86,7 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return a text on the load limit that a search found, or else on the bottleneck of a configuration."""
+    """Render the limit of a configuration: the load limit that a search found, otherwise the bottleneck."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         return limiting(configuration)
@@ -103,7 +99,7 @@ def _limited(configuration: Json) -> str:
 
 
 def _objectives(results: Results, configuration: Json) -> str:
-    """Return the number of objectives by outcome and load, such as `2 met, 1 missed at 500 users`."""
+    """Count the objectives of a configuration by outcome and load: `2 met, 1 missed at 500 users`."""
     key: dict[str, Any] = configuration["key"]
     counts: dict[str, int] = {}
     for objective in results.summary.get("objectives") or ():

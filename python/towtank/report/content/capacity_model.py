@@ -1,4 +1,4 @@
-"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, comparison of methods."""
+"""Builds the section on the capacity model: curve and bottleneck of each configuration, residuals, held-out levels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CURVES = {
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on the capacity model; None if no configuration has a model."""
+    """Build the section on the capacity model; None if no configuration has one."""
     configurations = capacity_curve.modelled(results)
     if not configurations:
         return None
@@ -73,9 +73,8 @@ def _sentence(configuration: Json) -> Block:
 
 
 def _held_out(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table that compares predicted with measured values at held-out levels, which the fit did not use.
-
-    It is None without held-out levels.
+    """Build the table of predicted and measured values at load levels that the fit did not use; None without such
+    levels.
     """
     rows = [
         (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")

@@ -1,4 +1,4 @@
-"""Claims of a reference, such as a publication, each with the measured value and the verdict."""
+"""Builds the section on the claims that a study tests, such as those of a publication."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 3
-"""Number of claims that the summary section shows; further claims are folded. Claims that are not confirmed are shown
-first. [1]
-"""
+"""Number of claims that are always visible in the summary section, first those that are not confirmed. [1]"""
 
 
 def build(results: Results) -> Section | None:
@@ -34,8 +32,8 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = [
         *expected_beforehand(results),
         paragraph(
-            f"{people.plural(len(claims), 'claim')}{_sources(claims)}: {people.listing(counts)}. The tests concern "
-            "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
+            f"{people.plural(len(claims), 'claim')}{_sources(claims)}: {people.listing(counts)}. The claims concern "
+            "directions, ratios and positions, not absolute numbers of other machines. A claim is "
             "confirmed if every value in the interval of the measured value satisfies it, and refuted if no value "
             f"does. The interval is of {_confidences(results)}. A claim is undecided if the interval contains the "
             "bound or does not exist. The interval of a single run is widened by "
@@ -55,7 +53,7 @@ def build(results: Results) -> Section | None:
 
 
 def _confidences(results: Results) -> str:
-    """Return the confidence of the claims' intervals as text, such as `95 %` or `96.8 to 98.2 %`."""
+    """Render the confidence level of the claims' intervals, such as `95 %` or `96.8 to 98.2 %`."""
     measured_values = [dig(claim, "measured") for claim in dig(results.claims, "claims") or ()]
     known = [value for value in measured_values if dig(value, "low") is not None]
     found = {float(dig(value, "confidence") or CONFIDENCE) for value in known} or {CONFIDENCE}
@@ -65,7 +63,9 @@ def _confidences(results: Results) -> str:
 
 
 def _sources(claims: list[_Claim]) -> str:
-    """Return the number of claims that cite a source, such as `, 3 of them with a source`; empty for none."""
+    """Render the number of claims that cite a source, such as `, 3 of them with a source`; empty if no claim cites
+    one.
+    """
     cited = sum(claim.source != people.ABSENT for claim in claims)
     if cited == len(claims):
         return " with a source"
@@ -73,9 +73,8 @@ def _sources(claims: list[_Claim]) -> str:
 
 
 def _in_blocks(claims: list[_Claim]) -> list[Block]:
-    """Return a paragraph that explains that claims are judged after each block of runs.
-
-    It is empty unless the study repeats its runs until the claims are decided.
+    """Explain that claims are judged after each block of runs; empty if the study does not repeat its runs in
+    blocks.
     """
     if not any(claim.decided_after for claim in claims):
         return []
@@ -89,35 +88,35 @@ def _in_blocks(claims: list[_Claim]) -> list[Block]:
 
 
 def expected_beforehand(results: Results) -> list[Block]:
-    """Return a paragraph with the result that the study file expects; empty if the file states no expectation."""
+    """Return a paragraph with the expectation in the study file; empty if the file states none."""
     expected = str(results.study.get("expect") or "").strip()
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
 
 @dataclass(frozen=True)
 class _Claim:
-    """Claim of a study with its answer, as the tables show it.
+    """Claim of a study, with texts for the tables.
 
     Attributes
     ----------
     number : int
-        Number of the claim in the study, from 1.
-    says, source, asks, holds : str
-        Statement of the claim, its source, the compared quantities, and the condition for its truth.
-    verdict, answer, why : str
-        Verdict; verdict with reason, doubts and next step; the reason alone.
-    notes : str
-        Verdict, doubts and next step, without the reason.
-    found : str or None
-        Level with the highest or lowest measured value; None if the claim is about a number or a trend.
-    may_be : list of str
-        Levels that may be the highest or lowest, given the intervals of the values.
-    measured : str
-        Value with its interval.
-    levels : list of tuple
-        Each level, and the value at this level with its interval.
-    suspect_runs : list of str
-        Suspect runs that the answer depends on.
+        Number of the claim in the study, counted from 1.
+        says, source, asks, holds : str
+        Statement of the claim, its source, the measured quantity, and the condition for its confirmation.
+        verdict, answer, why : str
+        Verdict; verdict with reason, doubts and next step; reason.
+        notes : str
+        Verdict with doubts and next step, but without the reason.
+        found : str or None
+        Level with the highest or lowest measured value, if the claim is about it; otherwise None.
+        may_be : list of str
+        Levels that may have the highest or lowest value, according to the intervals.
+        measured : str
+        Measured value with its interval.
+        levels : list of tuple
+        Pairs of a level, and the value at this level with its interval.
+        suspect_runs : list of str
+        Suspect runs on which the answer depends.
     decided_after : int or None
         Number of blocks of runs after which the claim was decided; None if undecided.
     differs : str
@@ -153,7 +152,7 @@ class _Claim:
 
     @property
     def word(self) -> str:
-        """Answer to the claim in one or two words, with a mark if the answer depends on suspect runs."""
+        """Verdict on the claim in one or two words, with a mark if it depends on suspect runs."""
         if not self.is_answered:
             return "Not\N{NO-BREAK SPACE}answered"
         return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
@@ -186,9 +185,7 @@ def _claim(number: int, claim: Json) -> _Claim:
 
 
 def in_brief(results: Results) -> Table | None:
-    """Build the table of expected and measured values for the summary section; None if the study has no
-    claims.
-    """
+    """Build the table of claims for the summary section; None if the study has no claims."""
     claims = _claims(results)
     if not claims:
         return None
@@ -205,9 +202,8 @@ def in_brief(results: Results) -> Table | None:
 
 
 def _reasons(claims: list[_Claim]) -> list[str]:
-    """Return notes on claims, with reasons, doubts and next steps.
-
-    Claims with the same doubts and next step share a note.
+    """Return notes with the reasons, doubts and next steps of claims; claims with the same doubts and next step share a
+    note.
     """
     groups: dict[str, list[_Claim]] = {}
     for claim in claims:
@@ -219,7 +215,7 @@ def _reasons(claims: list[_Claim]) -> list[str]:
 def _note(notes: str, claims: list[_Claim]) -> str:
     numbers = people.listing([str(claim.number) for claim in claims])
     whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
-    # A reason is omitted if a longer reason begins with it.
+    # If a reason is the beginning of another reason, only the longer one is used.
     whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
     head, rest = notes.split(".", 1)
     because = f", because {'; '.join(whys)}" if whys else ""
@@ -227,7 +223,7 @@ def _note(notes: str, claims: list[_Claim]) -> str:
 
 
 def by_verdict(results: Results) -> list[str]:
-    """Return the number of claims for each verdict, such as `5 confirmed`; empty if the study has no claims."""
+    """Render the number of claims for each verdict, such as `5 confirmed`; empty if the study has no claims."""
     counts = results.claims.get("counts") or {}
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
@@ -266,7 +262,7 @@ def measured(claim: Json) -> str:
 
 
 def _differences(claims: list[_Claim]) -> list[Block]:
-    """Return paragraphs with the reasons, given in the study file, why results differ from their sources."""
+    """Return paragraphs with the reasons in the study file why results differ from their sources."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
         if claim.differs:
@@ -303,7 +299,7 @@ def _levels(claims: list[_Claim]) -> Table:
 
 
 def _may_be(claim: _Claim, level: str) -> str:
-    """Render `yes` if a level may be the highest or lowest, otherwise `no`; a dash for a claim about a trend."""
+    """Render if a level may have the highest or lowest value: `yes` or `no`; a dash for other claims."""
     if claim.found is None:
         return people.ABSENT
     return "yes" if level in claim.may_be else "no"

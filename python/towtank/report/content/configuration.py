@@ -1,4 +1,4 @@
-"""Configuration sheet: the settings that the system had, and their differences between runs."""
+"""Builds the configuration sheet: the settings of the system, and their differences between runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section:
-    """Build the configuration sheet: settings of every service, pinning, disks and host."""
+    """Build the section with the settings of every service, CPU pinning, disk limits and facts about the host."""
     blocks: list[Block] = []
     sheet = settings(results)
     if sheet:
@@ -33,7 +33,7 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the values of each setting, by service and name of the setting. Each value has the list of its runs."""
+    """Return the values of each setting, by service and name; each value with the runs that used it."""
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
@@ -45,7 +45,7 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the settings from the description of the study, for a study whose runs recorded no settings."""
+    """Return the settings in the study's description, for runs that recorded no settings."""
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -55,7 +55,7 @@ def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResu
 
 
 def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Return nested settings as a flat list of pairs of name and value, with names such as `database.pool`."""
+    """Flatten nested settings to pairs of name and value, with names such as `database.pool`."""
     if not isinstance(values, Mapping):
         return [(prefix or "value", values)]
     return [
@@ -68,7 +68,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Render the value of a setting as in a configuration file."""
+    """Render the value of a setting, similar to a configuration file."""
     if isinstance(value, bool) or value is None:
         return {True: "on", False: "off", None: "not set"}[value]
     if isinstance(value, str):
@@ -81,9 +81,7 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render the values of a setting as text. Several values are followed by the factor levels at which they
-    were used.
-    """
+    """Render the values of a setting; if there are several, each with the factor levels of its runs."""
     if len(values) == 1:
         return next(iter(values))
     count = sum(len(runs) for runs in values.values())
@@ -94,7 +92,7 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                # A setting such as a process id differs between all runs, whatever their factor levels.
+                # A setting such as a process id differs between all runs, independent of factor levels.
                 break
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
@@ -105,7 +103,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Return a paragraph for each way in which the runs pinned the system and the load generator to CPUs."""
+    """Return a paragraph for each distinct pinning of the system and the load generator to CPUs."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
@@ -122,19 +120,19 @@ def _pinning(results: Results) -> list[Block]:
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Report disks whose speed a control group limits. Their response times then reflect this limit, not the disk."""
+    """Return paragraphs on disks whose speed a control group limits."""
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
-            f"The control group of host {host} limited disk {disk} to {limits}. The limit applies to the average, and "
-            "requests pass in bursts. Percentiles of times with disk access therefore describe this limit, not a disk."
+            f"The control group of host {host} limited disk {disk} to {limits}. The limit applies to the average, so "
+            "requests pass in bursts. Percentiles of times with disk access describe this limit, not the disk."
         )
         for host, disk, limits in found
     ]
 
 
 def host_facts(results: Results) -> Json:
-    """Return the facts about the host from the manifest of the study, or otherwise of the first run that has them."""
+    """Return the facts about the host from the manifest of the study; if it has none, from that of a run."""
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         facts = source.get("host") or source.get("host_facts")
         if isinstance(facts, Mapping):

@@ -1,4 +1,4 @@
-"""Connections of the load generator: number, connect times, and times that requests waited for a connection."""
+"""Builds sentences and a table on the connections of the load generator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build sentences and a table on connections, with a row for each run; empty if no run recorded connections."""
+    """Build sentences and a table with a row for each run; empty if no run recorded connections."""
     runs = [run for run in results.measured if run.summary.get("connections")]
     if not runs:
         return []
@@ -27,7 +27,7 @@ def blocks(results: Results) -> list[Block]:
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
-    # A column is omitted if no run has data for it, for example if no run used TLS or a connection pool.
+    # Columns without data are omitted, for example if no run used TLS or a connection pool.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
@@ -81,14 +81,12 @@ def _share(run: RunResult) -> float:
 
 
 def failures(runs: list[RunResult]) -> str:
-    """Return a sentence that counts failed connections by reason over all runs; empty if no connection failed."""
+    """Count the failed connections of all runs by reason, in a sentence; empty if no connection failed."""
     return _counted(runs, "connect_failures", "Connections that failed")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
-    """Return a sentence that counts incomplete responses by reason over all runs; empty if all responses were
-    complete.
-    """
+    """Count the incomplete responses of all runs by reason, in a sentence; empty if all responses were complete."""
     return _counted(runs, "broken_answers", "Incomplete responses")
 
 

@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with query plans, and recommended indexes with the evidence."""
+"""Builds the section on databases: their work, their most expensive statements with plans, and recommended indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of the counters that one database product, such as PostgreSQL, has for each quantity."""
+    """Names of the counters for each quantity in a database product, such as PostgreSQL."""
 
     commits: str
     rows_read: str
@@ -56,10 +56,7 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on databases: the work of each database, and the statements of the run with the highest load.
-
-    It is None if no run recorded data of a database.
-    """
+    """Build the section on databases; None if no run recorded data of a database."""
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None
 
@@ -124,7 +121,7 @@ def _value(values: Json, name: str, what: str = "per_s") -> float | None:
 
 
 def _statements(results: Results) -> list[Block]:
-    """Return the SQL statements in the run with the highest load, for each database that records its statements."""
+    """Build the tables of SQL statements in the run with the highest load, and recommendations of indexes."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
@@ -140,9 +137,7 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Yield a callout for each missing index that may speed up statements, with the runs in which it was
-    recommended.
-    """
+    """Yield a callout for each recommended index, with the evidence and the runs that recommend it."""
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():
@@ -194,13 +189,13 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 
 def _cut(query: str) -> str:
-    """Shorten an SQL statement by leaving out long lists of columns and values."""
+    """Shorten an SQL statement: truncate long lists of columns and values, and the statement."""
     query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
 
 
 def _without_columns(query: str) -> str:
-    """Shorten a long list of selected columns to its first column; return any other statement unchanged."""
+    """Shorten a long list of selected columns to its first column; other statements stay unchanged."""
     if not query.upper().startswith("SELECT "):
         return query
     depth, first = 0, 0

@@ -1,4 +1,4 @@
-"""Service demands at each resource, by load and by transaction class."""
+"""Builds the section on service demands at each resource, by load and by transaction class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = [
         paragraph(
             "The demand of a transaction is the busy time of a resource per completed transaction: the slope of "
-            "utilization against throughput. The background is the busy time without transactions, in its own column."
+            "utilization against throughput. The background is the busy time without transactions."
         ),
         _resources(configurations),
     ]
@@ -56,7 +56,7 @@ def _resources(configurations: list[Json]) -> Table:
     )
     notes = (
         "The columns of the lowest and the highest load contain the measured busy time per transaction, including the "
-        "background. A disk that handles several requests at the same time is busy for less than the sum of their "
+        "background. A disk that handles several requests at once is busy for less than the sum of the request "
         "times.",
     )
     return Table("Demands of the mean transaction by resource", columns, rows, notes)
@@ -76,9 +76,7 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Build a table of the service demands at the bottleneck by transaction class; empty with fewer than two
-    classes.
-    """
+    """Build the table of service demands at the bottleneck by transaction class; empty for fewer than two classes."""
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []

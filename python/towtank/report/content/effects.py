@@ -1,6 +1,4 @@
-"""Effects of factors with two levels: the effect of each factor, interactions, and their shares of the
-variation.
-"""
+"""Builds the section on effects of factors with two levels, and their interactions."""
 
 from __future__ import annotations
 
@@ -11,8 +9,7 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Ratio of the largest to the smallest measured value from which a note states that effects multiply rather than add.
-# [ratio]
+# Ratio of the largest to the smallest value from which a note states that effects probably multiply. [ratio]
 _SPANS = 10.0
 
 
@@ -81,6 +78,6 @@ def _notes(analysis: Json) -> list[str]:
     if analysis["spans"] is not None and analysis["spans"] >= _SPANS:
         notes.append(
             f"The largest value is {people.number(analysis['spans'])} times the smallest. Effects of this size usually "
-            "multiply and do not add, so a part of the interactions may only result from this."
+            "multiply instead of adding up, which may explain a part of the interactions."
         )
     return notes

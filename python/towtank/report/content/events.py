@@ -1,4 +1,4 @@
-"""Events that the study caused during the load, such as a killed service: losses and recovery time after each event."""
+"""Builds the section on events that the study caused, such as a killed service, with losses and recovery times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each event that the study caused in each run; None without events."""
+    """Build the section on events; None if the study caused none."""
     runs = [run for run in results.measured if run.summary.get("events")]
     if not runs:
         return None
@@ -45,13 +45,12 @@ def build(results: Results) -> Section | None:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return one timeline figure for each distinct set of events; runs with the same events share a figure."""
+    """Return the timelines of the runs that `runs_over_time.with_events` selects."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.with_events(results)]
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
 
 def words(event: Json) -> str:
-    """Render an event that the study caused, such as `kill content-2`."""
     return f"{event.get('do')} {event.get('on')}"
 
 
@@ -71,7 +70,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Render the number of failed requests by kind of failure, counted from an event until the system has recovered."""
+    """Render the number of requests that failed between an event and the recovery, by kind of failure."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -86,8 +85,8 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return the reason why an event failed or was not judged. For an event that filled a disk, return its
-    free space.
+    """Return a note on an event that failed or was not judged, with the reason, or on the free space of a filled
+    disk.
     """
     if event.get("failed"):
         return f"{run.run_id}, {name}: the event did not occur as requested: {event['failed']}."

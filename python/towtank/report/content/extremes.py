@@ -1,4 +1,4 @@
-"""Shortens long tables to the rows with the lowest and the highest values."""
+"""Selects the rows with the lowest and the highest values for long tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ SHOWN_AT_MOST = 12
 
 
 def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
-    """Return the items with the lowest and with the highest values, in this order; all items if they are few.
+    """Return the items with the lowest and the highest values, sorted by value; at most `SHOWN_AT_MOST` items are all
+    returned.
 
     Parameters
     ----------
     items : list
         Candidates for the table.
     value : callable
-        Returns the value to sort by; None counts as 0.
+        Returns the value of an item; None counts as 0.
     """
     if len(items) <= SHOWN_AT_MOST:
         return items

@@ -1,6 +1,4 @@
-"""Figures of a report in their order. If data for a figure are insufficient, a sentence states which data are
-missing.
-"""
+"""Builds the section with the figures of a report."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ _LACKS = {
     "response times of one run over time": "no run has readable recordings",
     "timeline of one run": "no run has a timeline",
 }
-# Figures that repeat a part of another figure. The report therefore shows them folded.
+# Figures that repeat data of other figures, and are therefore collapsed.
 _DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
 _NOT_OF_MANY = ("throughput relative to the lowest level", "percentiles of the response time")
 _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
 
 
 def build(results: Results) -> Section:
-    """Build all figures for which the results have sufficient data."""
+    """Build the section on figures; a sentence replaces a figure for which data are missing."""
     blocks: list[Block] = []
     loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
-    # With several loads, other figures already show the response times.
+    # If there are several loads, other figures already show the response times.
     is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
     details = (*_DETAILS, "response time") if is_repeated else _DETAILS
     for what, make in FIGURES:
@@ -48,10 +46,7 @@ def build(results: Results) -> Section:
 
 
 def _nothing(results: Results) -> str:
-    """Return the reason why the report has no figure of load points.
-
-    The reasons are: no valid or suspect run, a single point, or no recorded data.
-    """
+    """Return the reason why a figure of load points is missing."""
     if not results.in_state("valid", "suspect"):
         return "no run is valid or suspect"
     points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)

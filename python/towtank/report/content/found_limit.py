@@ -1,6 +1,4 @@
-"""Load limits that searches found, by configuration and run, with the plateaus (periods of constant load) of each
-search.
-"""
+"""Builds the section on load limits that searches found, with their plateaus (periods of constant load)."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """Build a callout with the load limit of a configuration; the title names suspect runs that the limit
-    depends on.
-    """
+    """Build a callout with the load limit of a configuration, and the suspect runs on which the limit depends."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{limit_text(found)}{how_limit_was_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -66,7 +62,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """Build a statement that an invalid run gives no load limit, with a figure of the tried loads."""
+    """Explain why an invalid run gives no load limit, with a figure of its plateaus."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = (

@@ -1,4 +1,4 @@
-"""Resource use of the load generator, which shows whether the generator itself limited the load."""
+"""Builds the section on the resource use of the load generator, which may have limited the load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section:
-    """Build a table of the generator's resource use, with a row for each run."""
+    """Build the section on the load generator, with a table row for each run."""
     runs = [run for run in results.measured if run.summary.get("generator")]
     if not runs:
         return Section("generator", "The load generator", (nothing("Resource use of the load generator"),))

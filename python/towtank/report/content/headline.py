@@ -1,6 +1,4 @@
-"""Summary section, the first screen of the report: question, answer, expectation, main figure, results in brief,
-doubts.
-"""
+"""Builds the summary section, which is the first screen or page of the report."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from towtank.report.suspects import MARK
 from towtank.verdict_words import verdict_words
 
 _REASONS = 3
-"""Largest number of doubts in the summary section. The section on limits of the conclusions lists all doubts. [1]"""
+"""Largest number of doubts in the summary section. [1]"""
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -35,7 +33,7 @@ _CLAIMS = {
 
 
 def build(results: Results) -> Section:
-    """Build the summary section, the first screen of the report."""
+    """Build the summary section: question, answer, claims, main figure, results in brief, and verdict."""
     asked = question_of(results) or "The study file states no question."
     brief_table, of_claims = brief.table(results), claims.in_brief(results)
     blocks: list[Block | None] = [
@@ -51,22 +49,24 @@ def build(results: Results) -> Section:
 
 
 def question_of(results: Results) -> str:
-    """Return the question of the study, followed by the levels that the preset of the runs leaves out; may be empty."""
+    """Return the question of the study, and a sentence about levels that the preset leaves out; may be empty."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     return " ".join(filter(None, (question, left_out_words(results.summary))))
 
 
 def _counted_claims(results: Results) -> Block:
-    """Return the number of claims by verdict."""
+    """Return a paragraph with the number of claims for each verdict."""
     return paragraph(strong("Claims. "), people.sentence(people.listing(claims.by_verdict(results))))
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the headline as sentences: on each configuration, on unanswered questions, and on the strongest effect."""
+    """Split the headline into paragraphs: one for each configuration, for unanswered questions, and for the strongest
+    effect.
+    """
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]
     heads = [f"With {each.get('label')}, " for each in configurations]
-    # Older versions of Towtank wrote `Not answered with` into the results, so this text is recognized, too.
+    # `Not answered with` occurs in results of older versions.
     heads += [
         "There is no result for ",
         "Not answered with ",
@@ -77,7 +77,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _figure(results: Results) -> list[Block]:
-    """Return the main figure; if it could not be built, a statement of this failure."""
+    """Return the main figure; if it could not be built, a note."""
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -86,7 +86,7 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis, or else a sentence with the number of runs that have a verdict."""
+    """Return the headline of the analysis; without one, a sentence about the number of runs with a verdict."""
     found = results.summary.get("headline")
     if found:
         return str(found)
@@ -95,15 +95,13 @@ def headline(results: Results) -> str:
 
 
 def verdict_level(results: Results) -> str:
-    """Return the verdict of the study: `valid`, `suspect` or `invalid`. Without a verdict in the analysis, it is
-    `invalid`.
-    """
+    """Return the verdict on the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis has no verdict."""
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
 
 def counts(results: Results) -> str:
-    """Return the number of runs by verdict, such as `6 of 8 runs valid, 1 suspect, 1 missing`."""
+    """Render the number of runs by verdict, such as `6 of 8 runs valid, 1 suspect, 1 missing`."""
     numbers = {
         "valid": len(results.in_state("valid")),
         "suspect": len(results.in_state("suspect")),
@@ -115,7 +113,7 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """Return a callout with the verdict on the study, and one sentence for each reason."""
+    """Build a callout with the verdict on the study and its most serious reasons."""
     found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     said = headline(results)
@@ -132,10 +130,7 @@ def verdict(results: Results) -> Callout:
 
 
 def _reason(doubt: Json, answer: str) -> Text:
-    """Return the text of a doubt with the first step of its advice, unless the answer already contains this advice.
-
-    The section on limits of the conclusions contains the whole advice.
-    """
+    """Render a doubt with the first step of its advice, or with `see the answer` if the answer contains this step."""
     said = people.sentence(str(doubt["message"]).rstrip("."))
     hint = str(doubt.get("hint") or "").partition("; ")[0]
     if not hint:
@@ -145,14 +140,12 @@ def _reason(doubt: Json, answer: str) -> Text:
 
 
 def unchecked_note(results: Results) -> str:
-    """Return a text that lists checks that were impossible for some runs, with reasons; empty if all checks were
-    possible.
-    """
+    """Render the checks that were impossible for some runs, with reasons; empty if all checks were possible."""
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
 def relaxed_limits_note(results: Results) -> str:
-    """Return a text that lists the limits that the study relaxed; empty if it relaxed none."""
+    """Render the limits that the study relaxed; empty if it relaxed none."""
     return relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
 
 
@@ -161,5 +154,5 @@ def _reasons(results: Results) -> list[Json]:
 
 
 def nothing(what: str) -> Block:
-    """Return a statement that data were not recorded. The report shows this statement where the table would be."""
+    """Return a sentence that replaces a table whose data were not recorded."""
     return paragraph(f"{what} was not recorded.")

@@ -1,4 +1,4 @@
-"""First columns of tables that have a row for each run, and their cells."""
+"""Builds the first columns of tables with rows for runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from towtank.report.source import Results, RunResult
 
 
 def columns(results: Results) -> tuple[Column, Column, Column]:
-    """Return the first columns of a table with rows for runs: run, configuration and load."""
+    """Return the headings of the first columns: run, configuration and load."""
     return Column("Run"), Column("Configuration"), Column(results.load_factor.capitalize(), numeric=True)
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """Return the first cells of a table row: run, configuration and load. They are empty in further rows of the same
-    run.
+    """Return the cells of the first columns; `first` is False for further rows of the same run, whose cells are
+    empty.
     """
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

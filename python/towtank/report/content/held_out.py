@@ -1,6 +1,4 @@
-"""Columns and cells of tables that compare predicted with measured values at held-out levels, which the fit did not
-use.
-"""
+"""Builds columns and cells for tables of held-out levels: load levels that a fit leaves out and predicts, as a test."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from towtank.report.source import Json, Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
-    """Return the columns for held-out levels: predicted and measured throughput and response time by configuration and
-    load.
-    """
+    """Return the columns: predicted and measured throughput and response time, by configuration and load."""
     return (
         Column("Configuration"),
         Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
@@ -30,7 +26,7 @@ def columns(results: Results) -> tuple[Column, ...]:
 
 
 def cells(configuration: Json, row: Json) -> tuple[str, ...]:
-    """Return the table cells of a held-out level. Without a measured response time, its cells are dashes."""
+    """Return the cells of a held-out level; cells of an unmeasured response time contain a dash."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (

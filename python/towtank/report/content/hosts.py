@@ -1,4 +1,4 @@
-"""Hosts of the system: assigned and used resources of each host, and their sums for the machine that runs the hosts."""
+"""Builds the section on hosts: assigned and used resources of each host, and of the machine that runs the hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAYS = ("receive", "transmit")
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of CPU use, network and disks of each host and of the whole machine; None without hosts."""
+    """Build the section on hosts; None if no run has hosts."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
@@ -45,7 +45,7 @@ def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note that the table contains only some of the hosts; empty if it contains all hosts."""
+    """Return a note on hosts that the table leaves out; empty if it contains all hosts."""
     most = max(len(run.summary["hosts"]) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
@@ -116,7 +116,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
         Column("Sent", "packets", numeric=True),
         Column("Dropped", "packets", numeric=True),
         Column("Listen overflows", "connections", numeric=True),
-        Column("Sent again", "segments", numeric=True),
+        Column("Sent repeatedly", "segments", numeric=True),
         Column("In sockets", numeric=True),
     )
     notes = (
@@ -127,9 +127,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
 
 
 def _dropped(host: Json) -> float | None:
-    """Return the number of packets that a host's network device dropped, in both directions; None if not
-    recorded. [1]
-    """
+    """Return the number of packets that a host's network device dropped; None if not recorded. [1]"""
     counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
     return sum(counts) if counts else None
 
@@ -164,8 +162,8 @@ def _disks(runs: list[RunResult]) -> list[Block]:
         Column("Utilization", numeric=True),
         Column("Measured by"),
         Column("Busy time", numeric=True),
-        Column("Least room", numeric=True),
-        Column("Least inodes", numeric=True),
+        Column("Smallest free space", numeric=True),
+        Column("Fewest free inodes", numeric=True),
     )
     return [Table("Disks of the hosts", columns, rows)] if rows else []
 
@@ -199,6 +197,6 @@ def _machine(runs: list[RunResult]) -> list[Block]:
 
 
 def _consumers(machine: Json) -> list[str]:
-    """Return the three tiers that use the most CPU on the machine, each with the number of CPUs that it uses."""
+    """Render the three tiers that use the most CPU on the machine, each with its number of used CPUs."""
     first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

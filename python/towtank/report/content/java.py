@@ -1,4 +1,4 @@
-"""Cost of garbage collection in Java virtual machines, from their logs."""
+"""Builds the section on the cost of garbage collection in Java virtual machines, from their logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSE_TIME = "jvm_gc_pause_seconds_total"
 
 
 def build(results: Results) -> Section | None:
-    """Build a table of garbage collection with a row for each Java virtual machine in each run; None without any."""
+    """Build the section on Java virtual machines; None if no run has one."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return None
@@ -51,8 +51,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         head = heads.cells(run, first=first)
         first = False
         pauses = _sum(values, _PAUSES)
-        # The log records allocations only at garbage collections. Without a collection, allocations are unknown, not
-        # zero.
+        # Allocations are logged only at garbage collections; without one, they are unknown, not zero.
         allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
         yield (
             *head,

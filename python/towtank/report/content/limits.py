@@ -1,4 +1,6 @@
-"""Limits of the conclusions: each doubt with the measured value, its threshold, its importance and advice."""
+"""Builds the section on limits of the conclusions: doubts about the results, and questions that the design leaves
+open.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # stands in the column of run names if a doubt concerns the whole study
+_STUDY = "study"  # Name in the column of runs for a doubt about the whole study.
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """All doubts of the same kind about the results, the most serious first, with the runs that they concern.
+    """Doubts of the same kind, the most serious first, each with its run.
 
-    `level` is that of the most serious doubt.
+    `level` is the level of the most serious doubt.
     """
 
     kind: str
@@ -42,8 +44,7 @@ class Doubt:
 def build(results: Results) -> Section:
     """Build the section on limits of the conclusions.
 
-    It contains the doubts about the results, the most serious first, and then the questions that the design of the
-    study cannot answer.
+    Doubts come first, the most serious of them at the top; then limits that follow from the design of the study.
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
@@ -56,7 +57,7 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Build the table of checks that were impossible. A check that was not made does not show that a run is valid."""
+    """Build the table of checks that were impossible."""
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -70,7 +71,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts about all runs and about the whole study, grouped by severity and kind."""
+    """Collect the doubts about runs and about the whole study, grouped by kind and sorted by severity."""
     found: dict[str, list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -79,7 +80,7 @@ def gather(results: Results) -> list[Doubt]:
     known = {(kind, _level(doubt)) for kind, seen in found.items() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         kind = str(doubt.get("kind"))
-        # The verdict of the study repeats doubts about its runs, so doubts that are listed already are skipped.
+        # The verdict on the study repeats doubts about its runs.
         if str(doubt.get("message")) not in messages and (kind, _level(doubt)) not in known:
             found.setdefault(kind, []).append((_STUDY, doubt))
     grouped = [(kind, sorted(seen, key=lambda entry: _weight(_level(entry[1])))) for kind, seen in found.items()]
@@ -92,14 +93,12 @@ def _level(doubt: Mapping[str, object]) -> str:
 
 
 def _weight(level: str) -> int:
-    """Return the place of a level in the order of severity; 0 is the most serious."""
+    """Return the rank of a level by severity; 0 is the most serious."""
     return _ORDER.get(level, len(_ORDER))
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout that states why a doubt matters and what to do, and a table with the measured value of
-    each run.
-    """
+    """Return a callout with the importance of a doubt and with advice, and a table of the measured values."""
     content: list[Text] = []
     whys = dict.fromkeys(str(seen["why"]) for _, seen in doubt.seen if seen.get("why"))
     content += [text(strong("Why it matters. "), people.sentence(why)) for why in whys]
@@ -111,7 +110,7 @@ def _blocks(doubt: Doubt) -> list[Block]:
 
 
 def _levels(doubt: Doubt) -> str:
-    """Return the number of runs for each level of a group of doubts, such as `invalid: 1 run, note: 3 runs`."""
+    """Render the number of runs by level of the doubt, such as `invalid: 1 run, note: 3 runs`."""
     runs: dict[str, set[str]] = {}
     for run, seen in doubt.seen:
         runs.setdefault(_level(seen), set()).add(run)
@@ -137,11 +136,11 @@ def _seen(name: str, doubt: Doubt) -> Table:
         )
         for run, seen in doubt.seen
     )
-    return Table(f"{name}: what was seen", columns, rows, is_detail=True)
+    return Table(f"{name}: measured values", columns, rows, is_detail=True)
 
 
 def design_limits(results: Results) -> list[Text]:
-    """Return texts about questions that the design of the study cannot answer."""
+    """Return texts about limits that follow from the design of the study, such as single runs."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
@@ -165,7 +164,7 @@ _CONCLUSIONS = {
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts that count the configurations without a load limit that was reached for certain."""
+    """Count the configurations whose limit was not, or not certainly, reached."""
     states = [limit_state.limit_state(each) for each in results.configurations if isinstance(each.get("limit"), dict)]
     of_all = people.plural(len(results.configurations), "configuration")
     beyond = "the results do not apply to loads above the highest level."
@@ -183,7 +182,7 @@ def _no_model(results: Results) -> list[Text]:
 
 
 def _pilot(results: Results) -> list[Text]:
-    """Explain load levels that are given as shares of the limit found by a pilot run; empty without a pilot run."""
+    """Explain that the load levels are shares of the limit that a pilot run found; empty without a pilot run."""
     pilot = results.study.get("pilot")
     if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
         return []
@@ -198,7 +197,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Return texts that count the points with a single run, and the points without an interval."""
+    """Count the load points with a single run, and the load points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
@@ -226,7 +225,7 @@ def _thin_points(results: Results) -> list[Text]:
 
 
 def _one_machine(results: Results) -> list[Text]:
-    """Return a warning if the load generator and the system ran on one machine and shared its resources."""
+    """Return a warning if the load generator and the system ran on the same machine."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
     pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:

@@ -1,4 +1,4 @@
-"""Quantities that several methods estimate, with the value of each method and the reasons for differences."""
+"""Builds tables of quantities that several methods estimate, with reasons for the differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.report.suspects import MARK, NOTE
 KNEES = "Knees of the curve by several definitions"
 VALUES = "Values from several methods"
 DEMANDS = "demands at the lowest load"
-"""Name of the table of service demands at the lowest load."""
+"""Name of the method that computes a knee from the service demands at the lowest load."""
 _KINDS = {
     "objective": (
         "objective",
@@ -45,7 +45,7 @@ _BELOW = "it assumes the same demands at all levels; the measured value is large
 
 @dataclass(frozen=True)
 class _Value:
-    """Value of a quantity by one method; `why` is the reason for its difference from the value of the first method."""
+    """Value of a quantity by one method, with the reason why it differs from the value of the first method."""
 
     method: str
     shown: str
@@ -53,7 +53,7 @@ class _Value:
 
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
-    """Yield the table of knees (loads at which bounds intersect), then the table of all other quantities."""
+    """Yield a table of knees (loads from which requests wait noticeably), and a table of other quantities."""
     by_label = {label_of(configuration): configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
@@ -95,14 +95,14 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render the load of a knee with its interval; without an interval, it is rounded to a whole number of users."""
+    """Render the load of a knee with its interval; without an interval, as a whole number."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
 
 
 def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each value of every quantity that several methods give."""
+    """Yield a table row for each value of the quantities that several methods estimate."""
     mark = f" {MARK}" if any(series.point_state(point) == "suspect" for point in measured.get("points") or ()) else ""
     top = max((p for p in measured["points"] if series.point_state(p) != "invalid"), key=load_of, default=None)
     if top is None:
@@ -148,7 +148,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
-    """Yield the throughput relative to ideal scaling, once for each of the two methods that define ideal scaling."""
+    """Yield the throughput relative to ideal scaling, for two definitions of ideal scaling."""
     ideal, rate = measured.get("ideal"), estimate_from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return

@@ -1,4 +1,4 @@
-"""Differences between a fitted curve and the measured levels, as a table and as statements."""
+"""Builds a table and callouts on differences between a fitted curve and the measured levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results
 
 
 def table(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table of measured values and values of the fitted curve at every load level."""
+    """Build the table of measured and fitted values at every load level; None without values."""
     rows = tuple(_cells(found) for configuration in configurations for found in misfits(configuration))
     if not rows:
         return None
@@ -29,8 +29,8 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
     )
     notes = (
         "The response time of the curve is N / X − Z, with the think time Z of the run.",
-        "At each level the curve applies to the mix of the runs there; its limit applies to the mean mix of all "
-        "levels.",
+        "At each level, the curve uses the transaction mix of the runs at this level; its limit uses the mean mix of "
+        "all levels.",
     )
     return Table("Fitted curve and measured values by level", columns, rows, notes, is_detail=True)
 

@@ -1,6 +1,4 @@
-"""Evidence for the capacity model: measured range, error at held-out levels, tested assumptions, audit of the load, and
-other curves.
-"""
+"""Builds the section with the evidence for the capacity model, such as tested assumptions and errors of predictions."""
 
 from __future__ import annotations
 

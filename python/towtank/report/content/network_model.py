@@ -1,4 +1,4 @@
-"""Queueing network of all resources: next bottleneck, predictions for held-out levels, demands by transaction."""
+"""Builds tables and callouts on the queueing network of all resources."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ def networks(configurations: list[Json]) -> list[Json]:
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """Return a callout for each queueing network, with its bottleneck and the quality of its predictions.
-
-    For a configuration without a network, a paragraph with the reason is returned instead.
-    """
+    """Return a callout on the network of each configuration, or a paragraph with the reason why it has none."""
     blocks: list[Block] = [
         paragraph(
             f"{configuration['label']}: no network of resources. "
@@ -43,11 +40,7 @@ def callouts(configurations: list[Json]) -> list[Block]:
 
 
 def held_out(results: Results, configurations: list[Json]) -> list[Table]:
-    """Build tables that compare the network's predictions with measurements at held-out levels, which the fit did not
-    use.
-
-    The first table is for all transactions together, the second for each transaction.
-    """
+    """Build tables of predicted and measured values at held-out levels: of all transactions together, and of each."""
     rows = [
         (configuration, row)
         for configuration in networks(configurations)
@@ -114,9 +107,7 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Build a table for each queueing network: demands by transaction and resource, and the response time that no
-    resource explains.
-    """
+    """Build a table of demands by transaction and resource for each network."""
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -156,9 +147,7 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Return a text on transactions whose demands at a resource could not be separated; empty if all could be
-    separated.
-    """
+    """Render the transactions whose demands at a resource could not be separated; empty if all could."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""

@@ -1,4 +1,4 @@
-"""Table of the study's objectives, each with its outcome and worst value."""
+"""Builds the table of objectives, each with its outcome and worst value."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
 
 
 def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
-    """Return pairs of an objective and its outcome.
-
-    An objective that all configurations meet is listed only once, with its worst value.
+    """Return pairs of objective and outcome; objectives that all configurations meet are merged, with the worst
+    value.
     """
     found: list[tuple[Json, str]] = []
     for same in _by_text(objectives):

@@ -1,4 +1,4 @@
-"""CPU cost of the observation, compared with its limit of one percent of a core."""
+"""Builds the section on the CPU cost of observing the system."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results
 
-LIMIT_CPUS = 0.01  # limit for the CPU use of the whole observation, low enough not to disturb the measured system [CPU]
+LIMIT_CPUS = 0.01  # Limit for the CPU use of the observation, which must not disturb the system. [CPUs]
 
 
 def build(results: Results) -> Section:
-    """Build a table of the CPU cost of observation, with a row for each run."""
+    """Build the section on the cost of observation, with a table row for each run."""
     runs = [run for run in results.measured if run.summary.get("observation")]
     if not runs:
-        return Section("observation", "Cost of observation", (nothing("What observation cost"),))
+        return Section("observation", "Cost of observation", (nothing("The cost of observation"),))
     rows = tuple(
         (
             run.run_id,
@@ -34,14 +34,12 @@ def build(results: Results) -> Section:
         Column("Latest sample", "after its time", numeric=True),
         Column("Mean scrape", "of one service", numeric=True),
     )
-    blocks: list[Block] = [paragraph(sentence(results)), Table("What observation cost", columns, rows)]
+    blocks: list[Block] = [paragraph(sentence(results)), Table("Cost of observation by run", columns, rows)]
     return Section("observation", "Cost of observation", tuple(blocks))
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence that compares the highest CPU cost of observation in any run with the limit of one percent of a
-    core.
-    """
+    """Return a sentence that compares the highest CPU cost of the observation in any run with its limit."""
     costs = [
         cost
         for run in results.measured

@@ -1,4 +1,4 @@
-"""Statements that the analysis computed from the data, with tables of comparisons, limits and service demands."""
+"""Builds the section on observations: sentences of the analysis, and tables that support them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section on observations: statements of the analysis, and the tables that support them."""
+    """Build the section on observations."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
@@ -28,7 +28,6 @@ def build(results: Results) -> Section:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the observations of the analysis as sentences."""
     return [
         str(observation["text"])
         for observation in results.summary.get("observations") or ()
@@ -67,7 +66,7 @@ def _limits(results: Results) -> list[Block]:
 
 
 def _diagnoses(results: Results) -> list[Block]:
-    """Build the table of diagnoses: the cause that limits each configuration, with its evidence."""
+    """Build the table of diagnoses: what limits each configuration, with the evidence."""
     found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
@@ -85,12 +84,12 @@ def _diagnoses(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark of suspect results if any of the points depends on a suspect run; otherwise an empty text."""
+    """Return the mark of suspect results if any load point depends on a suspect run, otherwise an empty text."""
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the note that explains the mark of suspect results, if any table row contains this mark."""
+    """Return the note that explains the mark of suspect results, if a row contains the mark."""
     marked = any(cell.endswith(MARK) for row in rows for cell in row)
     return (NOTE,) if marked else ()
 
@@ -139,7 +138,7 @@ def _comparisons(results: Results) -> list[Block]:
 
 
 def quantity_name(metric: str) -> str:
-    """Return a quantity in words: `response_time_s.p95 of x` becomes `95th percentile of the response time of x`."""
+    """Render the name of a metric: `response_time_s.p95 of x` becomes `95th percentile of the response time of x`."""
     statistics = {
         "mean": "mean",
         "p50": "median",
@@ -160,9 +159,7 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the function that formats an estimate. The unit suffix in the name of the quantity determines the
-    function.
-    """
+    """Return the function that formats estimates of a metric, which the unit suffix of its name determines."""
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

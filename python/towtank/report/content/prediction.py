@@ -1,4 +1,4 @@
-"""Prediction for one configuration from measurements of another configuration, compared with the later measurement."""
+"""Builds the section that compares the prediction for a configuration with its later measurement."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on the prediction; None if the study declares no prediction, or if it has not been computed
-    yet.
-    """
+    """Build the section on the prediction; None if the study declares no prediction, or if it has not been computed."""
     prediction = results.prediction
     if not prediction:
         return None
@@ -46,7 +44,7 @@ def _said(prediction: Json) -> str:
 
 
 def _growth(prediction: Json) -> str:
-    """Describe how much larger the bottleneck is in the predicted configuration, such as `with 8 CPUs instead of 4`."""
+    """Render the change of the bottleneck in the predicted configuration, such as `with 8 CPUs instead of 4`."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     grown = [f"in {prediction['servers_to']} copies instead of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
@@ -72,7 +70,7 @@ def _table(results: Results, prediction: Json) -> Table:
 
 
 def _measured(results: Results, prediction: Json) -> dict[float, Json]:
-    """Return the measured points of the predicted configuration, by load."""
+    """Return the measured load points of the predicted configuration, by load."""
     for configuration in results.summary.get("configurations") or ():
         if (
             configuration.get("key") == prediction["to"]
@@ -111,7 +109,7 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Return `inside`, `above` or `below`: the position of a measured value relative to the band of its prediction.
+    """Return the position of a measured value relative to its predicted band: `inside`, `above` or `below`.
 
     The result is a dash if the measurement or the prediction is missing.
     """
@@ -126,7 +124,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service time of a transaction, without waiting, summed over all stations of the enlarged tier. [s]"""
+    """Return the service time of a transaction in the enlarged tier, without waiting. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:

@@ -1,4 +1,4 @@
-"""Factors of the study, and a drawing of the tiers of the system."""
+"""Builds the section on the factors of the study and the system, with a drawing of its tiers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
-    """Build the section on the question of the study: the factors, then the system under test."""
+    """Build the section on the factors of the study, and on the system under test."""
     study = results.study
     blocks: list[Block] = []
     factors = [
@@ -54,7 +54,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file. Shares of a load limit are followed by the load that was used."""
+    """Return the levels of a factor; shares of a load limit are followed by the resulting load."""
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -65,7 +65,7 @@ def _levels(factor: Json) -> list[str]:
 
 
 def cpu_names(cpus: Any) -> str:
-    """Render CPU numbers as text such as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
+    """Render CPU numbers, such as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"
 
@@ -95,10 +95,9 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host whose frame in the drawing contains the load generator; empty if the generator is outside of all
-    frames.
+    """Return the name of the host on which the load generator ran; empty if this host is unknown.
 
-    This host is the recorded host of the generator, or the only machine of the system.
+    This is the recorded host of the generator; without one, the only machine of the system if Towtank runs there.
     """
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
@@ -109,12 +108,12 @@ def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
 
 
 def _alternatives(words: list[str]) -> str:
-    """Join alternatives in one text, such as `bridge, tun or veth`."""
+    """Join alternatives, such as `bridge, tun or veth`."""
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """Explain the drawing of the system, including facts that the drawing cannot show."""
+    """Render an explanation of the drawing, with facts that it cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
         parts.append(
@@ -150,6 +149,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number of copies, and with its runs if the tier ran on several hosts."""
+    """Render a host with its number of copies and, if the tier ran on several hosts, with the runs on this host."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

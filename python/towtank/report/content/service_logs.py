@@ -1,4 +1,4 @@
-"""Warnings and errors from the logs of services, for runs with failures or doubts."""
+"""Builds the table of warnings and errors in the logs of services, for runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTRODUCTION = (
 
 @dataclass
 class _Row:
-    """Log lines of one service with the same text, over all runs."""
+    """Log lines with the same text from one service, over all runs."""
 
     service: str
     text: str
@@ -47,9 +47,8 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build a table of the log lines that are new under load, in runs with failures or doubts.
-
-    Without such lines, the result contains only the notes on these logs, if any.
+    """Build the table of log lines that first occurred under load; without such lines, return only notes on the
+    logs.
     """
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
@@ -79,9 +78,7 @@ def _is_doubtful(run: RunResult) -> bool:
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
-    """Return at most `ROWS_AT_MOST` log lines of each service: errors before warnings, frequent lines before
-    rare ones.
-    """
+    """Return at most `ROWS_AT_MOST` log lines of each service, errors before warnings, frequent before rare lines."""
     services = list(dict.fromkeys(row.service for row in rows))
     ordered = sorted(rows, key=lambda row: (row.level != ERROR_LEVEL, -row.count))
     of_service = ([row for row in ordered if row.service == service] for service in services)

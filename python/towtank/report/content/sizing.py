@@ -1,5 +1,5 @@
-"""Section on sizing: needed hardware, cheaper candidates, what-if cases, dates at which the limit is reached, steps of
-the calculation, evidence.
+"""Builds the section on sizing: hardware, cheaper candidates, what-if cases, dates, steps of the calculation,
+evidence.
 """
 
 from __future__ import annotations
@@ -101,15 +101,12 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """Render a probability with its sampling error, which results from the limited number of random samples."""
+    """Render a probability with its sampling error, which comes from the limited number of random samples."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Render the load at the limit with its interval; `any load` if there is no limit.
-
-    Without an interval, the load is given with three digits.
-    """
+    """Render a limit of the load with its interval, if known; `any load` if nothing limits the load."""
     if case[key] is None:
         return "any load"
     known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
@@ -190,7 +187,7 @@ def _scenarios(found: Json) -> Table:
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Return the objectives of a transaction class with their predicted values, and the method of the prediction."""
+    """Render the objectives of a class with their predicted values; also return the method of the prediction."""
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -215,7 +212,7 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """Explain why cheaper hardware does not suffice, and which resource becomes the bottleneck next."""
+    """Build a list of the bottlenecks, and of the reasons why cheaper hardware does not suffice."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
@@ -334,7 +331,7 @@ def _what_if(found: Json) -> list[Block]:
 
 
 def _day(found: Mapping[str, Any]) -> list[Block]:
-    """List the hardware that each interval of the day needs, if the load changes over the day."""
+    """Build the table of hardware by interval of the day; empty if the sizing has no daily profile."""
     day = day_of(found)
     if day is None:
         return []
@@ -379,12 +376,12 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """Return the reason why the growing load never reaches its limit, for the table of dates."""
+    """Render the reason why a limit has no date: it does not exist, or is not reached within 20 years."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
 def _expected(date: Json) -> str:
-    """Render the expected date on which the load passes a limit, with its 95 % interval."""
+    """Render the date on which the growing load is expected to exceed a limit, with its 95 % interval."""
     day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
@@ -416,7 +413,7 @@ def _step_value(step: Json) -> str:
 
 
 def _trust(found: Json) -> list[Block]:
-    """List the evidence that supports the sizing, such as measurements with which the model was compared."""
+    """Build a list of the evidence for the sizing, such as inputs, assumptions and doubts."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]

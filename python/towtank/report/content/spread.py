@@ -1,4 +1,4 @@
-"""Section on targets that divide their users among several services: the transactions that each service received."""
+"""Builds the section on targets that distribute their users over several services."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table of transactions with a row for each service in each run; None if no target has more than one
-    service.
-    """
+    """Build the table of transactions by service and run; None if no target has more than one service."""
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
@@ -39,9 +37,7 @@ def build(results: Results) -> Section | None:
 
 
 def _several(run: RunResult) -> dict[str, Json]:
-    """Return the targets of a run that have more than one service, by name, with the transaction count of each
-    service.
-    """
+    """Return the targets of a run that have more than one service, by name, with the figures of each service."""
     counts = run.summary.get("spread") or {}
     return {name: service for name, service in counts.items() if len(service["members"]) > 1}
 

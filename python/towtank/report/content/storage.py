@@ -1,4 +1,4 @@
-"""Section that compares the requests to storage with the traffic of servers and disks."""
+"""Builds the section that compares requests to storage with the traffic of disks and file servers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-# Largest plausible ratio of a cache's size to its limit. A cache may exceed its limit by the pages of the open file.
+# Largest plausible ratio of a cache's size to its limit, which the pages of an open file may exceed. [ratio]
 _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on storage; None without recordings.
-
-    One table compares storage requests with disk traffic, another compares mounts with their servers.
-    """
+    """Build the section on storage; None if no run recorded storage."""
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
@@ -80,7 +77,7 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note if the recorded size of a cache exceeds the cache's limit, because the size must then be wrong."""
+    """Return a note if the recorded size of a cache is implausible, because it exceeds the limit of the cache."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
@@ -113,7 +110,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
 
 
 def _placed(run: RunResult, name: str) -> str:
-    """Render the name of a mount, with the host on which it is mounted if this host is known."""
+    """Render the name of a mount and, if known, its host."""
     host = dig(run.manifest, "tiers", name, "host")
     return name if host is None else f"{name} on {host}"
 

@@ -1,6 +1,4 @@
-"""Section on items that the system confirmed as stored: how many could be read back after each run, and how many were
-lost.
-"""
+"""Builds the section on documents that the system confirmed as stored, and that Towtank read back after each run."""
 
 from __future__ import annotations
 
@@ -12,9 +10,9 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Largest number of items that are named for each run. [1]"""
+"""Largest number of documents for each run that notes describe. [1]"""
 SOON_S = 5.0
-"""An item that was confirmed within this time before an event may be lost because of the event. [s]"""
+"""Time before an event within which a confirmed document may have been lost because of the event. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
     "Responses to virtual users confirm that documents are stored. During the load Towtank records each confirmed "
@@ -28,7 +26,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table of stored and lost items with a row for each run; None if no item was confirmed as stored."""
+    """Build the section on stored documents; None if no document was confirmed as stored."""
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
@@ -54,12 +52,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render a number of items; an estimate from a sample is followed by its interval."""
+    """Render a number of documents; an estimate from a sample with its interval."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Explain why items of a run were not read back, and describe each lost or changed item that is named."""
+    """Return notes on documents of a run that were not read back, or that were lost or changed."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -75,7 +73,7 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe a time relative to an event; empty if the time is neither within the event nor shortly before it."""
+    """Render a time relative to an event; empty if the time is neither during the event nor shortly before it."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

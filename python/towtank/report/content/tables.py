@@ -1,4 +1,4 @@
-"""Result tables of load points and transactions, with marks on values that depend on a suspect run."""
+"""Builds the section with the tables of results, by load point and by transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# Percentiles for a separate table. The table of points already contains the 95th percentile.
+# Percentiles in the separate table of percentiles; the 95th percentile is in the table of load points.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
@@ -24,7 +24,7 @@ _FOOTNOTES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section on results: first the runs that are missing, then the tables of points and transactions."""
+    """Build the section on results: missing runs, then the tables of load points and transactions."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
@@ -49,7 +49,7 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """Explain how the values in the tables are computed, with the confidence level of their intervals."""
+    """Render an explanation of the values in the tables and of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run is valid or suspect. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
@@ -70,9 +70,8 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return a sentence on the length of the steady window at which all values would probably have an interval.
-
-    The sentence is empty if this length is unknown for every value without an interval.
+    """Return a sentence on the window length that would probably give all values an interval; empty if it is
+    unknown.
     """
     needed = sorted(
         float(estimate["needs_s"])
@@ -99,13 +98,13 @@ def _long_enough(results: Results) -> str:
 
 
 def _longest_window_s(results: Results) -> float:
-    """Return the length of the longest steady window of the runs; 0 if no run has a window. [s]"""
+    """Return the length of the longest steady window of any run; 0 if no run has a window. [s]"""
     edges = [[dig(run.summary, "window", key) for key in ("start_s", "end_s")] for run in results.measured]
     return max((end - start for start, end in edges if start is not None and end is not None), default=0.0)
 
 
 def _shown(point: Json) -> Iterator[object]:
-    """Yield those estimates of a load point that appear in the tables."""
+    """Yield the estimates of a load point that the tables contain."""
     yield point.get("throughput_per_s")
     for name in ("mean", "p95", *_PERCENTILES):
         yield dig(point, "response_time_s", name)
@@ -116,7 +115,7 @@ def _shown(point: Json) -> Iterator[object]:
 
 
 def confidence(results: Results) -> str | None:
-    """Return the confidence level of the intervals as text; None if no estimate has an interval."""
+    """Render the confidence level of the intervals; None if no estimate has an interval."""
     stated = {
         estimate["confidence"]
         for configuration in results.configurations
@@ -145,10 +144,7 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of load points with the CPUs used by each tier.
-
-    If the system has many tiers, a separate table contains the CPU use.
-    """
+    """Build the tables of load points: throughput, response times, and CPUs used by each tier."""
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
     rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
@@ -176,9 +172,7 @@ def _points(results: Results) -> list[Block]:
 
 
 def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
-    """Build the table of response time percentiles at each valid or suspect point; None if no percentiles were
-    recorded.
-    """
+    """Build the table of percentiles of the response time; None if no load point has percentiles."""
     timed = [
         (configuration, point)
         for configuration, point in points
@@ -212,10 +206,7 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of the CPUs used by each tier, and on each machine by processes that belong to no tier.
-
-    Invalid points are omitted.
-    """
+    """Build the table of the CPUs used by each tier, and by processes of no tier, at valid and suspect load points."""
     counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
         (
@@ -234,7 +225,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """Render the range of the 95th percentiles of the single runs at a point, such as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles of single runs at a load point, such as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -263,25 +254,20 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
 
 
 def _errors(point: Json) -> str:
-    """Render the share of failed transactions at a point, as a range if the point has several runs."""
+    """Render the share of failed transactions at a load point, as a range over runs if there are several."""
     of_runs = dig(point, "of_runs", "errors_share")
     return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
 
 
 def _transactions(results: Results) -> list[Block]:
-    """Build a table of transactions for each load level that has a valid or suspect run, from the highest
-    level down.
-    """
+    """Build a table of transactions for each load level with a valid or suspect run, the highest level first."""
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     loads = sorted({load_of(point) for _, point in points}, reverse=True)
     return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
 
 
 def _was_done(transaction: Json) -> bool:
-    """Return True if any transaction of this name ended in the steady stage.
-
-    Transactions such as log-ins may all end before the steady stage.
-    """
+    """Return True if any transaction of this name ended in the steady stage, unlike log-ins at the start of a run."""
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 
 

@@ -1,7 +1,6 @@
-"""Tiers of a system in the form that reports show: their hosts, their links, and the host of the load generator.
+"""Combines the tiers of the study's description and of the runs, with their hosts and links.
 
-The description of the study and the records of the runs are combined. Copies of a host, and of the services on it, are
-merged under the name in the study.
+Copies of a host, and of the services on the host, are merged under the name that the study file uses.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from towtank.digging import dig
 from towtank.load_level import KINDS
 from towtank.report.source import Json, Results, RunResult
 
-# Keys in the description of a service. Their values list the services to which the service sends requests.
+# Keys in the description of a service whose values are the services to which it sends requests.
 _ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
@@ -32,13 +31,13 @@ class Tier:
     cpus : list of int
         Numbers of the CPUs to which the tier is pinned.
     places : dict
-        Hosts of the tier, each with the runs in which the tier was on that host; no runs if no host was recorded.
-    parts : list of str
-        Parts of the tier that are measured separately.
-    asks : list of str
-        Tiers that receive requests from this tier.
-    node_of : str
-        Service of which the tier is a further node.
+        Runs in which the tier was on a host, by host; an empty list if no host was recorded.
+        parts : list of str
+        Names of process groups of the tier that are measured separately.
+        asks : list of str
+        Tiers to which this tier sends requests.
+        node_of : str
+        Service of which the tier is a further node; empty if the tier is no such node.
     """
 
     kind: str = ""
@@ -55,9 +54,9 @@ class Tier:
 
 
 class Written:
-    """Maps names of hosts and services in a run or a description to the names in the study.
+    """Maps names of hosts and services in runs to their names in the study file.
 
-    The name of a copy is the name of the host or service in the study, with a number at the end.
+    A copy of a host or service has the name in the study file with a number appended, such as `app-2`.
     """
 
     def __init__(self, results: Results) -> None:
@@ -69,28 +68,22 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the study's name for a host of a run: without the number if the host is a copy, otherwise
-        unchanged.
-        """
+        """Return the name of a host in the study file."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # A host of the study may itself have a number at the end, so only numbers of existing copies are removed.
+        # A host in the study file may have a name with a number, too, so only the numbers of copies are removed.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the study's name for a service of a run: without the number if its host is a copy, otherwise
-        unchanged.
-        """
+        """Return the name of a service in the study file."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the study's name for a tier of a run: without the number if its host is a copy, otherwise
-        unchanged.
-        """
+        """Return the name of a tier in the study file."""
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -103,9 +96,7 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Return the services that the study describes, with copies merged and with hosts under their names in the
-        study.
-        """
+        """Return the services of the study's description, with copies merged."""
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")
@@ -113,7 +104,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Return the services that receive the load, by their names in the study."""
+        """Return the names of the services that receive the load."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -128,7 +119,7 @@ class Written:
 
 
 def tiers(results: Results) -> dict[str, Tier]:
-    """Return the tiers by name, combined from the study file and the manifests and summaries of the runs."""
+    """Return the tiers by name, combined from the study's description and from the runs."""
     written = Written(results)
     described = written.services(results)
     found: dict[str, Tier] = {}
@@ -152,21 +143,18 @@ def tiers(results: Results) -> dict[str, Tier]:
 
 
 def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
-    """Add one tier of a run to the tiers collected from all runs."""
+    """Add a tier of a run to the tiers of all runs."""
     host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
     known.kind = str(recorded.get("kind") or known.kind)
     known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
-    if not runs or runs[-1] is not run:  # several copies of a tier in one run are counted as one tier
+    if not runs or runs[-1] is not run:  # A run is added once, even if it has several copies of the tier.
         runs.append(run)
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each service to the services that its settings name.
-
-    A setting may also name the kind of a service, such as `database: postgresql`.
-    """
+    """Link each service to the services that its settings name, by their name or kind (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -176,9 +164,9 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each further node of a service, such as `database-2`, to the same services as its first node.
+    """Link each further node of a service, such as `database-2`, like its first node.
 
-    Nodes that the study describes are left out.
+    Nodes that the study's description contains are already linked.
     """
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
@@ -192,9 +180,8 @@ def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
 
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
-    """Return the tiers that receive the load: the targets of the study.
-
-    Without targets, these are the tiers to which no other tier sends requests.
+    """Return the tiers that receive the load: the targets of the study; without targets, the tiers to which no tier
+    sends requests.
     """
     aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
@@ -203,9 +190,8 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the numbers of copies of each host that occurred in the runs, in ascending order.
-
-    If no run recorded hosts, the number in the study file is returned.
+    """Return the distinct numbers of copies of each host over all runs; if no run recorded hosts, the number in the
+    study file.
     """
     written = Written(results)
     found: dict[str, set[int]] = {}
@@ -220,7 +206,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render the number of copies as a text to follow a name, such as `× 2 or 6`; empty for a single copy."""
+    """Render numbers of copies, such as `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -228,10 +214,7 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with the runs in which the generator was on this host.
-
-    The key is empty for runs in which the generator was outside of all hosts.
-    """
+    """Return the runs in which the load generator was on a host, by host; the key is empty for runs without a host."""
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
     for run in results.runs:
@@ -253,7 +236,7 @@ def is_this_machine(results: Results, host: str) -> bool:
 
 
 def links(results: Results) -> list[str]:
-    """Return the kinds of network links between hosts, such as `veth`, in the order of the runs."""
+    """Return the distinct kinds of network links between hosts, such as `veth`."""
     pairs = [
         str(host["link"])
         for run in results.runs
@@ -266,14 +249,13 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host of most runs. At equal numbers of runs, the first host is returned."""
+    """Return the host with the most runs; of several such hosts, the first."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that occur only in the runs on a given host.
-
-    If no factor distinguishes these runs, the result is `some runs`.
+    """Render the factor levels that distinguish the runs on a host from those on other hosts; `some runs` if none
+    do.
     """
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
@@ -284,7 +266,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
-    """Return pairs of name and content for services or hosts given as a mapping or as a list."""
+    """Return pairs of name and content of services or hosts, from a mapping or a list."""
     if isinstance(services, Mapping):
         return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
     return [

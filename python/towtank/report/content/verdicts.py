@@ -1,4 +1,4 @@
-"""Section on the verdicts of all runs of the design, with reasons."""
+"""Builds the section on the verdicts of all planned runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section on verdicts.
-
-    It contains the verdict of each run, log lines of runs with doubts, and the operational laws checked on every run.
-    """
+    """Build the section: verdict on each run, log lines and timelines of runs with doubts, and operational laws."""
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
         blocks += [*service_logs.blocks(results), *_timelines(results), _laws(results), _accounting(results)]
@@ -32,7 +29,7 @@ def build(results: Results) -> Section:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return a timeline figure for each run that has doubts."""
+    """Return the timelines of the runs that `runs_over_time.doubted` selects."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.doubted(results)]
     drawn = [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
     return [replace(figure, is_detail=True) for figure in drawn]
@@ -61,21 +58,18 @@ def _verdicts(results: Results) -> Table:
         )
         for run in results.runs
     )
-    return Table("Runs in the order of the design", columns, rows)
+    return Table("Runs in their planned order", columns, rows)
 
 
 def status(run: RunResult) -> str:
-    """Return a text on how a run ended. If the run failed or was stopped, the text includes the reason."""
+    """Render how a run ended; for a failed or stopped run, with the reason."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
 
 
 def reasons(run: RunResult) -> str:
-    """Return the doubts that cause the verdict of a run.
-
-    Doubts that are only notes are omitted. The section on limits of the conclusions contains them.
-    """
+    """Render the doubts that led to the verdict on a run; notes are omitted."""
     return (
         "; ".join(
             str(doubt.get("message") or doubt.get("kind")).rstrip(".")
@@ -94,10 +88,7 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of each run's deviations from Little's law and from the utilization law.
-
-    For the utilization law, the table shows the tier with the largest deviation.
-    """
+    """Build the table of deviations from Little's law, and from the utilization law at the worst tier, in each run."""
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

@@ -1,4 +1,4 @@
-"""Section on the workload: user groups, transactions and their frequencies, think times, and stages."""
+"""Builds the section on the workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section:
-    """Build the section on the workload: transaction mix, think times and stages."""
+    """Build the section: mix of transactions, think times, stages of the load, and a trace of the arrival rate."""
     blocks: list[Block] = []
     mix = _mappings(results.study.get("mix") or dig(results.study, "workload", "mix"))
     measured = shares(results)
@@ -36,7 +36,7 @@ def build(results: Results) -> Section:
 
 
 def _trace(trace: Json | None) -> list[Block]:
-    """Describe the file from which the arrival rate is taken, and its consequence for means and percentiles."""
+    """Return a paragraph on the trace file that sets the arrival rate; empty without a trace."""
     if not trace:
         return []
     return [
@@ -50,14 +50,14 @@ def _trace(trace: Json | None) -> list[Block]:
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return entries as a list of mappings. If they are a mapping, each key becomes the name of its entry."""
+    """Return entries as a list of mappings; the keys of a mapping become names of its entries."""
     if isinstance(value, Mapping):
         return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
     return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
-    """Return the number and the share of each transaction over the steady windows of all valid and suspect runs."""
+    """Return number and share of each transaction, counted in the steady windows of all valid and suspect runs."""
     counts: dict[str, int] = {}
     for run in results.in_state("valid", "suspect"):
         for name, figures in (run.summary.get("transactions") or {}).items():
@@ -76,7 +76,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         is_shared = names.count(name) > 1
         asked = (people.share(entry.get("share")), weight)
         rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
-        # Measured counts cover all user groups together, so each transaction is listed once and not for each group.
+        # Measured counts cover all user groups together, so they get a separate row after the last group.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
     columns = (
@@ -106,7 +106,7 @@ def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
 
 
 def _think(study: Json) -> list[Block]:
-    """Build statements on the think times that the study requests."""
+    """Return texts on the think times in the study's description."""
     found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
     if found is None:
         found = dig(study, "workload", "think_times")
@@ -118,10 +118,7 @@ def _think(study: Json) -> list[Block]:
 
 
 def _recorded_think(results: Results) -> list[Block]:
-    """Return a table of the mean think time for each configuration, because factor levels may change think times.
-
-    The think time is the mean per transaction that Little's law is checked with. Empty without such a check.
-    """
+    """Build a table of the recorded mean think time of each configuration; empty if Little's law was not checked."""
     found: dict[str, list[float]] = {}
     for run in results.in_state("valid", "suspect"):
         recorded = dig(run.summary, "laws", "little", "z_s")
@@ -137,7 +134,7 @@ def _recorded_think(results: Results) -> list[Block]:
 
 
 def _stages(results: Results) -> Any:
-    """Return the load stages of the study, or otherwise the stages that a run recorded."""
+    """Return the load stages of the study's description; if it has none, the stages that a run recorded."""
     recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
     return results.study.get("stages") or next((stages for stages in recorded if stages), None)
 

@@ -1,7 +1,8 @@
-"""Figures: one file each. `compute(results)` returns the numbers, and `draw(numbers)` a Vega-Lite specification.
+"""Builds the figures of a report, each in its own module.
 
-`figure(results)` adds title, description and table, and returns None without data. To add a figure, write a file, a
-line in `FIGURES`, and tests of both functions.
+In each module, `compute(results)` returns the numbers, `draw(numbers)` returns a Vega-Lite specification, and
+`figure(results)` adds title, description and table; it returns None without data. To add a figure, write a module, a
+line in `FIGURES`, and tests of `compute` and `draw`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from towtank.report.source import Results
 
 Make = Callable[[Results], Figure | None]
 MAIN: tuple[str, Make] = ("throughput", answer.figure)
-"""Name of the first figure of a report, and the function that makes this figure."""
+"""Name of the main figure of a report, and the function that makes it."""
 FIGURES: tuple[tuple[str, Make], ...] = (
     ("throughput relative to the lowest level", scaling.figure),
     ("response time", response_time.figure),

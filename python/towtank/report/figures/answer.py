@@ -1,6 +1,6 @@
-"""Main figure: throughput above response time, both against load, with bounds, knees and objective.
+"""Builds the main figure: throughput and, below it, response time against load, with bounds, knees and an objective.
 
-If each configuration is a row (one load only, or too many configurations for lines), the figure shows only throughput.
+If configurations are drawn as rows (with one load only, or too many configurations), it shows only throughput.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STATISTICS = {
     "p95": "95th percentile of response time",
     "p99": "99th percentile of response time",
 }
-# Sizes at which the panels of throughput and response time fit beside the tables of the first screen. [px]
+# Sizes of the panels with which the figure fits beside the tables of the first screen. [px]
 _HEIGHT, _TIMES_HEIGHT = 190, 115
 _WIDTH = 480
 _BETWEEN = 32
@@ -44,9 +44,11 @@ class Numbers:
     statistic : str
         Statistic of the response times: `mean`, or the percentile that an objective limits.
     objective : dict or None
-        First objective that limits the response time of all transactions at every load; None without one.
+        First objective that limits the response time of all transactions at every load; None if there is no such
+        objective.
     knees : list of dict
-        Knees whose interval is within the measured loads: `configuration`, `load`, `low` and `high`. [users]
+        Knees whose interval is within the measured loads, with the keys `configuration`, `load`, `low` and `high`.
+        [users]
     """
 
     rates: throughput.Numbers
@@ -57,7 +59,6 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the objective for the main figure of the report."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -81,10 +82,7 @@ def _time(statistic: str, document: Json) -> Any:
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
-    """Return the knees of the configurations that reach their throughput limit.
-
-    The knees are computed from the service demands at the lowest load.
-    """
+    """Return the knees, by the service demands at the lowest load, of the configurations that reach their limit."""
     top = max((point.load for point in rates.points), default=0.0)
     found = []
     for configuration in results.configurations:
@@ -109,13 +107,13 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     below = _objective(numbers, title, times, factor)
     lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
     _without_load_title(upper)
-    # The title of the load axis may be wider than the panel. If it counted as part of the panel, the panels would be
-    # moved apart.
+    # `bounds="flush"` ignores the title of the load axis, which may be wider than the panel and would misalign the
+    # panels.
     return theme.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
 
 
 def _without_load_title(picture: dict[str, Any]) -> None:
-    """Remove the title of the load axis from a panel, because the panel below it has the same axis and title."""
+    """Remove the title of the load axis from the upper panel, because the lower panel has the same axis."""
     for layer in picture["layer"]:
         if "x" in layer.get("encoding", {}):
             layer["encoding"] = {**layer["encoding"], "x": {**layer["encoding"]["x"], "title": None}}
@@ -131,7 +129,7 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # A knee is an estimate, so its load has fewer digits than the loads of the axis.
+    # The load of a knee is an estimate, so it is rounded.
     rows = [
         {
             **knee,
@@ -164,9 +162,8 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """Return a line at the limit of the objective.
-
-    If the limit is beyond the axis, the name of the objective is at the edge instead.
+    """Return layers of a line at the limit of the objective, or of its name at the edge if the limit is beyond the
+    axis.
     """
     if numbers.objective is None:
         return []
@@ -224,7 +221,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(table: Table | None, numbers: Numbers, statistic: str) -> Table | None:
-    """Return the table of the throughput figure with an additional column for response times."""
+    """Add a column of response times to the table of the throughput figure."""
     if table is None:
         return None
     times = {(point.configuration, point.load, point.runs): point.stated for point in numbers.times}

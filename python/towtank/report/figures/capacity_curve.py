@@ -1,4 +1,4 @@
-"""Capacity curve of the model: throughput and response time with bands, and measured and held-out points."""
+"""Builds the figure of the capacity curve: modelled throughput and response time with bands, and measured points."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Numbers:
     Attributes
     ----------
     curve : list of dict
-        Curves of the model: `configuration`, `quantity`, `load`, `fitted`, and the ends of both bands.
-    measured : list of dict
-        Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval),
-        `held_out`, and `state`, the verdict of the point.
-    predicted : list of dict
-        Predictions for the held-out levels, each with the 95 % band of a further measurement.
-    knees : list of dict
-        `configuration`, `kind`, `load`, `low`, `high`.
+        Points of the curves: `configuration`, `quantity`, `load`, `fitted`, and the ends of the 80 % and 95 % bands.
+        measured : list of dict
+        Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None if unknown), `held_out`, and
+        `state` (verdict).
+        predicted : list of dict
+        Predictions for the levels that a second fit left out, with the 95 % prediction band.
+        knees : list of dict
+        Knees: `configuration`, `kind`, `load`, `low`, `high`.
     """
 
     curve: list[dict[str, Any]] = field(default_factory=list)
@@ -81,7 +81,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn, so the curve of response times ends before this load.
+        # A band without an upper bound cannot be drawn, so the curve of response times ends before this load.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -95,9 +95,9 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
-    """Return a measured point with the interval from the study summary, which all other figures and tables show, too.
+    """Return a measured point with the interval in the study summary, as in all other figures and tables.
 
-    The standard errors in the model document are not used, because they are pooled over all levels.
+    The model document has standard errors too, but these are pooled over all levels.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
@@ -118,7 +118,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
             continue
         low, high = row[band]
         if quantity == "response_s" and not low:
-            # zero cannot be drawn on a logarithmic axis, so a band down to zero appears only in the table
+            # A logarithmic axis has no zero, so a band down to zero is only in the table.
             low = high = None
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
@@ -156,7 +156,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
-        # Without this setting, the legend would show the pale colours of the bands, not those of the curves.
+        # Otherwise the legend would show the pale colours of the bands.
         colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
@@ -171,13 +171,12 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
 
 
 def _colour(here: dict[str, Any]) -> dict[str, Any]:
-    # The layers of a panel share a legend. A single layer that disables the legend would remove it, so all layers are
-    # set equally.
+    # The layers of a panel share a legend, which any layer without a legend would remove.
     return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
 
 
 def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    """Return the rows of one quantity as chart data, with times converted to milliseconds."""
+    """Return the rows of a quantity as chart data, with times in milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
     return {
         "values": [
@@ -210,7 +209,7 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
 
 
 def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
-    """Return layers of measured points, of held-out points (marked by a ring), and of predictions with bands."""
+    """Return layers of measured points, of rings around held-out points, and of predictions with bands."""
     place = {"x": here["x"], "y": here["y"]}
     whiskers = {
         "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
@@ -267,7 +266,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
     """Return layers that show knees on the load axis, each with its interval."""
     data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
-    # A knee is an estimate, so its load is shown with fewer digits than the loads of the measured points.
+    # The load of a knee is an estimate, so it is rounded.
     x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
     place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
     return [
@@ -290,10 +289,7 @@ def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers with the names of knees.
-
-    Names of knees that result from an objective are placed higher, because two knees may be close together.
-    """
+    """Return layers with the names of knees; those from an objective are higher, so that names do not overlap."""
     return [
         {
             "data": data,
@@ -316,7 +312,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the capacity curve; None without a model, or with more configurations than the chart can show."""
+    """Return the figure of the capacity curve; None without a model, or with too many configurations."""
     numbers = compute(results)
     if not numbers.curve or len({row["configuration"] for row in numbers.curve}) > panel.CROWDED:
         return None

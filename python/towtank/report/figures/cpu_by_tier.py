@@ -1,4 +1,4 @@
-"""CPU use of each tier and its known parts as stacked bars, against load and by configuration."""
+"""Builds the figure of CPU use by tier: stacked bars against load, for each configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "cpu-by-tier"
 
 @dataclass(frozen=True)
 class Slice:
-    """CPU use of a tier, or of a part of a tier, at one load point.
+    """CPU use of a tier, or of a part of a tier (some of its processes), at one load point.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Slice:
     load : float
         Number of users, or arrival rate [1/s].
     part : str
-        Name of the tier, such as `content`; with known parts `content: database` and `content: rest`.
+        Name of the tier, such as `content`; for a tier with parts, `content: database` or `content: rest`.
     cpus : float
-        CPU time per second, which is the mean number of busy CPUs. [CPUs]
-    interval : dict or None
-        Estimate with its interval; None for the rest of a tier, which is computed as a difference.
+        Mean number of CPUs used. [CPUs]
+        interval : dict or None
+        Estimate with its interval; None for the rest of a tier, which is a difference.
     state : str
         Verdict of the point.
     """
@@ -46,8 +46,8 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: slices of CPU use, number of CPUs available to the system (None if unknown), name of the load
-    factor, omitted points, and loads.
+    """Data of the figure: slices of CPU use, number of CPUs of the system (None if unknown), name of the load factor,
+    names of omitted load points, and loads.
     """
 
     slices: list[Slice]
@@ -63,7 +63,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Split the CPU use of every tier at every point into the known parts and the rest."""
+    """Split the CPU use of every tier at every load point into its parts and the rest."""
     slices: list[Slice] = []
     dropped: list[str] = []
     loads: set[float] = set()
@@ -82,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which most configurations were observed. Of several such loads, return the highest."""
+    """Return the load at which most configurations were observed; if there are several, the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -103,14 +103,13 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # The CPU times of a tier and of its parts are sampled at different times, so the difference may be negative.
+        # Tier and parts are sampled at different times, so the difference may be slightly negative.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
-    """Return the number of CPUs to which the system is pinned.
-
-    None if this number differs between runs, or if a tier has a lower CPU limit.
+    """Return the number of CPUs to which the system is pinned; None if it differs between runs, or if a tier has a
+    lower CPU limit.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -120,9 +119,7 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect load
-    points.
-    """
+    """Return name, CPU limit [CPUs] and highest utilization [ratio] of each tier over valid and suspect load points."""
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -137,7 +134,7 @@ def _limits(results: Results) -> list[tuple[str, float, float | None]]:
 
 
 def colours(parts: list[str]) -> list[str]:
-    """Return one colour for each part; the parts of a tier have shades of one colour."""
+    """Return a colour for each part; the parts of a tier have shades of the same colour."""
     tiers = list(dict.fromkeys(part.split(": ")[0] for part in parts))
     hues = dict(zip(tiers, theme.cycle(theme.COLOURS, len(tiers)), strict=True))
     seen: dict[str, int] = {}
@@ -185,9 +182,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return a stacked bar for each load, or for each configuration if the figure compares configurations at
-    one load.
-    """
+    """Return stacked bars: one for each load, or one for each configuration if all have the same load."""
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -226,10 +221,7 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
 
 
 def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
-    """Return a line at the number of available CPUs.
-
-    Each data row contains this number, so that the line appears in every panel.
-    """
+    """Return layers of a line at the number of CPUs of the system, which appears in every panel."""
     at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
     text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
@@ -295,7 +287,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return the parts of tiers, each with the method by which its CPU use was measured."""
+    """Return the method by which the CPU use of each part of a tier was measured."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

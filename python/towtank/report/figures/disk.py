@@ -1,4 +1,4 @@
-"""Disk reads and writes against load, by configuration."""
+"""Builds the figure of disk reads and writes against load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of disk reads and writes [B/s], axis unit with its conversion factor, and name of the load factor."""
+    """Data of the figure: disk reads and writes [B/s], factor to the unit of the axis, this unit, and load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -29,7 +29,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the bytes per second that the disks of the hosts read and wrote."""
+    """Collect the data rates of reads and writes on the disks of the hosts."""
     points = {
         direction: series.collect(
             results,

@@ -1,4 +1,6 @@
-"""Figure of the command `drive`: completed requests and 95th percentile of response time for each second."""
+"""Builds the figure of `towtank.drive` for notebooks: completed requests and 95th percentile of the response time over
+time.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ Json = Mapping[str, Any]
 
 
 def compute(document: Json) -> list[dict[str, float | None]]:
-    """Return a row for each second of the measured window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms].
+    """Return a row for each second of the measurement window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms].
 
-    `p95_ms` is None in a second without requests.
+    `p95_ms` is None for a second without requests.
     """
     rows, before = [], 0.0
     for second in document.get("intervals") or ():
@@ -68,9 +70,7 @@ def _shown(value: float | None) -> str:
 
 
 def figure(document: Json) -> Figure | None:
-    """Return the figure of requests and response time over time; None if the measured window contains no full
-    second.
-    """
+    """Return the figure of requests and response time over time; None if the window contains no full second."""
     rows = compute(document)
     if not rows:
         return None

@@ -1,8 +1,7 @@
-"""Small plots of throughput and mean response time over time, for every run, invalid runs first.
+"""Builds small plots of throughput and mean response time over time for every run.
 
-The plots are written as SVG without a chart library, because a study may have a hundred runs. Each line has at most
-120 points. Every plot has a scale of its own, whose ends are printed beside the plot. All texts are escaped when the
-SVG is written.
+The plots are written as SVG without a chart library, because a study may have a hundred runs. Every plot has its own
+scale, from zero to the largest value, which is printed beside the plot.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from towtank.report.source import Json, Results, RunResult
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
-"""Largest number of runs in one figure. Further runs are in additional figures, which are folded. [1]"""
+"""Largest number of runs in a figure. Further runs are in additional figures, which are collapsed. [1]"""
 POINTS_AT_MOST = 120
-"""Largest number of points in a line. In longer runs, a point is the mean over several seconds. [1]"""
+"""Largest number of points in a line. In long runs, a point is the mean over several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
 _WIDTH, _PLOT, _HEAD, _FOOT, _GAP_X, _GAP_Y = 264, 46, 34, 16, 20, 20
 _BETWEEN = 6
-_LETTER = 6.2  # mean width of a letter at a font size of 11 px [px]
+_LETTER = 6.2  # Mean width of a letter at a font size of 11 px. [px]
 _COLOURS = (theme.COLOURS[0], theme.COLOURS[1])
 
 
@@ -47,13 +46,13 @@ class TimedRun:
     Attributes
     ----------
     run : RunResult
-        The run.
-    label, load : str
-        Configuration of the run, and load with unit.
-    times : list of float
-        Middle of the time range of each point. [s]
-    rates, responses : list of float or None
-        Throughput [1/s] and mean response time [s]; None if nothing was recorded.
+        Run to plot.
+        label, load : str
+        Configuration of the run, and load with its unit.
+        times : list of float
+        Middle of the interval of each point, since the start of the run. [s]
+        rates, responses : list of float or None
+        Throughput [1/s] and mean response time [s] of each point; None if not recorded.
     failed : list of bool
         True for points with a failed transaction.
     end_s : float
@@ -97,7 +96,8 @@ def _timed(results: Results, run: RunResult) -> TimedRun:
 
 
 def _end(timeline: Json, times: Sequence[float]) -> float:
-    """Return the time at which the ramp-down of the load begins; the rates after it would distort the scale. [s]"""
+    """Return the end of the time axis, where the ramp-down of the load begins, because its rates would distort the
+    scale. [s]"""
     stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
     held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
     return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
@@ -110,7 +110,7 @@ def _load(results: Results, run: RunResult) -> str:
 
 
 def _means(values: Sequence[float | None] | None, step: int, count: int) -> list[float | None]:
-    """Return the mean of each group of `step` successive values; None for groups without any value."""
+    """Return the mean of each group of `step` successive values; None for a group without values."""
     parts = _parts((values or [None] * count)[:count], step)
     known = ([value for value in part if value is not None] for part in parts)
     return [sum(part) / len(part) if part else None for part in known]
@@ -122,7 +122,7 @@ def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
 
 
 def draw(timed_runs: Sequence[TimedRun], title: str) -> str:
-    """Draw the plots of the runs as SVG, three in a row."""
+    """Draw the plots of runs as SVG, three in each row."""
     rows = math.ceil(len(timed_runs) / _COLUMNS)
     cell = _HEAD + 2 * _PLOT + _BETWEEN + _FOOT
     width = min(len(timed_runs), _COLUMNS) * (_WIDTH + _GAP_X) - _GAP_X + 12
@@ -157,9 +157,7 @@ def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
 
 
 def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
-    """Draw the background of the plots of throughput and response time: the stages, and lines at the ends of the
-    window.
-    """
+    """Draw the background of a run's plots: the stages of the load, and lines at the ends of the window."""
     height = f"{bottom - _HEAD:g}"
     for stage in timed.run.summary["timeline"].get("stages") or ():
         start, end = stage.get("start_s"), stage.get("end_s")
@@ -174,7 +172,7 @@ def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
         ElementTree.SubElement(group, "path", {"d": path, **dashes})
-    # This white area covers the background of the stages between the two plots.
+    # A white area covers the background between the two plots.
     gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
     ElementTree.SubElement(group, "rect", gap)
 
@@ -195,9 +193,7 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Return the lines of a plot as lists of coordinates. A missing value ends a line, and a new line begins
-    after it.
-    """
+    """Return the lines of a plot as lists of coordinates; a missing value interrupts a line."""
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:
@@ -211,13 +207,13 @@ def _lines(
 def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, Any]) -> None:
     room = int(_WIDTH / _LETTER)
     shown = words if len(words) <= room else f"{words[: room - 1]}…"
-    # Names may contain control characters, which XML does not allow.
+    # XML does not allow control characters, which names may contain.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(group, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return a figure of the first runs, and folded figures of all further runs; empty for a single run."""
+    """Return figures of all runs, at most `SHOWN_AT_MOST` in each; empty for a single run."""
     timed_runs = compute(results)
     parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
     return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -274,6 +270,6 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
 
 
 def _span(values: Sequence[float | None], show: Any) -> str:
-    """Render the range of the values of a line as text, from the smallest to the largest value."""
+    """Render the range of the values of a line, such as `10 to 12 /s`."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

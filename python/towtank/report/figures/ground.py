@@ -1,4 +1,4 @@
-"""Background of figures over time: coloured load stages, the measured window, and events with their names."""
+"""Builds the background of figures over time: load stages, the measurement window, and events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ground:
     stages : list of dict
         Stages of the load with `name`, `phase`, `start_s` and `end_s`.
     window : (float, float) or None
-        Start and end of the measured window. [s]
+        Start and end of the measurement window since the start of the run; None if no window was analysed. [s]
     events : list of dict
         Events that the study caused.
     end_s : float
@@ -35,9 +35,7 @@ class Ground:
 
 
 def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return the chart layers of the background: coloured stages, lines at both ends of the measured window, events,
-    and stage names.
-    """
+    """Return the chart layers of the background; with `names`, also the names of stages and events."""
     stages = [
         {
             "t": stage.get("start_s"),
@@ -66,9 +64,7 @@ def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, 
 
 
 def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return chart layers of events: a line at the beginning, a darker background, and the name in the
-    uppermost panel.
-    """
+    """Return chart layers of events: a line at the beginning, a coloured background and, with `names`, the name."""
     spans = [
         {
             "t": event["begin_s"],
@@ -95,7 +91,7 @@ def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str,
 
 
 def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
-    """Return a chart layer with the names of stages, except for stages that are narrower than their names."""
+    """Return a chart layer with the names of the stages that are wide enough for their names."""
     fitting = [
         {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
         for stage in stages
@@ -111,7 +107,7 @@ def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[
 
 
 def note(ground: Ground) -> str:
-    """Return the text that explains the background of a figure over time."""
+    """Explain the background of a figure over time."""
     window = "Dashed lines limit the analysed window." if ground.window else "No window of this run was analysed."
     events = " An orange background shows an event, with a line at its beginning." if ground.events else ""
     return f"The background shows the stages.{events} {window}"

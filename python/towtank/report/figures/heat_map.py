@@ -1,7 +1,4 @@
-"""Heat map of the response times of one run over time, with the load stages in the background.
-
-The colour shows the number of responses.
-"""
+"""Builds the heat map of the response times of one run over time, whose colours show the number of responses."""
 
 from __future__ import annotations
 
@@ -28,9 +25,9 @@ class Numbers:
     Attributes
     ----------
     course : timeline.Numbers
-        Data over time: run, seconds, stages, window and events.
-    cells : tuple of Cell
-        Number of responses in each range of time and of response time.
+        Run, load stages, window and events.
+        cells : tuple of Cell
+        Responses by range of time and of response time.
     """
 
     course: timeline.Numbers
@@ -38,14 +35,12 @@ class Numbers:
 
     @property
     def unit(self) -> tuple[float, str]:
-        """Factor from seconds to the unit of the axis of response times, and the name of this unit."""
+        """Factor from seconds to the unit of the axis of response times, and name of this unit."""
         return people.seconds_unit(max(cell.high_s for cell in self.cells) / 2)
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the heat map cells of the run that the report shows over time; None if the recordings of the run are
-    missing.
-    """
+    """Collect the heat map of the main run; None without such a run, or if its recordings are missing."""
     run = choose(results)
     found = None if run is None else results.recorded.get(run.run_id)
     if run is None or found is None or not found.cells:
@@ -54,9 +49,7 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the cells of the heat map on the background of the load stages, and the median and 95th percentile
-    as lines.
-    """
+    """Draw the heat map, with lines of the median and the 95th percentile, on the background of the load stages."""
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -121,7 +114,7 @@ def _short(value: float) -> float:
 
 
 def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Return lines of the median and the 95th percentile for each second, with a gap at seconds without responses."""
+    """Return a layer of the median and the 95th percentile of each second, with gaps at seconds without responses."""
     course = numbers.course.run.summary.get("timeline") or {}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
@@ -158,7 +151,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the heat map of the run that the report shows over time; None if the recordings of the run are missing."""
+    """Return the figure of the heat map; None without a main run, or if its recordings are missing."""
     numbers = compute(results)
     if numbers is None:
         return None
@@ -176,7 +169,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    """Return the table of responses by time and by range of response times, ordered by time."""
+    """Return the table of responses by range of time and of response time, sorted by time."""
     columns = (
         Column("From", "s", numeric=True),
         Column("To", "s", numeric=True),

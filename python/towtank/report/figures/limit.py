@@ -1,5 +1,5 @@
-"""Figure of a search for the highest load: each plateau (a period of constant load) with the value of the binding
-objective, and the load limit that was found.
+"""Builds the figure of a search for the load limit: the value of an objective at each plateau (period of constant
+load).
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: load and value of each plateau, title with unit, limit of the objective, and limit of the
-    load.
+    """Data of the figure: plateaus, title with unit, limit of the objective, and load limit.
 
-    An invalid run has no load limit, and its plateaus are drawn as crosses.
+    The plateaus of an invalid run, which has no load limit, are drawn as crosses.
     """
 
     run: str
@@ -38,7 +37,7 @@ class Numbers:
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Collect the plateaus (periods of constant load) of one run; None if the run has no plateau."""
+    """Collect the plateaus of a run; None if the run has no plateau."""
     found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
@@ -62,17 +61,16 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True for a failed plateau at which no request ended within the time limit of the objective.
-
-    At such a plateau the objective has no value, although requests were in flight.
+    """Return True if a plateau failed because no request ended within the limit of the objective, which has no value
+    then.
     """
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Return a title with unit, the value at each plateau of a load search, and the limit of the binding objective.
+    """Return title, value at each plateau, and limit of the objective that determined the load limit.
 
-    Without a binding objective, the title and the values are those of the throughput, and the limit is None.
+    Without such an objective, return title and values of the throughput, and None as limit.
     """
     if not binding:
         return "throughput [1/s]", [dig(plateau, "throughput_per_s", "value") for plateau in plateaus], None
@@ -89,8 +87,8 @@ def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[flo
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the interval of the load limit as a band, the limit of the objective as a line, and a mark for each
-    plateau.
+    """Draw a mark for each plateau, the interval of the load limit as a band, and the limit of the objective as a
+    line.
     """
     axis = panel.load_axis(numbers.load_factor, [row["load"] for row in numbers.rows])
     place = {"x": axis, "y": panel.value_axis(numbers.title)}
@@ -111,7 +109,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # The mark is drawn at the top edge, because the value is unknown but larger than every measured value.
+    # The value of such a plateau is unknown but larger than all others, so its mark is at the top edge.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},
@@ -187,7 +185,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
-    """Return the figure of the plateaus (periods of constant load) of one run; None if the run has no plateau."""
+    """Return the figure of the plateaus of a run; None if the run has no plateau with a value."""
     numbers = compute(results, run)
     if numbers is None or not numbers.rows:
         return None

@@ -1,4 +1,4 @@
-"""Matrix of cells with a value as text and a colour that depends on the value."""
+"""Draws a matrix whose cells show values as text and colour."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def picture(
     logarithmic: bool,
     tooltip: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return a matrix of cells as one panel of a figure; each cell shows a value as text and colour.
+    """Return a matrix as a panel of a figure.
 
     Parameters
     ----------
     cells : list of dict
-        Data: `value`, None for a cell without colour; `label`; and the fields of `place`.
+        Data of the cells: `value` (None for a cell without colour), `label`, and the fields of `place`.
     place : dict
         Encodings `x` and `y`.
     title : str
@@ -31,11 +31,11 @@ def picture(
     width : int
         Width of all columns together. [px]
     font_size : int
-        Height of the labels. [px]
+        Font size of the labels. [px]
     logarithmic : bool
         True for a logarithmic colour scale.
     tooltip : list of dict, optional
-        Fields of a cell that the interactive figure shows.
+        Fields of a cell that the interactive figure shows under the pointer.
     """
     values = [cell["value"] for cell in cells if cell["value"]]
     middle = _middle(values, logarithmic=logarithmic)
@@ -63,9 +63,7 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the middle value of the colour scale. Cells with larger values are dark and therefore have white
-    labels.
-    """
+    """Return the middle of the colour scale; cells with larger values are dark and get white labels."""
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

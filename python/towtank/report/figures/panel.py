@@ -1,8 +1,7 @@
-"""Panel that most figures use: lines with symbols and whiskers over load.
+"""Draws the panel of most figures: values against load, as lines with symbols and whiskers.
 
-Configurations that were measured at a single load would overlap, so they are drawn as rows. More than eight lines
-cannot be distinguished. In this case, the panel is a matrix with a row for each configuration, a column for each load,
-and the value in each cell.
+Configurations that were all measured at the same load are drawn as rows. More than eight configurations, which cannot
+be distinguished as lines, are drawn as a matrix of configurations and loads.
 """
 
 from __future__ import annotations
@@ -19,20 +18,19 @@ from towtank.report.figures import matrix, series, titles
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# If the ratio of the longest to the shortest time is larger than this, the axis is logarithmic. [ratio]
+# Ratio of the longest to the shortest time above which the time axis is logarithmic. [ratio]
 _FAR_APART = 30.0
 CROWDED = 8
 """Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
-# If a logarithmic axis spans at most this many decades, it also has labels between powers of ten. [1]
+# Number of decades up to which a logarithmic axis has labels between powers of ten. [1]
 _FEW_DECADES = 3
-# Height of an axis label with the gap to the next label. [px]
+# Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels that fit in a row of 500 pixels.
-
-    A letter takes 7 pixels, and the symbol and gaps of each label take 45 pixels.
+    """Return the number of legend labels that fit in a row of 500 px, with 7 px for a letter and 45 px for symbol and
+    gaps.
     """
     longest = max((len(label) for label in labels), default=1)
     return max(1, 500 // (7 * longest + 45))
@@ -44,17 +42,14 @@ def load_title(load_factor: str) -> str:
 
 
 def one_load(points: Iterable[series.Point]) -> float | None:
-    """Return the single load at which several configurations were compared.
-
-    It is None if there are several loads or only one configuration.
-    """
+    """Return the load if several configurations were all measured at the same load; otherwise None."""
     found = list(points)
     loads = {point.load for point in found}
     return loads.pop() if len(loads) == 1 and len(series.labels(found)) > 1 else None
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return True if there are fewer than two distinct points, so that a table suffices."""
+    """Return True if there are fewer than two distinct load points, so that no figure is needed."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 
@@ -64,7 +59,7 @@ def is_crowded(points: Iterable[series.Point]) -> bool:
 
 
 def short_labels(labels: list[str]) -> dict[str, str]:
-    """Return labels of configurations without the factor levels that all configurations share.
+    """Remove the factor levels that all configurations share from their labels.
 
     Examples
     --------
@@ -80,9 +75,7 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """Return the end of a figure's title: the name of the load axis, or the single load at which configurations are
-    compared.
-    """
+    """Render the last part of a figure's title: `against virtual users` or `by configuration, at 50 virtual users`."""
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
@@ -113,11 +106,10 @@ def value_axis(title: str) -> dict[str, Any]:
 
 
 def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict[str, Any]:
-    """Return the axis of response times, logarithmic if the times differ widely.
+    """Return the axis of response times, which is logarithmic if the times differ widely.
 
-    Valid and suspect points determine the scale. If the value of an invalid run is outside of this scale, its cross is
-    at the edge. If a panel of the given height [px] has no room for labels at 1, 2 and 5, only powers of ten are
-    labelled.
+    Valid and suspect points determine the scale. The cross of an invalid run outside of this scale is drawn at the
+    edge. If the height [px] does not suffice for labels at 1, 2 and 5, only powers of ten have labels.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
@@ -141,7 +133,7 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
-    """Return encodings that distinguish configurations by colour, by symbol, and by line style."""
+    """Return encodings that distinguish configurations by colour, symbol and line style."""
     number = len(labels)
     legend: dict[str, Any] | None = (
         {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
@@ -151,14 +143,13 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # The line style is a field of the data without a scale. A scale would make the legend show dashed symbols,
-        # which are hard to recognize.
+        # The line style has no scale, because the legend would show dashed symbols otherwise.
         "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
 
 
 def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
-    """Return the points as chart data, each with the line style of the point's configuration."""
+    """Return points as chart data with the line style of their configuration."""
     labels = series.labels(points)
     dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
     return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
@@ -174,7 +165,7 @@ def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None)
 
 
 def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
-    """Return the data fields that the interactive figure shows when the pointer is on a point."""
+    """Return the data fields that the interactive figure shows under the pointer."""
     return [
         {"field": "configuration", "type": "nominal", "title": "configuration"},
         {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
@@ -187,7 +178,7 @@ def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
 
 
 def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -> list[dict[str, Any]]:
-    """Return the layers of one panel: lines, whiskers, filled symbols, open symbols and crosses."""
+    """Return the layers of a panel: lines, whiskers, and symbols by verdict."""
     encoding = by_configuration(series.labels(points))
     place = {"x": load_axis(load_factor, [point.load for point in points]), "y": axis}
     line = {
@@ -200,7 +191,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Return a layer that draws intervals as whiskers along the value axis, which is `x` or `y`."""
+    """Return a layer of intervals as whiskers; `along` is the value axis, `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
         "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
@@ -228,7 +219,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour, **shape},
         },
         {
-            # The cross lies on the symbol of the configuration, for readers who cannot distinguish the colours.
+            # The symbol of the configuration is below the cross, for readers who cannot distinguish colours.
             "transform": [{"filter": _CROSS}],
             "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},
@@ -242,10 +233,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
 
 
 def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a small panel for each configuration, two in a row.
-
-    A single panel has the full width and no heading.
-    """
+    """Return a small panel for each configuration, two in each row; a single panel has no heading."""
     columns = min(len(labels), 2)
     return {
         "facet": {
@@ -268,7 +256,7 @@ def points_table(
     points: Mapping[str, list[series.Point]],
     show: Callable[[dict[str, Any] | None], str],
 ) -> Table:
-    """Return the table of a figure with several panels, with a row for each point of each panel.
+    """Return the table of a figure with several panels: a row for each point of each panel.
 
     Parameters
     ----------
@@ -277,11 +265,11 @@ def points_table(
     load_factor : str
         Name of the load factor.
     titles : (str, str)
-        Titles of two columns: for the name of a panel, and for the value.
-    points : mapping of str to list of Point
-        Points of each panel, by its name.
-    show : callable
-        Formats a value with its interval as text.
+        Headings of the columns for the panel's name, and for the value.
+        points : mapping of str to list of Point
+        Points of each panel, by the panel's name.
+        show : callable
+        Function that renders a value with its interval.
     """
     columns = (
         Column("Configuration"),
@@ -310,7 +298,7 @@ def panel(
     times: bool = False,
     runs: list[series.Point] | None = None,
 ) -> dict[str, Any]:
-    """Return one panel with its data.
+    """Return a panel with its data.
 
     Parameters
     ----------
@@ -319,15 +307,15 @@ def panel(
     value_title, load_factor : str
         Title of the axis of values, and name of the load factor.
     width, height : int
-        Size of the panel; rows of configurations set the height of their panel. [px]
-    below : list of dict
-        Layers behind the points, on a load axis.
-    names : bool
-        False to omit the names of rows, if the panel is beside another panel with the same rows.
-    times : bool
-        True if the values are times, which may need a logarithmic scale.
-    runs : list of Point, optional
-        Single runs that the points combine.
+        Size of the panel; if configurations are drawn as rows, their number determines the height. [px]
+        below : list of dict
+        Layers to draw behind the points, if the panel has a load axis.
+        names : bool
+        Whether rows have names; False for a panel beside another panel with the same rows.
+        times : bool
+        Whether the values are times, which may need a logarithmic scale.
+        runs : list of Point, optional
+        Single runs from which the points were computed.
     """
     if is_crowded(points):
         points = _shortly_named(points)
@@ -362,7 +350,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Return a layer of single runs, drawn as small symbols to the right of the point that is computed from them."""
+    """Return a layer of single runs, as small symbols to the right of the point that combines them."""
     if not runs:
         return []
     loads = [point.load for point in points]
@@ -385,9 +373,8 @@ def _beside(
 def _by_load(
     points: list[series.Point], value_title: str, load_factor: str, *, width: int, names: bool, times: bool
 ) -> dict[str, Any]:
-    """Return a matrix with a row for each configuration and a column for each load.
-
-    The colours of times have a logarithmic scale.
+    """Return a matrix with a row for each configuration and a column for each load; the colour scale of times is
+    logarithmic.
     """
     counting = {(point.configuration, point.load): point for point in points if point.state != "invalid"}
     crosses = {(point.configuration, point.load): point for point in points if point.state == "invalid"}

@@ -1,4 +1,4 @@
-"""Percentiles of the response time against load, by configuration: median, 90th and 99th percentile."""
+"""Builds the figure of percentiles of the response time against load: median, 90th and 99th percentile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each percentile [s], axis unit with its conversion factor, and name of the load factor."""
+    """Data of the figure: points of each percentile [s], factor to the unit of the axis, this unit, and load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -32,12 +32,12 @@ class Numbers:
 
     @property
     def all_points(self) -> list[series.Point]:
-        """Points of the median, the 90th and the 99th percentile in one list."""
+        """Points of all percentiles in one list."""
         return [point for points in self.points.values() for point in points]
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the percentiles of the response time over all transactions, at valid and suspect points."""
+    """Collect percentiles of the response time over all transactions, at valid and suspect load points."""
     points = {
         name: [point for point in series.collect(results, _picker(name)) if point.state != "invalid"]
         for name in PERCENTILES
@@ -55,9 +55,7 @@ def _picker(name: str) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel of percentiles for each configuration, or rows if all configurations were measured at a
-    single load.
-    """
+    """Draw a panel for each configuration, or rows if all configurations were measured at the same load."""
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
@@ -79,9 +77,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return layers of lines, whiskers and symbols. The parameter `along` names the axis of the response times, `x` or
-    `y`.
-    """
+    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times, `x` or `y`."""
     names = list(PERCENTILES.values())
     legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
     field: dict[str, Any] = {"field": "statistic", "type": "nominal"}
@@ -126,7 +122,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of percentiles; None with fewer than two points, or too many configurations for lines."""
+    """Return the figure of percentiles; None for fewer than two load points, or for too many configurations."""
     numbers = compute(results)
     points = numbers.all_points
     if panel.is_single(points) or panel.is_crowded(points):

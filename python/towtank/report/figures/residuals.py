@@ -1,4 +1,4 @@
-"""Residuals of fitted models by level: relative difference of the model's throughput from the measured throughput."""
+"""Builds the figure of residuals: relative differences between modelled and measured throughput at each level."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
 
 NAME = "residuals"
-# If the model's throughput differs from the measured throughput by more than this, the model does not fit the level.
-# [standard errors]
+# Difference between modelled and measured throughput above which a model does not fit a level. [standard errors]
 FAR = 2.0
 _MODELS = ("curve", "network")
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Throughput and response time of one run: the measured values, and the values of the curve at the same load.
+    """Measured and fitted throughput and response time at one level.
 
     Attributes
     ----------
     label, run : str
-        Labels of the configuration and of the run.
-    load, measured, fitted : float
-        Load, measured throughput [1/s], and throughput of the curve [1/s].
+        Label of the configuration, and name of the run.
+        load, measured, fitted : float
+        Load, measured throughput [1/s], and fitted throughput [1/s].
     error : float or None
         Standard error of the measured throughput. [1/s]
     response_s, fitted_response_s : float or None
-        Measured mean response time, and that of the curve: N / X - Z by Little's law. [s]
-    band, response_band : tuple of float or None
-        Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None if an earlier version of
-        the program made the model.
+        Measured and fitted mean response time; the fitted time is N / X - Z by Little's law. [s]
+        band, response_band : tuple of float or None
+        Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None if unknown.
     """
 
     label: str
@@ -52,32 +50,32 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the measured throughput; None if the standard error
-        is unknown.
+        """True if fitted and measured throughput differ by more than two standard errors; None if the error is
+        unknown.
         """
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
     @property
     def share(self) -> float:
-        """Throughput of the model relative to the measured throughput, minus 1. [ratio]"""
+        """Relative difference of the fitted from the measured throughput. [ratio]"""
         return self.fitted / self.measured - 1
 
 
 def misfits(configuration: Json) -> Iterator[Misfit]:
-    """Yield the measured and fitted values at each level of a fitted curve, in order of load."""
+    """Yield the measured and fitted values of a curve at each level, sorted by load."""
     for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
         measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
         if not fitted or not measured:
             continue
         think = row["think_s"]
         curve = None if response is None or think is None else row["load"] / fitted - think
-        # N / X - Z is a small difference of large numbers and may be negative. In this case, the response time is None.
+        # N / X - Z is a small difference of large numbers; if it is negative, the response time is unknown.
         curve = None if curve is None or curve <= 0 else curve
         label, run = str(configuration["label"]), str(row["name"])
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # A time cannot be negative, so the lower end of the interval of N / X - Z is at least zero.
+            # The band of a time begins at zero or above.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
@@ -86,16 +84,16 @@ def misfits(configuration: Json) -> Iterator[Misfit]:
 
 @dataclass(frozen=True)
 class Residual:
-    """Residual of one model at one level.
+    """Residual of a model at one level.
 
     Attributes
     ----------
     configuration, model : str
-        Label of the configuration; model, which is `curve` or `network`.
-    load, share : float
-        Load; throughput of the model relative to the measured throughput, minus one. [ratio]
-    error : float or None
-        Two standard errors of the measured throughput, relative to the measured throughput. [ratio]
+        Label of the configuration; `curve` or `network`.
+        load, share : float
+        Load, and relative difference of the modelled from the measured throughput. [ratio]
+        error : float or None
+        Two standard errors of the measured throughput, relative to it; None if unknown. [ratio]
     """
 
     configuration: str
@@ -106,7 +104,7 @@ class Residual:
 
     @property
     def is_beyond(self) -> bool:
-        """True if the throughput of the model is more than two standard errors from the measured throughput."""
+        """True if modelled and measured throughput differ by more than two standard errors."""
         return self.error is not None and abs(self.share) > self.error
 
 
@@ -131,9 +129,7 @@ def _of(configuration: Json) -> Iterator[Residual]:
 
 
 def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
-    """Draw the residuals of each configuration around zero, with bars of two standard errors of the measured
-    throughput.
-    """
+    """Draw the residuals of each configuration, with grey bars of two standard errors of the measured throughput."""
     labels = list(dict.fromkeys(residual.configuration for residual in residuals))
     rows = [
         {
@@ -202,9 +198,7 @@ def _description(residuals: list[Residual]) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of residuals; None with fewer than two residuals, or too many configurations for
-    panels.
-    """
+    """Return the figure of residuals; None for fewer than two residuals, or for too many configurations."""
     residuals = compute(results)
     if len(residuals) < 2 or len({residual.configuration for residual in residuals}) > panel.CROWDED:
         return None

@@ -1,4 +1,4 @@
-"""Response time against load, by configuration: mean and 95th percentile."""
+"""Builds the figure of the response time against load: mean and 95th percentile."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each statistic [s], axis unit with its conversion factor, name of the load factor, and single
-    runs [s].
+    """Data of the figure: points of each statistic [s], factor to the unit of the axis, this unit, load factor, and
+    single runs [s].
     """
 
     points: dict[str, list[series.Point]]
@@ -44,7 +44,7 @@ def _estimate(metric: str, document: Json) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw a panel for the mean and a panel for the 95th percentile, side by side, each with a separate scale."""
+    """Draw a panel of the mean beside a panel of the 95th percentile, each with its own scale."""
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
@@ -83,7 +83,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of response times; None with fewer than two points."""
+    """Return the figure of response times; None for fewer than two load points."""
     numbers = compute(results)
     everything = [point for points in numbers.points.values() for point in points]
     if panel.is_single(everything):

@@ -1,4 +1,4 @@
-"""Throughput relative to the lowest level, with a line of ideal scaling."""
+"""Builds the figure of throughput relative to the lowest level, with a line of ideal scaling."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Numbers:
     load_factor : str
         Name of the load factor.
     common : float or None
-        Lowest level that is valid or suspect in every configuration; None if they have no level in common.
+        Lowest load with a valid or suspect point in every configuration; None if no such load exists.
     """
 
     points: list[series.Point]
@@ -38,10 +38,10 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Divide the throughput of each configuration by its throughput at the lowest common level.
+    """Divide the throughput of each configuration by its throughput at the lowest common level: the lowest load with a
+    valid or suspect point in every configuration.
 
-    A common level has a valid or suspect point in all configurations. `ratio_interval` computes the intervals of the
-    ratios. The ratio at the lowest common level itself is 1 and has no interval.
+    At this level, the ratio is 1 and has no interval.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     common = _common_load(points)
@@ -53,14 +53,14 @@ def compute(results: Results) -> Numbers:
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
-    # The line of ideal scaling need not pass through the point of the lowest level, because the throughput of this
-    # point has a measurement error.
+    # The line of ideal scaling does not necessarily pass through the point at the lowest level, because this point has
+    # a measurement error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
     return Numbers(scaled, passes, results.load_factor, common)
 
 
 def _common_load(points: list[series.Point]) -> float | None:
-    """Return the lowest load at which every configuration has a valid or suspect point; None if there is none."""
+    """Return the lowest load with a valid or suspect point in every configuration; None if no such load exists."""
     loads: dict[str, set[float]] = {}
     for point in points:
         if point.state != "invalid" and point.value > 0:
@@ -69,7 +69,7 @@ def _common_load(points: list[series.Point]) -> float | None:
 
 
 def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
-    """Divide the throughput of a point by that of a base point, and add the interval of this ratio."""
+    """Divide the throughput of a point by that of a base point, and compute the interval of the ratio."""
     bare = replace(point, value=point.value / base.value, low=None, high=None)
     if point.state == "invalid" or point.load == base.load:
         return bare
@@ -78,7 +78,7 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw throughput relative to the lowest common level, together with the lines of ideal scaling."""
+    """Draw throughput relative to the lowest common level, and lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     bases = sorted({load for load in numbers.base.values() if load > 0})
@@ -96,7 +96,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def efficiency(numbers: Numbers, point: series.Point) -> float | None:
-    """Return the throughput of a point relative to ideal scaling; None without a line of ideal scaling. [ratio]"""
+    """Return the throughput of a point relative to ideal scaling; None if ideal scaling is unknown. [ratio]"""
     base = numbers.base.get(point.configuration)
     return point.value * base / point.load if base and point.load else None
 
@@ -116,8 +116,8 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of scaling; None without a level above the lowest common level, or if there are more than
-    eight configurations.
+    """Return the figure of scaling; None without a level above the lowest common level, or for too many
+    configurations.
     """
     numbers = compute(results)
     counting = [point for point in numbers.points if point.state != "invalid"]

@@ -1,7 +1,7 @@
-"""Points of a study as series over load, one series for each configuration, with symbols by verdict.
+"""Collects the points of figures: estimates by load, for each configuration.
 
-Valid points have filled symbols, and points that depend on a suspect run have open symbols. Invalid runs are not part
-of points or lines; they are drawn as crosses at their values.
+Valid points are drawn as filled symbols, points that depend on a suspect run as open symbols. Invalid runs, which no
+point includes, are drawn as crosses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 from towtank.report.source import Json, Results, label_of, load_of
 
 OPEN_SYMBOLS = "Open symbols depend on a suspect run."
-"""Note below figures that contain open symbols, which mark points that depend on suspect runs."""
+"""Note below figures with open symbols."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Point:
     load : float
         Number of users, or arrival rate [1/s].
     value, low, high : float
-        Estimate and its interval, in the unit of the figure; `low` and `high` are None without an interval.
+        Estimate and the ends of its interval, in the unit of the figure; `low` and `high` are None if unknown.
     state : str
         `valid`, `suspect` or `invalid`.
     runs : tuple of str
@@ -45,19 +45,21 @@ class Point:
 
     @property
     def stated(self) -> dict[str, Any] | None:
-        """Estimate in the form that tables show; None for an invalid run, whose values are not published."""
+        """Estimate with the keys `value`, `low` and `high`; None for an invalid run, because tables do not show its
+        values.
+        """
         return None if self.state == "invalid" else vars(self)
 
     def scaled(self, factor: float) -> Point:
-        """Return the point with its value and interval multiplied by a factor, as for a change of unit."""
+        """Multiply value and interval by a factor, for a change of unit."""
         low = None if self.low is None else self.low * factor
         high = None if self.high is None else self.high * factor
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
 
 
 def point_state(point: Json) -> str:
-    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no valid or
-    suspect run.
+    """Return the verdict on a load point: `suspect` if it includes a suspect run, `invalid` if it includes neither a
+    valid nor a suspect run, otherwise `valid`.
     """
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
@@ -76,7 +78,7 @@ def states(results: Results) -> dict[tuple[str, float], str]:
 
 
 def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
-    """Return an estimate as a point; None if the estimate has no value."""
+    """Convert an estimate of a load point to a point; return None if the estimate has no value."""
     if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
         return None
     low, high = estimate.get("low"), estimate.get("high")
@@ -94,16 +96,16 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def collect(
     results: Results, of_point: Callable[[Json], Any], of_run: Callable[[Json], Any] | None = None
 ) -> list[Point]:
-    """Collect the points of every configuration, followed by the invalid runs of the configuration.
+    """Collect the points of all configurations, and the invalid runs as further points.
 
     Parameters
     ----------
     results : Results
         Results of the study.
     of_point : callable
-        Takes the estimate from a point of the study summary.
-    of_run : callable, optional
-        Takes the same estimate from the summary of a run; default: `of_point`.
+        Function that returns the estimate of a load point in the study summary.
+        of_run : callable, optional
+        Function that returns the same estimate from a run summary; default: `of_point`.
     """
     found = [
         made
@@ -126,14 +128,14 @@ def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]
 
 
 def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
-    """Return the single runs of each point that was computed from several runs, in the order of the points.
+    """Return the single runs of each load point that combines several runs.
 
     Parameters
     ----------
     results : Results
         Results of the study.
     of_run : callable
-        Takes the estimate from the summary of a run.
+        Function that returns the estimate from a run summary.
     """
     found = []
     for configuration in results.configurations:
@@ -159,7 +161,7 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data, with one row for each point. `more` contains further fields, which all rows get."""
+    """Return points as chart data, one row for each point; `more` contains further fields of every row."""
     return [
         {
             "configuration": point.configuration,
@@ -176,7 +178,7 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
-    """Explain the symbols and whiskers of a figure. Filled symbols need no explanation."""
+    """Explain the symbols and whiskers of a figure."""
     points = list(points)
     seen = {point.state for point in points}
     parts = []

@@ -1,11 +1,11 @@
-"""Throughput against load, with three bounds of each configuration: N / (R + Z), ideal scaling, and 1 / D_max.
+"""Builds the figure of throughput against load, with two bounds for each configuration: ideal scaling N / (R + Z), and
+1 / D_max.
 
-The highest throughput 1 / D_max is taken from the capacity model, so that all parts of the report state the same value.
-Without a model, it is computed from the CPU demands at the highest valid or suspect load. D_max is then the largest
-ratio of a tier's CPU demand to the number of its CPUs. This is the bottleneck law of Denning and Buzen, "The
-Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735. The law assumes demands that do not
-depend on the load. Where demands fall with the load, a measured throughput exceeds the bound of the model, which then
-is not drawn.
+The highest throughput 1 / D_max comes from the capacity model, so that the whole report states the same value. Without
+a model, it is computed from the CPU demands at the highest valid or suspect load; D_max is then the largest ratio of a
+tier's CPU demand to its number of CPUs. This is the bottleneck law of Denning and Buzen, "The Operational Analysis of
+Queueing Network Models", 1978, doi:10.1145/356733.356735. The law assumes that demands do not depend on the load. If
+demands fall as the load grows, a measured throughput may exceed the bound of the model, which is not drawn then.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of
 
 NAME = "throughput"
-# A bound is drawn only if it is at most this multiple of the highest measured throughput. A higher bound would compress
-# the points at the bottom. [ratio]
+# Largest ratio of a drawn bound to the highest measured throughput; a higher bound would compress the points. [ratio]
 _HIGHEST_AT_MOST = 2.0
-# Width of the panel, and its width beside the names of configurations: with them, the figure fits on the first screen
-# without being made smaller. [px]
+# Width of the panel, and of a panel with the names of configurations beside it, so that the figure fits on the first
+# screen. [px]
 _WIDTH, _BESIDE_NAMES = 620, 390
-# If the ratio of two bounds is smaller than this, only the lower bound is named, because the names would overlap.
-# [ratio]
+# Smallest ratio of two bounds that are both named; the names of closer bounds would overlap. [ratio]
 _NAME_APART = 1.1
 
 
@@ -46,11 +44,11 @@ class Numbers:
     load_factor : str
         Name of the load factor.
     highest : dict of str to float
-        Highest throughput 1 / D_max, by configuration. No measured throughput exceeds it significantly. [1/s]
-    runs : list of Point
+        Bound 1 / D_max, by configuration, unless a measured throughput exceeds it significantly. [1/s]
+        runs : list of Point
         Single runs of the points that combine several runs.
-    exceeded : list of Exceeded
-        Limits of the capacity model that a measured throughput exceeds.
+        exceeded : list of Exceeded
+        Bounds of the capacity model that a measured throughput exceeds significantly.
     """
 
     points: list[series.Point]
@@ -63,12 +61,13 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Exceeded:
-    """Limit of the capacity model that a measured throughput exceeds, because demands fall as the load grows.
+    """Throughput limit of the capacity model that a measured throughput exceeds, because demands fall as the load
+    grows.
 
     Attributes
     ----------
     point : Point
-        The measured throughput that exceeds the limit most. [1/s]
+        Measured throughput that exceeds the limit most. [1/s]
     limit : float
         Limit 1 / D_max of the capacity model. [1/s]
     """
@@ -78,11 +77,11 @@ class Exceeded:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the throughput at each load, the slopes of ideal scaling, and the highest throughput 1 / D_max."""
+    """Collect the throughput at each load, the slopes of ideal scaling, and the bounds 1 / D_max."""
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # With a single level, the line of ideal scaling would only repeat the measured point.
+    # For a single level, the line of ideal scaling would contain no information.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     of_models = _of_models(results)
@@ -91,8 +90,8 @@ def compute(results: Results) -> Numbers:
 
 
 def _of_models(results: Results) -> dict[str, float | None]:
-    """Return the limit of the capacity model of each configuration that has a model; None for a model without
-    limit. [1/s]
+    """Return the throughput limit of the capacity model of each configuration; None for a model without a limit.
+    [1/s]
     """
     labels = {label_of(configuration) for configuration in results.configurations}
     known: dict[str, float | None] = {}
@@ -104,10 +103,10 @@ def _of_models(results: Results) -> dict[str, float | None]:
 
 
 def _highest_of(results: Results, points: list[series.Point], of_models: dict[str, float | None]) -> dict[str, float]:
-    """Return the bound 1 / D_max of each configuration with known demands. [1/s]
+    """Return the bound 1 / D_max of each configuration. [1/s]
 
-    If a measured throughput exceeds the limit of the model, the bound is computed from the demands at the highest load.
-    A bound that is exceeded as well is left out.
+    It is the limit of the model or, if a measured throughput exceeds this limit, computed from the demands at the
+    highest load. A bound that a measured throughput exceeds is left out.
     """
     known: dict[str, float] = {}
     for configuration in results.configurations:
@@ -121,7 +120,9 @@ def _highest_of(results: Results, points: list[series.Point], of_models: dict[st
 
 
 def _exceeding(points: list[series.Point], label: str, limit: float) -> Exceeded | None:
-    """Return the point of a configuration that exceeds a limit most, with its whole interval; None if no point does."""
+    """Return the point of a configuration that exceeds a limit most; None if no point exceeds it with its whole
+    interval.
+    """
     beyond = [
         point
         for point in points
@@ -133,9 +134,8 @@ def _exceeding(points: list[series.Point], label: str, limit: float) -> Exceeded
 
 
 def _of_demands(configuration: Json) -> float | None:
-    """Return 1 / D_max from the CPU demands at the highest valid or suspect load. [1/s]
-
-    It is None if the number of CPUs of a tier is unknown.
+    """Return 1 / D_max from the CPU demands at the highest valid or suspect load; None if a number of CPUs is unknown.
+    [1/s]
     """
     counting = [point for point in configuration.get("points") or () if series.point_state(point) != "invalid"]
     point: Json = max(counting, key=lambda point: float(point.get("load") or 0), default={})
@@ -157,7 +157,7 @@ def slopes(results: Results) -> dict[str, float]:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the measured throughput together with the lines of ideal scaling."""
+    """Draw the measured throughput, lines of ideal scaling, and bounds 1 / D_max."""
     has_rows = panel.is_crowded(numbers.points) or panel.one_load(numbers.points) is not None
     return theme.specification(description(numbers), **picture(numbers, width=_BESIDE_NAMES if has_rows else _WIDTH))
 
@@ -183,13 +183,13 @@ def picture(numbers: Numbers, height: int = 300, width: int = _WIDTH) -> dict[st
 
 
 def _drawn_highest(numbers: Numbers) -> dict[str, float]:
-    """Return the bounds 1 / D_max that are drawn: at most twice the largest measured throughput. [1/s]"""
+    """Return the bounds 1 / D_max that are not too high to be drawn. [1/s]"""
     top = max((point.value for point in numbers.points if point.state != "invalid"), default=0.0)
     return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
 
 
 def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
-    """Return dashed lines at 1 / D_max in the colours of the configurations, each with its name at the left end."""
+    """Return layers of dashed lines at 1 / D_max, with names, in the colours of the configurations."""
     labels = series.labels(numbers.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
     rows = [
@@ -219,9 +219,7 @@ def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
 
 
 def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
-    """Return ascending slopes that are far enough apart to be named: each exceeds the previous one by a
-    minimum ratio.
-    """
+    """Select from ascending values those that exceed the previously selected value by a factor above `ratio`."""
     kept: list[float] = []
     for slope in slopes:
         if not kept or slope > ratio * kept[-1]:
@@ -232,7 +230,7 @@ def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
 def ideal_line(
     rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str
 ) -> dict[str, object]:
-    """Return dotted grey lines of ideal scaling, which begin at the origin."""
+    """Return a layer of dotted grey lines of ideal scaling."""
     return {
         "data": {"values": rows},
         "mark": {"type": "line", "color": theme.MUTED, "strokeDash": [2, 3], "strokeWidth": 1.5},
@@ -245,7 +243,7 @@ def ideal_line(
 
 
 def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], value_title: str) -> dict[str, object]:
-    """Return the label of a line of ideal scaling, above the middle of the line."""
+    """Return a layer with the label of a line of ideal scaling."""
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
         "data": {"values": [middle]},
@@ -278,7 +276,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of throughput; None if the only point represents a single run."""
+    """Return the figure of throughput; None if there is only one load point, with a single run."""
     numbers = compute(results)
     if panel.is_single(numbers.points) and not numbers.runs:
         return None
@@ -307,7 +305,7 @@ def _note(numbers: Numbers) -> str:
 
 
 def _exceeded_note(found: Exceeded) -> str:
-    """State that the limit of a model is below a measured throughput, and why."""
+    """Explain why the limit of a model, which a measured throughput exceeds, is not drawn."""
     return (
         f"{found.point.configuration}: the limit of the capacity model, {people.rate(found.limit)}, is not drawn, "
         f"because {people.rate_estimate(found.point.stated)} was measured at {people.plain(found.point.load)}; the "

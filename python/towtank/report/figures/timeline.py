@@ -1,7 +1,7 @@
-"""One run over time, with its load stages as background: users, throughput, response time, CPU, disk, errors.
+"""Builds the figure of one run over time: users, throughput, response time, CPU, disk and errors.
 
-Tiers with a known CPU limit are drawn as utilization of this limit, all other tiers as number of CPUs used. The CPU use
-of other programs is drawn if the run is not valid, or if this use exceeds its limit. Errors are drawn by kind and by
+The CPU use of a tier is drawn as utilization if its CPU limit is known, otherwise as number of CPUs. The CPU use of
+other programs is drawn if the run is not valid, or if this use exceeds its limit. Errors are drawn by kind and by
 transaction if the recordings of the run were read.
 """
 
@@ -23,15 +23,14 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of lines of error rates in a panel. If there are more error kinds or transactions, the last line shows
-# the sum of all remaining rates. [1]
+# Largest number of lines of error rates in a panel; the last line is the sum of all further rates. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """Values of one quantity over the time of a run; None for seconds without a record."""
+    """Values of a quantity for each second of a run; None for seconds without a record."""
 
     name: str
     values: list[float | None]
@@ -39,16 +38,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Track:
-    """Lines of a timeline that share a panel.
+    """Panel of a timeline, with one or several lines.
 
     Attributes
     ----------
     title, unit : str
-        Quantity, and unit of the values as drawn.
+        Quantity, and its unit.
     lines : list of Line
         Lines to draw.
     limit : float or None
-        Value that must not be exceeded, drawn as a dashed line.
+        Limit of the values, drawn as a dashed line; None if they have no limit.
     """
 
     title: str
@@ -59,7 +58,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the timeline of a run: run, times [s], panels, load stages, measured window and events."""
+    """Data of the timeline: run, times [s], panels, load stages, measurement window and events."""
 
     run: RunResult
     label: str
@@ -71,13 +70,13 @@ class Numbers:
 
     @property
     def ground(self) -> Ground:
-        """Load stages, measured window and events, which form the background of the panels."""
+        """Background of the panels: load stages, measurement window and events."""
         ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
         return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the panels of the run that the report shows over time; None if no run has a timeline."""
+    """Collect the panels of the main run; None if no run has a timeline."""
     run = choose(results)
     return None if run is None else of_run(results, run)
 
@@ -114,9 +113,7 @@ def _tracks(results: Results, run: RunResult) -> list[Track]:
 
 
 def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
-    """Return lines for tiers: utilization [%] of tiers with a known CPU limit, number of CPUs used by all
-    other tiers.
-    """
+    """Return lines of the utilization [%] of tiers with a CPU limit, and of the CPUs used by all other tiers."""
     limited, unlimited = [], []
     for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
         allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
@@ -130,9 +127,9 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Return the share of each machine's CPUs that was used by programs other than the system and Towtank.
+    """Return the panel of the CPU use of other programs than the system and Towtank, by machine.
 
-    It is empty if the run is valid and the share is within its limit.
+    It has no lines if the run is valid and the CPU use is within its limit.
     """
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
@@ -148,7 +145,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return error rates by kind and by transaction, or else the total error rate. [1/s]"""
+    """Return panels of error rates by kind and by transaction; without recordings, of the total error rate. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -160,7 +157,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return a line for each rate. Beyond `_ERRORS_AT_MOST` rates, the last line is the sum of the remaining rates."""
+    """Return a line for each rate, at most `_ERRORS_AT_MOST`; the last line may be the sum of all further rates."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines
@@ -175,7 +172,7 @@ def _scaled(values: list[float | None], factor: float) -> list[float | None]:
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Return lines for those of the given quantities that the timeline contains; values are multiplied by a factor."""
+    """Return lines of the named quantities, as far as the timeline contains them; `factor` converts their unit."""
     return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
@@ -196,7 +193,7 @@ def _disks(timeline: Json) -> Track:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the panels of a run below each other, with a common time axis."""
+    """Draw the panels above each other, with a common time axis."""
     panels = [_panel(numbers, index, track) for index, track in enumerate(numbers.tracks)]
     return theme.specification(
         description(numbers),
@@ -244,7 +241,7 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
 
 
 def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a dashed line at the limit of a panel; empty if the panel has no limit."""
+    """Return a layer with a dashed line at the limit of a panel; empty if the panel has no limit."""
     if track.limit is None:
         return []
     return [
@@ -300,13 +297,13 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the timeline of the run that the report shows over time; None if no run has a timeline."""
+    """Return the timeline of the main run; None if no run has a timeline."""
     numbers = compute(results)
     return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
 
 
 def make(results: Results, numbers: Numbers, name: str) -> Figure:
-    """Return the figure of a run over time, with the given name."""
+    """Return the figure of a run over time; `name` identifies it in the document."""
     run = numbers.run
     return Figure(
         name=name,
@@ -320,12 +317,12 @@ def make(results: Results, numbers: Numbers, name: str) -> Figure:
 
 
 def verdict_note(run: RunResult) -> str:
-    """State the verdict of a run that is suspect, invalid or without a verdict; empty for a valid run."""
+    """Render the verdict on a run as a sentence; empty for a valid run."""
     return "" if run.verdict == "valid" else f" This run is {'not judged' if run.verdict == 'none' else run.verdict}."
 
 
 def _limits_note(numbers: Numbers) -> str:
-    """Explain the dashed lines, which are the limits of utilization and of the CPU use of other programs."""
+    """Explain the dashed lines of the panels."""
     titles = {track.title: track for track in numbers.tracks if track.limit is not None}
     notes = []
     if "utilization" in titles:

@@ -1,16 +1,14 @@
-"""Titles of axes in one or several lines."""
+"""Splits titles of axes into lines."""
 
 from __future__ import annotations
 
 import textwrap
 
-_LETTER_PX = 6  # mean width of a letter in the title of an axis [px]
+_LETTER_PX = 6  # Mean width of a letter in the title of an axis. [px]
 
 
 def in_lines(title: str, length: int) -> str | list[str]:
-    """Return the title of an axis, split into lines if it is longer than the axis.
-
-    A unit stays with the word before it.
+    """Split the title of an axis into lines if it is longer than the axis; a unit stays with the word before it.
 
     Parameters
     ----------
@@ -25,5 +23,5 @@ def in_lines(title: str, length: int) -> str | list[str]:
 
 
 def in_one_line(title: str | list[str]) -> str:
-    """Return the title of an axis without line breaks."""
+    """Join the lines of a title."""
     return title if isinstance(title, str) else " ".join(title)

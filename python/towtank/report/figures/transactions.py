@@ -1,8 +1,7 @@
-"""Response time of each transaction by configuration, at the lowest and highest load that all configurations share.
+"""Builds the figure of response times by transaction, at the lowest and highest load that all configurations share.
 
-The figure shows the twelve transactions whose times differ most between configurations. The result tables contain all
-transactions. With more than eight configurations, the figure is a matrix for the highest common load, with a column
-for each configuration.
+It shows the twelve transactions whose times differ most between configurations; the tables of results contain all. For
+more than eight configurations, it is a matrix of transactions and configurations at the highest common load.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
-# Largest ratio of the longest to the shortest response time that is drawn as bars. Larger ratios are drawn as points on
-# a logarithmic scale. [ratio]
+# Ratio of the longest to the shortest response time up to which bars are drawn; for larger ratios, points on a
+# logarithmic scale. [ratio]
 _LINEAR_AT_MOST = 60.0
-# Largest number of configurations that are named beside their values. [1]
+# Largest number of configurations that the title of the figure names. [1]
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
 """Largest number of transactions that are drawn. [1]"""
@@ -39,9 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of transactions: response times, compared loads, and the order of transactions and
-    configurations.
-    """
+    """Data of the figure: response times, loads, and the order of transactions and configurations."""
 
     entries: list[Entry]
     loads: list[float]
@@ -56,15 +53,15 @@ class Numbers:
 
     @cached_property
     def drawn(self) -> list[str]:
-        """The twelve transactions that differ most between configurations; for one configuration, the twelve slowest
-        ones.
+        """Transactions that are drawn: those that differ most between configurations; for one configuration, the
+        slowest.
         """
         chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Return the largest ratio, over the loads, of the longest to the shortest mean response time of a transaction.
-        [ratio]
+        """Return the ratio of the longest to the shortest mean response time of a transaction at the same load, at the
+        load with the largest ratio. [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
@@ -74,22 +71,20 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times at all loads differ too much for a linear scale. The panels of all loads share the
-        scale.
-        """
+        """True if the response times in all panels, which have the same scale, differ too much for a linear scale."""
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Shortest positive and longest response time that the figure shows, including the ends of intervals. [s]"""
+        """Shortest and longest positive response time in the figure, including ends of intervals. [s]"""
         points = [entry.point for load in self.loads for entry in self.at(load)]
         ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
         return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the mean response times at the loads that all configurations share, the slowest transaction first."""
+    """Collect the mean response times at the common loads; the slowest transaction comes first."""
     loads = common_loads(results)
     entries = [
         Entry(str(name), made)
@@ -112,9 +107,8 @@ def compute(results: Results) -> Numbers:
 
 
 def common_loads(results: Results) -> list[float]:
-    """Return the lowest and the highest load with a valid or suspect point in every configuration.
-
-    If the configurations have no such load in common, the lowest and the highest of all loads are returned.
+    """Return the lowest and the highest load with a valid or suspect point in every configuration; if no such load
+    exists, the lowest and the highest of all loads.
     """
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
@@ -132,9 +126,7 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each load, with a row for each transaction. Each row contains the response times of all
-    configurations.
-    """
+    """Draw a panel for each load, with a row of response times for each transaction."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -146,7 +138,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _matrix(numbers: Numbers) -> dict[str, Any]:
-    """Draw a matrix for the highest load: transactions as rows, configurations as columns, response times in cells."""
+    """Draw a matrix of response times at the highest load: transactions as rows, configurations as columns."""
     entries = numbers.at(max(numbers.loads))
     names = panel.short_labels(numbers.configurations)
     factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
@@ -205,9 +197,8 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Return the time axis that the panels of all loads share: linear from zero, or logarithmic.
-
-    The axis extends beyond the longest bar, so that the numbers after the bars fit.
+    """Return the time axis of all panels, linear or logarithmic, with space for the numbers to the right of the
+    bars.
     """
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
@@ -242,7 +233,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # Whiskers are drawn behind the points. A short whisker in front of a point would look like a mark inside the point.
+    # Whiskers are drawn behind points, because a short whisker would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -257,7 +248,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
         else None
     )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
-    if numbers.logarithmic:  # a logarithmic scale has no zero at which bars could start
+    if numbers.logarithmic:  # A logarithmic scale has no zero, where bars would begin.
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
     colour = {
         "field": "configuration",
@@ -280,9 +271,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Return whiskers for the intervals. An interval that extends below the axis is cut at the lower end of
-    the axis.
-    """
+    """Return a layer of intervals as whiskers, truncated at the lower end of the axis."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -295,7 +284,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Return arrows at the lower end of the axis, which mark intervals that extend below this end."""
+    """Return a layer of arrows that mark intervals truncated at the lower end of the axis."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],

@@ -1,4 +1,4 @@
-"""Utilization of every resource against load: the curve of the model with its band, and measured values."""
+"""Builds the figure of the utilization of every resource against load: modelled with bands, and measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.source import Results
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
 _POINT = {"type": "point", "size": 65, "opacity": 1}
-# Symbols of measured points: a filled symbol, and an open symbol for points that depend on a suspect run.
+# Marks of measured points: filled, or open for points that depend on a suspect run.
 _MARKS: tuple[dict[str, Any], ...] = (
     {
         "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
@@ -35,10 +35,10 @@ class Numbers:
     Attributes
     ----------
     curve : list of dict
-        `configuration`, `resource`, `load`, `median`, `low`, `high`: utilization of all servers of the resource.
-        [ratio]
-    measured : list of dict
-        `configuration`, `resource`, `load`, `value` [ratio], and `state`, the verdict of the point.
+        Modelled utilization of all servers of a resource: `configuration`, `resource`, `load`, and `median`, `low` and
+        `high` [ratio].
+        measured : list of dict
+        Measured utilization: `configuration`, `resource`, `load`, `value` [ratio], and `state` (verdict).
     """
 
     curve: list[dict[str, Any]]
@@ -149,7 +149,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of utilization; None if no resource was observed at the load levels of a model."""
+    """Return the figure of utilization; None if no model has measured resources."""
     numbers = compute(results)
     if not numbers.measured:
         return None
@@ -168,7 +168,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Return the note on symbols and lines, which also names the model that predicts the lines."""
+    """Explain the symbols and lines, with the model from which the lines come."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)

@@ -1,8 +1,8 @@
-"""A small but complete enterprise-content server that implements the CMIS 1.1 Browser Binding.
+"""Small content-management server that implements the CMIS 1.1 Browser Binding.
 
-A request passes `application` (authentication, metering) → `browser` (the binding: forms and JSON) → a worker of
-`workers` → `repository` (the operation) → `database` (metadata) and `storage` (content). No module below `browser`
-depends on HTTP.
+`application` counts and authenticates a request, and passes it to a thread of `workers`. On this thread, `browser`
+reads the parameters and writes JSON, and `repository` executes the operation on `database` (metadata) and `storage`
+(content). `repository`, `database` and `storage` do not depend on HTTP.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m content_server`."""
+"""Runs the command line for `python -m content_server`."""
 
 from __future__ import annotations
 

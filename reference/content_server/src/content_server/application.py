@@ -1,6 +1,4 @@
-"""ASGI application in three layers: the outermost counts requests, the middle layer authenticates users, and the
-innermost is the Browser Binding.
-"""
+"""ASGI application of a node: counts requests, authenticates users, and calls the operations of the Browser Binding."""
 
 from __future__ import annotations
 
@@ -27,13 +25,12 @@ from content_server.repository.content import Part, read_part
 from content_server.users import Authenticator
 from content_server.workers import WorkerPool
 
-# Label in the metrics for requests that address no known operation.
+# Label `operation` of the metrics for requests without a known operation.
 UNKNOWN = "unknown"
 
 
 class Metering:
-    """Layer of the ASGI application that counts every request, and measures its time from arrival to the last byte
-    sent.
+    """ASGI middleware that counts every request, and measures the time from its arrival to the last sent byte.
 
     Requests for metrics are not counted.
     """
@@ -68,7 +65,7 @@ class Metering:
 
 @dataclass(frozen=True)
 class Binding:
-    """Endpoints of the CMIS Browser Binding."""
+    """HTTP endpoints of the CMIS Browser Binding."""
 
     repository: Repository
     workers: WorkerPool
@@ -76,20 +73,20 @@ class Binding:
     metrics: MetricsPage
 
     async def metrics_endpoint(self, _: Request) -> Response:
-        """Answer a request for metrics on the event loop, so that busy workers cannot delay the answer."""
+        """Return the metrics page; this runs on the event loop, so that busy worker threads cannot delay it."""
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def service_endpoint(self, request: Request) -> Response:
-        """Answer `/browser` with the service document, which lists the repositories."""
+        """Answer `/browser` with the list of repositories."""
         return await self._answer(request, {"": ("getRepositories", browser.get_repositories)}, {}, "")
 
     async def repository_endpoint(self, request: Request) -> Response:
-        """Answer `/browser/REPO`: a request about the repository, such as a type definition or a query."""
+        """Answer `/browser/REPO`: a request for the repository, such as a query, or for a type definition."""
         selectors = {"": browser.REPOSITORY_SELECTORS["repositoryInfo"], **browser.REPOSITORY_SELECTORS}
         return await self._answer(request, selectors, browser.REPOSITORY_ACTIONS, "")
 
     async def object_endpoint(self, request: Request) -> Response:
-        """Answer `/browser/REPO/root/path`: a request for an object."""
+        """Answer `/browser/REPO/root/PATH`: a request for an object."""
         selectors = {"": ("getDefault", browser.default_service), **browser.OBJECT_SELECTORS}
         path = request.path_params.get("path", "")
         return await self._answer(request, selectors, browser.OBJECT_ACTIONS, path)
@@ -110,9 +107,11 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The response contains no internal details of the error; they are in the log, for the administrator.
+            # The response contains no details of the error, because clients must not see them; the log contains them.
             traceback.print_exc(file=sys.stderr)
-            return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
+            return self._response(
+                browser.error_answer(CmisError("internal error of the server; the server's log contains the details"))
+            )
 
     async def _perform(
         self,
@@ -158,7 +157,7 @@ class Binding:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """Answer requests for unknown routes with CMIS exceptions."""
+    """Return a CMIS exception for an unknown URL or HTTP method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     cause: CmisError = NotSupported("GET and POST only") if status == 405 else ObjectNotFound("no such URL")
     answer = browser.error_answer(cause)
@@ -166,7 +165,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 def create_application(binding: Binding, requests: RequestCounters, node: str) -> ASGIApp:
-    """Build the ASGI application of one node."""
+    """Return the ASGI application of a node."""
     methods = ["GET", "POST"]
     repository = "/browser/{repository}"
     root = f"{repository}/root"  # Root Folder URL of the Browser Binding (CMIS 1.1).

@@ -1,4 +1,6 @@
-"""CMIS Browser Binding: maps requests to services, and results to JSON. All functions run on a worker thread."""
+"""Converts requests of the CMIS Browser Binding to calls of the repository, and the results to JSON.
+
+All functions run on worker threads."""
 
 from __future__ import annotations
 
@@ -26,16 +28,16 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# Size up to which a worker reads a content at once; longer contents are streamed in pieces of this size. [bytes]
+# Longer contents are read and sent in pieces of this size. [bytes]
 PIECE = 1 << 20
-# Response headers for stored content. For a browser, content is a page of this server: without these headers, a script
-# in the content of one user could act with the rights of another user.
+# Response headers for stored content. A web browser treats content as a page of this server. Without these headers, a
+# script in content that a user uploaded would run with the rights of any user who opens it.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """Request in the form that the services expect."""
+    """Authenticated request with parsed parameters, for the services."""
 
     repository: Repository
     user: User
@@ -52,7 +54,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """Response: a body, or a part of a content that is still to be read."""
+    """Response with either a body, or a part of a content that the caller must read and send."""
 
     status: int = 200
     body: bytes = b""
@@ -65,7 +67,6 @@ Service = Callable[[Call], Answer]
 
 
 def to_json(document: object, status: int = 200) -> Answer:
-    """Return a response with a JSON document as its body."""
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return Answer(status, body)
 
@@ -80,7 +81,7 @@ def error_answer(error: CmisError) -> Answer:
     return answer
 
 
-# Repository services of CMIS.
+# CMIS services for the repository.
 
 
 def repository_info(call: Call) -> dict[str, Any]:
@@ -137,13 +138,13 @@ def query(call: Call) -> Answer:
     if statement is None:
         raise InvalidArgument("statement (or q) is missing")
     if call.parameters.flag("searchAllVersions"):
-        raise NotSupported("queries see latest versions only")
+        raise NotSupported("queries search only the latest versions of documents")
     return to_json(
         reading.query(call.repository, statement, call.parameters.flag("succinct"), call.parameters.paging())
     )
 
 
-# Object services of CMIS that read objects.
+# CMIS services that read objects.
 
 
 def get_object(call: Call) -> Answer:
@@ -187,7 +188,7 @@ def get_parent(call: Call) -> Answer:
         call.repository, call.user, target.object_id, target.path, call.parameters.view()
     )
     if not child.is_folder:
-        raise InvalidArgument("only a folder has the one parent; ask for parents")
+        raise InvalidArgument("only a folder has exactly one parent; use cmisselector=parents")
     return to_json(parent)
 
 
@@ -228,7 +229,7 @@ def _disposition(call: Call, name: str) -> str:
 
 
 def get_content(call: Call) -> Answer:
-    """Return the content of a document, whole or in part. If `streamId` names a rendition, return the rendition."""
+    """Return the content of a document or a range of it; or a rendition, if `streamId` names a rendition."""
     target = call.target
     stored = content_of(call.repository, target.object_id, target.path)
     stream = call.parameters.get("streamId")
@@ -270,7 +271,7 @@ def _get_rendition(call: Call, stored: Stored) -> Answer:
     return Answer(200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")})
 
 
-# Object services of CMIS that change objects.
+# CMIS services that change objects.
 
 
 def create_document(call: Call) -> Answer:
@@ -362,7 +363,7 @@ def check_in(call: Call) -> Answer:
     return to_json(document, 201)
 
 
-# For each name of an operation in the URL or form: the name of the operation in the metrics, and its service.
+# Maps each operation of `cmisselector` or `cmisaction` to its name in the metrics, and to its function.
 REPOSITORY_SELECTORS: dict[str, tuple[str, Service]] = {
     "repositoryInfo": ("getRepositoryInfo", get_repositories),
     "typeDefinition": ("getTypeDefinition", get_type_definition),
@@ -397,7 +398,7 @@ OBJECT_ACTIONS: dict[str, tuple[str, Service]] = {
 
 
 def default_service(call: Call) -> Answer:
-    """Answer a request without `cmisselector`: return the children of a folder, or the content of a document."""
+    """Answer a request without `cmisselector`: return a folder's children, a document's content, or else the object."""
     target = call.target
     stored = reading.get_stored(call.repository, target.object_id, target.path)
     if stored.is_folder:

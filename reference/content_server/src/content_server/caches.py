@@ -1,7 +1,7 @@
-"""Caches of contents and of open files, by the identifier of the content. A full cache evicts its least recently used
-entries.
+"""Caches contents and open content files; a full cache evicts its least recently used entries.
 
-The content with an identifier never changes, so a cached content is always valid, whatever other nodes do.
+The key is the identifier of the content. The content of an identifier never changes, so a cached content stays valid
+even if other nodes change documents.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# A content is cached only if its size is at most the size of the cache divided by this number. Otherwise one image
-# could evict a thousand texts.
+# A content is cached only if it is at most as large as the cache size divided by this number. Otherwise, a single image
+# could evict thousands of texts.
 _LARGEST_SHARE = 8
 
 
@@ -30,7 +30,7 @@ class ContentCache:
         self._contents: OrderedDict[str, bytes] = OrderedDict()
 
     def get(self, content_id: str) -> bytes | None:
-        """Return a cached content, or None if the content is not cached; counts a hit or a miss."""
+        """Return a content, or None if it is not cached; count a hit or a miss."""
         with self._lock:
             data = self._contents.get(content_id)
             if data is None:
@@ -45,7 +45,7 @@ class ContentCache:
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
-        """Store a content in the cache, and evict the least recently used contents if the cache exceeds its limit."""
+        """Store a content in the cache, unless it is too large; evict other contents if the cache exceeds its limit."""
         if not self.accepts(len(data)):
             return
         with self._lock:
@@ -57,7 +57,7 @@ class ContentCache:
                 self.bytes -= len(self._contents.popitem(last=False)[1])
 
     def discard(self, content_id: str) -> None:
-        """Remove the content of an identifier from the cache, because it was deleted."""
+        """Remove a deleted content from the cache."""
         with self._lock:
             data = self._contents.pop(content_id, None)
             self.bytes -= len(data) if data is not None else 0
@@ -73,7 +73,7 @@ class _Handle:
 
 
 class HandleCache:
-    """Cache of open content files: up to `limit` files; files in use may be open in addition."""
+    """Cache of at most `limit` open content files; additional files may be open while threads read them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -85,7 +85,7 @@ class HandleCache:
 
     @contextmanager
     def open(self, content_id: str, path: Path) -> Iterator[int]:
-        """Yield a file descriptor of a content file for `os.pread`; it is valid while the context is open."""
+        """Yield a file descriptor for `os.pread`, valid until the end of the block."""
         handle = self._acquire(content_id, path)
         try:
             yield handle.descriptor
@@ -107,8 +107,8 @@ class HandleCache:
         with self._lock:
             self.open_count += 1
             opened.users = 1
-            # In the meantime, another thread has cached a descriptor of this file. This second descriptor is closed
-            # after its use.
+            # If another thread has cached a descriptor of this file in the meantime, this second descriptor is closed
+            # after use.
             if content_id in self._handles:
                 opened.kept = False
                 return opened
@@ -118,7 +118,7 @@ class HandleCache:
             return opened
 
     def discard(self, content_id: str) -> None:
-        """Remove the file of a deleted content from the cache of open files; reads in progress can finish."""
+        """Remove a deleted content from the cache; its file is closed after reads in progress."""
         with self._lock:
             handle = self._handles.pop(content_id, None)
             if handle is not None:
@@ -134,7 +134,7 @@ class HandleCache:
             self.open_count -= 1
 
     def close(self) -> None:
-        """Close all cached files that no thread is reading."""
+        """Close all cached files; a file that a thread is reading is closed after the read."""
         with self._lock:
             while self._handles:
                 self._drop(self._handles.popitem()[1])

@@ -1,4 +1,4 @@
-"""Command line: `serve`, `populate`, `reset`, `user`."""
+"""Command line with the commands `serve`, `populate`, `reset` and `user`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from content_server import __version__
 from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
-# Environment variables for addresses that may contain a login. Other users of the machine can see the arguments of a
-# process, but not its environment.
+# Environment variables for the options `--database` and `--ldap`. The values may contain a password, and other users of
+# the machine can read the arguments of a process, but not its environment.
 DATABASE, LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 
 
@@ -51,15 +51,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"content-server {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_serve(commands.add_parser("serve", help="run one node"))
-    populate = commands.add_parser("populate", help="fill the repository; does nothing when it is so already")
+    populate = commands.add_parser(
+        "populate", help="fill the repository with generated documents, unless it contains them already"
+    )
     _add_place(populate)
-    populate.add_argument("--scale", type=_SCALE, default=0.001, help="share of the full population (0.001)")
-    populate.add_argument("--seed", type=int, default=1, help="another seed gives other documents (1)")
-    populate.add_argument("--jobs", type=_COUNT, default=1, help="processes that write content (1)")
-    populate.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    reset = commands.add_parser("reset", help="bring the repository back to its populated state")
+    populate.add_argument(
+        "--scale",
+        type=_SCALE,
+        default=0.001,
+        help="number of documents, as a share of the full population (default: 0.001)",
+    )
+    populate.add_argument("--seed", type=int, default=1, help="seed of the generated documents (default: 1)")
+    populate.add_argument(
+        "--jobs", type=_COUNT, default=1, help="number of processes that write content files (default: 1)"
+    )
+    populate.add_argument("--quiet", action="store_true", help="show no progress on standard error")
+    reset = commands.add_parser("reset", help="restore the repository to its state after populate")
     _add_place(reset)
-    user = commands.add_parser("user", help="print a line for the file of users; asks for the password")
+    user = commands.add_parser("user", help="ask for a password, and print the user's line for the file of users")
     user.add_argument("name")
     user.add_argument("--role", choices=("reader", "editor", "administrator"), default="editor")
     return parser
@@ -71,9 +80,11 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         "--database",
         default=os.environ.get(DATABASE, "sqlite"),
         metavar="sqlite|DSN",
-        help=f"sqlite, or a PostgreSQL DSN (${DATABASE}, which other users cannot read, or sqlite)",
+        help=f"sqlite, or a PostgreSQL DSN (default: ${DATABASE}, which other users cannot read, otherwise sqlite)",
     )
-    parser.add_argument("--storage-area", type=Path, metavar="DIR", help="content files (DATA/area)")
+    parser.add_argument(
+        "--storage-area", type=Path, metavar="DIR", help="directory of the content files (default: DATA/area)"
+    )
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -84,55 +95,71 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         type=_address,
         default=("127.0.0.1", 8080),
         metavar="HOST:PORT",
-        help="port 0 takes a free one",
+        help="address and port to listen on; with port 0, a free port is chosen",
     )
-    add("--users", type=Path, metavar="FILE", help="file of users (DATA/users.txt)")
+    add("--users", type=Path, metavar="FILE", help="file of users (default: DATA/users.txt)")
     add(
         "--ldap",
         default=os.environ.get(LDAP),
         metavar="URL",
-        help=f"take users from an LDAP directory instead (${LDAP})",
+        help=f"LDAP directory of users, instead of the file (default: ${LDAP})",
     )
     add(
         "--ldap-user-dn",
         default=Settings.ldap_user_dn,
         metavar="PATTERN",
-        help="name of a user there, {} for the login",
+        help="distinguished name of a user in the LDAP directory; {} stands for the login name",
     )
     add(
         "--credentials-lifetime",
         type=_SECONDS,
         default=300.0,
         metavar="S",
-        help="how long a verified login is remembered (300)",
+        help="time for which a verified login is cached, in seconds (default: 300)",
     )
-    add("--threads", type=_COUNT, default=16, help="worker threads (16)")
-    add("--database-pool", type=_COUNT, default=8, help="database connections (8)")
+    add("--threads", type=_COUNT, default=16, help="number of worker threads (default: 16)")
+    add("--database-pool", type=_COUNT, default=8, help="number of database connections (default: 8)")
     add(
         "--content-cache-bytes",
         type=_SIZE,
         default=64 << 20,
         metavar="SIZE",
-        help="content cache (64MiB), 0 for none",
+        help="size of the content cache; 0 for no cache (default: 64MiB)",
     )
-    add("--handle-cache", type=_HANDLES, default=256, metavar="N", help="open content files kept (256)")
+    add(
+        "--handle-cache",
+        type=_HANDLES,
+        default=256,
+        metavar="N",
+        help="largest number of cached open content files (default: 256)",
+    )
     add(
         "--drop-index",
         action="append",
         default=[],
         metavar="NAME",
-        help="run without this index, e.g. search_type",
+        help="drop this database index, such as search_type",
     )
-    add("--sync", choices=("on", "off"), default="on", help="wait for the disk at each write (on)")
-    add("--sweep", choices=("on", "off"), default="on", help="remove orphaned content at start (on)")
+    add("--sync", choices=("on", "off"), default="on", help="wait until each write is on disk (default: on)")
+    add(
+        "--sweep",
+        choices=("on", "off"),
+        default="on",
+        help="remove content files without metadata at start (default: on)",
+    )
     add(
         "--keep-alive",
         type=_SECONDS,
         default=75.0,
         metavar="S",
-        help="how long an idle connection is kept (75)",
+        help="time after which an idle connection is closed, in seconds (default: 75)",
     )
-    add("--node", default="node-1", metavar="NAME", help="name of this node, in a header of every answer")
+    add(
+        "--node",
+        default="node-1",
+        metavar="NAME",
+        help="name of this node in a header of every response (default: node-1)",
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -184,7 +211,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return the exit status.
 
-    0: done. 1: the program could not start or finish. 2: the command line is wrong. 130: interrupted.
+    The status is 0 after success, 1 if the command could not start or finish, 2 for a wrong command line, and 130 if
+    interrupted.
     """
     parsed = _parser().parse_args(arguments)
     try:

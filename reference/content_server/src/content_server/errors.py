@@ -1,14 +1,13 @@
-"""CMIS exceptions, each with an HTTP status of the Browser Binding (CMIS 1.1, section 5.2.10.1).
+"""Exceptions of CMIS, with their HTTP status in the Browser Binding (CMIS 1.1, section 5.2.10.1).
 
-An operation raises only these exceptions; `browser` converts them to JSON. `StartError` is for a command that
-cannot start.
+An operation of the repository raises only subclasses of `CmisError`, which `browser` converts to JSON.
 """
 
 from __future__ import annotations
 
 
 class StartError(Exception):
-    """Raised if a command cannot run; the message is one line for the administrator."""
+    """Raised if a command cannot run; the message is a line for the administrator."""
 
 
 class CmisError(Exception):
@@ -27,7 +26,7 @@ class CmisError(Exception):
 
     @property
     def message(self) -> str:
-        """Message of the exception for the client."""
+        """Message for the client."""
         return str(self)
 
 
@@ -80,7 +79,7 @@ class ContentAlreadyExists(CmisError):
 
 
 class RangeNotSatisfiable(CmisError):
-    """The requested range is outside of the content; `length` is the length of the content. [bytes]"""
+    """Raised if a requested range is outside of the content; `length` is the length of the content. [bytes]"""
 
     exception, status = "invalidArgument", 416
 
@@ -94,12 +93,13 @@ class Storage(CmisError):
 
 
 class UniqueViolation(Exception):
-    """Raised if the database refused a second row with the same key. The operation then raises a CMIS exception.
+    """Raised if the database refuses a row, because a row with the same key exists. Operations convert it to a CMIS
+    exception.
 
     Attributes
     ----------
     name_taken : bool
-        True if the folder already contains the name, or the path exists; False for a version or a working copy.
+        True if the folder already contains the name, or the path exists; False if the version or a working copy exists.
     """
 
     def __init__(self, name_taken: bool) -> None:

@@ -1,6 +1,4 @@
-"""Parameters of a request: query string, form fields, `propertyId[n]` and `propertyValue[n]`, and the
-uploaded content.
-"""
+"""Reads the parameters of a request from its query string and its form, with properties and uploaded content."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from content_server.errors import InvalidArgument, NotSupported, Storage
 from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
 from content_server.repository.render import View, parse_filter
 
-# Limits of a form, sufficient for a few dozen properties and one content.
+# Limits of a form, sufficient for a few dozen properties and one upload: number of fields, and size of a field [bytes].
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 256 * 1024
 MAX_ITEMS_DEFAULT = 100
@@ -33,7 +31,7 @@ class Parameters:
     Attributes
     ----------
     values : dict of str to str
-        Parameters by name.
+        Parameters by name, from the query string and the form.
     upload : Upload or None
         Uploaded content.
     """
@@ -43,11 +41,11 @@ class Parameters:
     form: FormData | None = field(default=None, repr=False)
 
     def get(self, name: str) -> str | None:
-        """Return a parameter of the request; None if the parameter is missing or empty."""
+        """Return a parameter; None if the parameter is missing or empty."""
         return self.values.get(name) or None
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return a boolean parameter of the request.
+        """Return a boolean parameter, or `default` if the parameter is missing or empty.
 
         Raises
         ------
@@ -60,7 +58,9 @@ class Parameters:
         return text == "true" if text else default
 
     def number(self, name: str, default: int, largest: int) -> int:
-        """Return a parameter that is a whole number of at least 0, limited to `largest`."""
+        """Return a parameter that is a whole number of at least 0; a larger number than `largest` is replaced by
+        `largest`.
+        """
         text = self.get(name)
         if text is None:
             return default
@@ -69,7 +69,7 @@ class Parameters:
         return min(int(text), largest)
 
     def paging(self) -> tuple[int, int]:
-        """Return the paging parameters (maxItems, skipCount) of a request."""
+        """Return the parameters maxItems and skipCount, with which a client requests a page of a longer list."""
         return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
 
     def view(self) -> View:
@@ -89,14 +89,12 @@ class Parameters:
         return object_id
 
     def properties(self) -> dict[str, str | None]:
-        """Return the properties of the request by identifier. None stands for a property without a value, which will be
-        removed.
-        """
+        """Return the values of properties by identifier; None means that the property is to be removed."""
         return parse_properties(self.values)
 
 
 def parse_properties(values: Mapping[str, str]) -> dict[str, str | None]:
-    """Join each `propertyId[n]` with its `propertyValue[n]`.
+    """Return the values of properties by identifier, from the parameters `propertyId[n]` and `propertyValue[n]`.
 
     Raises
     ------
@@ -110,17 +108,17 @@ def parse_properties(values: Mapping[str, str]) -> dict[str, str | None]:
         if match is None:
             continue
         if match[3] not in (None, "0"):
-            raise InvalidArgument(f"{key}: properties have one value")
+            raise InvalidArgument(f"{key}: a property can have only one value")
         (names if match[1] == "Id" else texts)[match[2]] = text
     if stray := sorted(set(texts) - set(names)):
         raise InvalidArgument(f"propertyValue[{stray[0]}] has no propertyId[{stray[0]}]")
     if len(set(names.values())) != len(names):
-        raise InvalidArgument("a property comes twice")
+        raise InvalidArgument("a property is given twice")
     return {name: texts.get(number) or None for number, name in names.items()}
 
 
 async def read_parameters(request: Request) -> Parameters:
-    """Read the query string and, for POST, the form; the caller closes `form`.
+    """Read the parameters of a request; the caller must close the attribute `form`, if any.
 
     Raises
     ------
@@ -132,13 +130,13 @@ async def read_parameters(request: Request) -> Parameters:
         return Parameters(values)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("multipart/form-data", "application/x-www-form-urlencoded"):
-        raise NotSupported("a POST is multipart/form-data or application/x-www-form-urlencoded")
+        raise NotSupported("a POST must be multipart/form-data or application/x-www-form-urlencoded")
     try:
         form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
     except HTTPException as error:
         raise InvalidArgument(f"the form is malformed: {error.detail}") from error
-    except OSError as error:  # A large upload is stored in a temporary file, and the disk may be full.
-        raise Storage(f"the upload could not be kept: {error.strerror}") from error
+    except OSError as error:  # A large upload is written to a temporary file, and its disk may be full.
+        raise Storage(f"the upload could not be stored: {error.strerror}") from error
     except (FormParserError, ValueError, LookupError) as error:
         raise InvalidArgument(f"the form is malformed: {str(error)[:120]}") from error
     upload = None

@@ -1,4 +1,4 @@
-"""The `/metrics` page: Prometheus text, from counters whose cost is negligible."""
+"""Generates the page `/metrics` in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from prometheus_client.registry import Collector
 from content_server.repository import Repository
 from content_server.workers import WorkerPool
 
-# Shortest interval between two counts of all documents. [s]
+# Shortest pause between two counts of all documents, which require a database query. [s]
 COUNT_INTERVAL = 10.0
-# Largest share of time that may be spent on counting documents. So a large repository is counted less often. [1]
+# Largest share of time for counting documents; a large repository is therefore counted less often. [1]
 COUNT_SHARE = 0.001
 
 
 @dataclass
 class RequestCounters:
-    """Counts of the requests of one node; only the event loop changes them.
+    """Counts of the requests of a node; only the thread of the event loop changes the counts.
 
     Attributes
     ----------
     total : dict of (operation, status) to int
         Number of finished requests. [1]
     seconds : dict of operation to (count, seconds)
-        Number of requests, and the sum of their times. A time ends with the last byte sent. [1], [s]
+        Number of requests [1] and the sum of their times up to the last sent byte [s], by operation.
     in_flight : int
         Number of requests in progress. [1]
     """
@@ -40,7 +40,6 @@ class RequestCounters:
     in_flight: int = 0
 
     def finished(self, operation: str, status: int, elapsed: float) -> None:
-        """Count one finished request."""
         key = (operation, str(status))
         self.total[key] = self.total.get(key, 0) + 1
         count, total = self.seconds.get(operation, (0, 0.0))
@@ -48,7 +47,7 @@ class RequestCounters:
 
 
 class DocumentCounter:
-    """Counts the documents at intervals in a separate thread, so that the metrics page never waits."""
+    """Thread that counts the documents at intervals, so that the metrics page need not wait for the database."""
 
     def __init__(self, repository: Repository) -> None:
         self.documents = 0
@@ -71,13 +70,12 @@ class DocumentCounter:
             pause = max(COUNT_INTERVAL, (time.perf_counter() - begin) / COUNT_SHARE)
 
     def close(self) -> None:
-        """End the thread that counts documents."""
         self._stopped.set()
         self._thread.join(timeout=5.0)
 
 
 class ServerCollector(Collector):
-    """Collects all metrics of the server in the form that `prometheus_client` writes."""
+    """Collector of all metrics of a node for `prometheus_client`."""
 
     def __init__(
         self,
@@ -98,13 +96,13 @@ class ServerCollector(Collector):
         yield from self._storage_metrics()
         workers = self._workers
         yield _gauge("worker_threads", "Worker threads.", workers.threads)
-        yield _gauge("worker_threads_busy", "Worker threads at work.", workers.busy)
+        yield _gauge("worker_threads_busy", "Worker threads that execute a job of a request.", workers.busy)
         yield _gauge(
             "queue_length",
-            "Jobs waiting for a worker thread, those in work not counted.",
+            "Jobs of requests that wait for a worker thread.",
             workers.queue_length,
         )
-        yield _gauge("documents", "Documents in the repository, counted now and then.", self._documents.documents)
+        yield _gauge("documents", "Documents in the repository at the last count.", self._documents.documents)
 
     def _request_metrics(self) -> Iterator[Metric]:
         requests = self._requests
@@ -113,21 +111,23 @@ class ServerCollector(Collector):
             total.add_metric(key, count)
         yield total
         seconds = SummaryMetricFamily(
-            "content_server_request_seconds", "Time of requests in the server.", labels=["operation"]
+            "content_server_request_seconds",
+            "Time from the arrival of requests to the last sent byte.",
+            labels=["operation"],
         )
         for operation, (count, elapsed) in list(requests.seconds.items()):
             seconds.add_metric([operation], count, elapsed)
         yield seconds
-        yield _gauge("requests_in_flight", "Requests in the server now.", requests.in_flight)
+        yield _gauge("requests_in_flight", "Requests in progress.", requests.in_flight)
 
     def _database_metrics(self) -> Iterator[Metric]:
         database = self._repository.database
         meter = database.meter
-        yield _gauge("database_pool_size", "Connections of the pool.", database.pool_size)
-        yield _gauge("database_pool_in_use", "Connections lent out.", meter.pool_in_use)
+        yield _gauge("database_pool_size", "Connections of the database pool.", database.pool_size)
+        yield _gauge("database_pool_in_use", "Connections of the database pool in use.", meter.pool_in_use)
         yield CounterMetricFamily(
             "content_server_database_pool_wait_seconds",
-            "Time spent waiting for a connection.",
+            "Time that threads waited for a database connection.",
             meter.pool_wait_seconds,
         )
         yield CounterMetricFamily(
@@ -136,7 +136,7 @@ class ServerCollector(Collector):
             meter.cpu_seconds,
         )
         seconds = CounterMetricFamily(
-            "content_server_database_seconds", "Time inside database calls.", labels=["statement"]
+            "content_server_database_seconds", "Elapsed time of database calls.", labels=["statement"]
         )
         for kind, elapsed in list(meter.seconds.items()):
             seconds.add_metric([kind], elapsed)
@@ -146,22 +146,28 @@ class ServerCollector(Collector):
         storage = self._repository.storage
         asked = CounterMetricFamily(
             "content_server_storage_bytes",
-            "Asked of the storage area, caches of the server apart.",
+            "Bytes read from and written to content files; cache hits are not included.",
             labels=["direction"],
         )
         for direction, size in list(storage.meter.bytes.items()):
             asked.add_metric([direction], size)
         yield asked
-        calls = CounterMetricFamily("content_server_storage_calls", "Calls to the storage area.", labels=["call"])
-        # The handle cache opens a file for each miss, so the number of misses is the number of opened files.
+        calls = CounterMetricFamily(
+            "content_server_storage_calls", "File system calls for content files.", labels=["call"]
+        )
+        # The cache of open files opens a file at each miss, so the number of misses is the number of calls of `open`.
         for call, count in {**storage.meter.calls, "open": storage.handles.misses}.items():
             calls.add_metric([call], count)
         yield calls
 
     def _cache_metrics(self) -> Iterator[Metric]:
         storage = self._repository.storage
-        hits = CounterMetricFamily("content_server_cache_hits", "Found in a cache.", labels=["cache"])
-        misses = CounterMetricFamily("content_server_cache_misses", "Not found in a cache.", labels=["cache"])
+        hits = CounterMetricFamily(
+            "content_server_cache_hits", "Look-ups that found an entry in the cache.", labels=["cache"]
+        )
+        misses = CounterMetricFamily(
+            "content_server_cache_misses", "Look-ups that found no entry in the cache.", labels=["cache"]
+        )
         for name, cache in (("content", storage.cache), ("handles", storage.handles)):
             hits.add_metric([name], cache.hits)
             misses.add_metric([name], cache.misses)
@@ -176,7 +182,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 class MetricsPage:
-    """Renders the page `/metrics`."""
+    """Generator of the page `/metrics`."""
 
     def __init__(self, collector: Collector) -> None:
         self._registry = CollectorRegistry()

@@ -27,19 +27,21 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# Longest time that a server which is stopping waits for requests in progress. [s]
+# Longest time for which a stopping server waits for requests in progress. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory. Nodes share the lock; `populate` and `reset` take it exclusively.
+    """Lock the data directory while the block runs.
+
+    Nodes lock the directory shared; `populate` and `reset` lock it exclusively.
 
     Raises
     ------
     StartError
-        If another process holds a lock that conflicts.
+        If another process has locked the directory.
     """
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -51,7 +53,7 @@ def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
             fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except OSError:
             who = "a server or another command" if exclusive else "populate or reset"
-            raise StartError(f"data: {data}: in use by {who}") from None
+            raise StartError(f"data: {data}: it is in use by {who}") from None
         yield handle
 
 
@@ -69,12 +71,13 @@ def ensure_root(database: Database) -> None:
 
 
 def open_repository(settings: Settings) -> Repository:
-    """Open the database, with the configured indexes, and the storage area. Remains of interrupted uploads are
-    removed.
+    """Open the database and the storage area.
+
+    Create or drop the property indexes as configured, and remove files of interrupted uploads.
     """
     for name in settings.drop_index:
         if name not in PROPERTY_INDEXES:
-            raise StartError(f"--drop-index: unknown index {name}; there are {', '.join(PROPERTY_INDEXES)}")
+            raise StartError(f"---drop-index: unknown index {name}; known indexes: {', '.join(PROPERTY_INDEXES)}")
     database = open_database(settings.database, str(settings.data), settings.database_pool, settings.sync)
     database.create_schema(indexes=False)
     for name in PROPERTY_INDEXES:
@@ -100,14 +103,14 @@ def _directory(settings: Settings) -> Directory:
         return LdapDirectory(settings.ldap, settings.ldap_user_dn)
     if not settings.user_file.exists():
         raise StartError(
-            f"users: {settings.user_file} is missing; name one with --users, or run `content-server populate`"
+            f"users: {settings.user_file} is missing; choose a file with --users, or run `content-server populate`"
         )
     return FileDirectory(settings.user_file)
 
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol of the socket must be named, because asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
+    # The protocol must be passed, because asyncio sets TCP_NODELAY only on sockets with protocol IPPROTO_TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -121,7 +124,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """HTTP server that prints its address on standard output when it listens."""
+    """HTTP server that prints its address on standard output as soon as it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -165,10 +168,10 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    # When uvicorn ends, it raises the received signal once more. These handlers make that signal ineffective.
+    # When uvicorn ends, it sends the received signal to this process again; these handlers ignore it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    # Objects that live as long as the process are excluded from garbage collection, because scanning them is useless.
+    # Exclude the existing objects from garbage collection, because they live until the process ends.
     gc.collect()
     gc.freeze()
     try:

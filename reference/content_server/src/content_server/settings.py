@@ -1,4 +1,4 @@
-"""Settings of a node (server process) of the content server."""
+"""Defines the settings of a node (server process)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UNITS = {
 
 
 def parse_size(text: str) -> int:
-    """Return a size, such as `64MiB`, in bytes. [bytes]
+    """Convert a size such as `64MiB` to bytes. [bytes]
 
     Raises
     ------
     ValueError
-        If the text is not a number with a unit.
+        If the text is not a number with an optional unit.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def parse_size(text: str) -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a node; the README lists them in a table."""
+    """Settings of a node; the README explains them."""
 
     data: Path
     host: str = "127.0.0.1"
@@ -67,5 +67,5 @@ class Settings:
 
     @property
     def user_file(self) -> Path:
-        """File of users and their password hashes."""
+        """File of users with password hashes."""
         return self.users or self.data / "users.txt"

@@ -1,9 +1,8 @@
-"""Storage area of content files. A file is complete or does not exist.
+"""Stores contents in files; a content file is always complete.
 
-A file is written under a temporary name in the same file system, forced to disk (by default) and renamed. Then one
-transaction stores its metadata. A crash leaves at most a file without metadata, which `sweep` removes at the next
-start. Names come from identifiers that this module generates, never from a client, so no path can leave the storage
-area.
+A file is written under a temporary name, flushed to disk by default, and renamed. Then a database transaction stores
+its metadata. A crash leaves at most files without metadata, which `sweep` removes at the next start. File names are
+identifiers that this module generates, so no client can address files outside of the storage area.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ from content_server.caches import ContentCache, HandleCache
 from content_server.errors import Storage
 
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
-# Position of the digit that gives the version of a UUID, in a UUID without dashes.
+# Index of the version digit in a UUID without dashes.
 _VERSION_PLACE = 12
-# Age above which a temporary file is assumed to belong to a node that has ended; a younger file may belong to a running
-# node. [s]
+# Age above which a file without metadata is removed; a younger file may belong to an upload in progress. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Return True if a content belongs to the population. The identifier of such a content is a UUID of version 5.
+    """Return True if a content belongs to the population, so that its identifier is a UUID of version 5.
 
-    Content of the population stays on disk even if a run deletes its documents, so that `reset` is cheap.
+    Content files of the population are kept even if a run deletes the documents, so that `reset` is fast.
     """
     return content_id[_VERSION_PLACE] == "5"
 
 
 class StorageMeter:
-    """Counts of file system calls and of bytes. A call need not access the disk, because the page cache may contain the
-    data.
+    """Counts of file system calls and of transferred bytes.
+
+    Not every call accesses the disk, because the page cache may contain the data.
     """
 
     def __init__(self) -> None:
@@ -49,7 +48,7 @@ class StorageMeter:
         self._lock = threading.Lock()
 
     def count(self, call: str, size: int = 0) -> None:
-        """Count one call that transferred a number of bytes. [bytes]"""
+        """Count a call that transferred `size` bytes."""
         with self._lock:
             self.calls[call] += 1
             if size:
@@ -62,13 +61,13 @@ class StorageArea:
     Parameters
     ----------
     root : Path
-        The directory, which is created if missing.
+        Path of the directory, which is created if it is missing.
     synchronous : bool
-        True if a file is forced to disk before it gets its final name.
+        True to flush a file to disk before it is renamed.
     cache_bytes : int
         Largest size of the content cache; 0 for no cache. [bytes]
     handles : int
-        Largest number of files that stay open; 0 for none. [1]
+        Largest number of open files in the cache; 0 for no cache. [1]
     """
 
     def __init__(self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256) -> None:
@@ -81,13 +80,19 @@ class StorageArea:
         self.handles = HandleCache(handles)
 
     def path(self, content_id: str) -> Path:
-        """Return the path of a content file."""
+        """Return the path of a content file.
+
+        Raises
+        ------
+        Storage
+                    If the identifier is malformed.
+        """
         if not _CONTENT_ID.fullmatch(content_id):
             raise Storage("not a content identifier")
         return self.root / content_id[:2] / content_id[2:4] / content_id
 
     def write(self, source: BinaryIO) -> tuple[str, int]:
-        """Store a whole stream; return the new identifier and the length of the content. [bytes]"""
+        """Store the content of a stream; return its new identifier and its length. [bytes]"""
         content_id = uuid.uuid4().hex
         temporary = self._temporary / content_id
         try:
@@ -119,7 +124,7 @@ class StorageArea:
             os.close(descriptor)
 
     def read(self, content_id: str, offset: int, count: int, length: int) -> bytes:
-        """Read a part of a content; a small content is read as a whole and cached.
+        """Read a part of a content; a small content that is read completely is cached.
 
         Parameters
         ----------
@@ -131,11 +136,11 @@ class StorageArea:
         Raises
         ------
         FileNotFoundError
-            If the file does not exist, or not any more.
+            If the file does not exist.
         Storage
-            If the file is shorter than the metadata state.
+            If the file is shorter than `length`.
         """
-        # A content that is too large for the cache is read in parts, and these reads do not count as cache misses.
+        # A content that is too large for the cache is not looked up, so that its reads do not count as cache misses.
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
         if cached is not None:
             return cached if count == length else cached[offset : offset + count]
@@ -143,19 +148,18 @@ class StorageArea:
             with self.handles.open(content_id, self.path(content_id)) as descriptor:
                 data = os.pread(descriptor, count, offset)
         except OSError:
-            # After a restart, a network file system does not know handles that were opened before. So the handle is
-            # removed from the cache.
+            # A network file system invalidates open files when it restarts, so the file is removed from the cache.
             self.handles.discard(content_id)
             raise
         self.meter.count("read", len(data))
         if len(data) != count:
-            raise Storage("the content file is shorter than its metadata state")
+            raise Storage("the content file is shorter than the length in the database")
         if count == length:
             self.cache.put(content_id, data)
         return data
 
     def remove(self, content_id: str) -> None:
-        """Remove a content file that no metadata refer to."""
+        """Remove an unreferenced content from the caches, and its file unless it belongs to the population."""
         self.cache.discard(content_id)
         self.handles.discard(content_id)
         if not is_populated(content_id):
@@ -163,7 +167,7 @@ class StorageArea:
             self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
-        """Yield the identifiers of all files in the storage area, except files of the population."""
+        """Yield the identifiers of all content files that do not belong to the population."""
         for first in os.scandir(self.root):
             if len(first.name) == 2 and first.is_dir():
                 for second in os.scandir(first.path):
@@ -172,14 +176,14 @@ class StorageArea:
                             yield entry.name
 
     def sweep(self, known: Callable[[list[str]], set[str]], stale_after: float = STALE_AFTER) -> int:
-        """Remove the remains of interrupted uploads; return the number of removed files.
+        """Remove files of interrupted uploads; return the number of removed files.
 
         Parameters
         ----------
         known : callable
-            Function that receives identifiers, and returns those that the metadata contain.
+            Function that returns the identifiers of a list to which metadata refer.
         stale_after : float
-            Age up to which a file is not removed, because another node may still store its metadata. [s]
+            Age up to which a file is kept, because another node may still be storing its metadata. [s]
         """
         removed = 0
         before = time.time() - stale_after
@@ -203,6 +207,6 @@ def _remove_if_older(path: Path, before: float) -> int:
         if path.stat().st_mtime > before:
             return 0
         path.unlink()
-    except FileNotFoundError:  # Another node may remove the same file at the same time.
+    except FileNotFoundError:  # Another node has removed the file in the meantime.
         return 0
     return 1

@@ -1,4 +1,4 @@
-"""Object types and their properties: the common source of type definitions, SQL columns and value checks."""
+"""Defines the object types and their properties, from which type definitions, SQL and value checks follow."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class Property:
     Attributes
     ----------
     id : str
-        Identifier, which queries use as the name.
+        Identifier, also the name in queries.
     kind : str
         `string`, `id`, `integer`, `decimal`, `boolean`, `datetime` or `uri`.
     column : str or None
-        Column of table `object`. None for a computed property, and for a custom property, whose values are stored as
-        rows of table `property`.
+        Column of table `object` that contains the value. None for a computed property, and for a custom property, whose
+        values are rows of table `property`.
     updatable : bool
         True if clients may set the property.
     queryable, orderable : bool
-        True if WHERE and ORDER BY may use the property.
+        True if WHERE can test the property, and ORDER BY can sort by it.
     """
 
     id: str
@@ -34,13 +34,13 @@ class Property:
 
     @property
     def custom(self) -> bool:
-        """True if values of the property are stored as rows of table `property`."""
+        """True if the values are rows of table `property`."""
         return self.id.startswith("tt:")
 
 
 @dataclass(frozen=True)
 class ObjectType:
-    """Definition of an object type, with the `properties` that its parent type does not have."""
+    """Definition of an object type; `properties` does not include properties of the parent type."""
 
     id: str
     parent: str | None
@@ -131,21 +131,21 @@ TYPES: dict[str, ObjectType] = {
 
 @cache
 def base_of(type_id: str) -> str:
-    """Return the base type that a type is derived from; a base type returns itself."""
+    """Return the base type from which a type is derived; for a base type, the type itself."""
     parent = TYPES[type_id].parent
     return type_id if parent is None else base_of(parent)
 
 
 @cache
 def with_subtypes(type_id: str) -> tuple[str, ...]:
-    """Return a type and all its subtypes."""
+    """Return a type and all types that are derived from it."""
     below = [t for t in TYPES if TYPES[t].parent == type_id]
     return (type_id, *(found for t in below for found in with_subtypes(t)))
 
 
 @cache
 def properties_of(type_id: str) -> dict[str, Property]:
-    """Return all properties of a type by identifier, inherited properties first."""
+    """Return all properties of a type by identifier; inherited properties come first."""
     definition = TYPES[type_id]
     inherited = properties_of(definition.parent) if definition.parent else {p.id: p for p in _COMMON}
     return {**inherited, **{p.id: p for p in definition.properties}}

@@ -1,6 +1,6 @@
-"""Users and their logins, from a file of hashed passwords or from an LDAP directory.
+"""Verifies logins by a file of password hashes, or by an LDAP directory.
 
-Verified logins are remembered for some time, so that Basic authentication is cheap.
+Verified logins are cached, so that HTTP Basic authentication, which repeats the login in every request, is fast.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from content_server.errors import NotAuthenticated, StartError, Storage
 from content_server.repository import User
 
 ROLES = ("reader", "editor", "administrator")
-# Cost of a password hash (RFC 7914, parameter N); for accounts of a population it is lower, see `populate`.
+# Cost parameter N of a password hash (RFC 7914). The hashes of generated accounts have a lower cost.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. If it is exceeded, all logins are forgotten; usual loads do not exceed it.
+# Largest number of cached logins; if it is reached, the cache is cleared.
 _MAX_REMEMBERED = 100_000
 
 
 def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -> str:
-    """Return a hash of a password as `scrypt$n$salt$key`, with salt and key in hexadecimal."""
+    """Hash a password; return `scrypt$n$salt$key`, with salt and key in hexadecimal."""
     salt = os.urandom(16) if salt is None else salt
     key = hashlib.scrypt(password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32)
     return f"scrypt${n}${salt.hex()}${key.hex()}"
 
 
 def verify_password(password: str, stored: str) -> bool:
-    """Return True if a password matches a hash."""
+    """Return True if a password matches a hash from `hash_password`."""
     _, n, salt, _ = stored.split("$")
     return hmac.compare_digest(hash_password(password, bytes.fromhex(salt), int(n)), stored)
 
@@ -47,11 +47,11 @@ class Directory(ABC):
 
     @abstractmethod
     def verify(self, name: str, password: str) -> User | None:
-        """Return the user with this name and password; None if the login is wrong. The call may block."""
+        """Return the user; None if name or password is wrong. The call may block."""
 
 
 class FileDirectory(Directory):
-    """Users from a file with a line `name:hash[:role]` for each user; `#` begins a comment."""
+    """Users from a file with a line `name:hash[:role]` for each user; lines that begin with `#` are comments."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -80,8 +80,7 @@ class FileDirectory(Directory):
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
-        # A hash is computed even for an unknown name, so that the response takes as long as for a wrong password.
-        # Otherwise response times would reveal accounts.
+        # A hash is computed even for an unknown name. Otherwise, response times would reveal which names exist.
         stored, user = self._users.get(name, (self._nobody, None))
         return user if verify_password(password, stored) else None
 
@@ -94,7 +93,7 @@ class LdapDirectory(Directory):
     url : str
         `ldap://host:port` or `ldaps://host:port`.
     pattern : str
-        Distinguished name of a user, with `{}` in place of the name: `uid={},ou=people,dc=example,dc=org`.
+        Distinguished name of a user, in which `{}` stands for the login name: `uid={},ou=people,dc=example,dc=org`.
     timeout : int
         Time limit of a bind. [s]
     """
@@ -115,8 +114,7 @@ class LdapDirectory(Directory):
             raise StartError(f"ldap: {url}: {error}") from error
 
     def verify(self, name: str, password: str) -> User | None:
-        # An empty password is refused here, because a simple bind without a password is anonymous and succeeds (RFC
-        # 4513, 5.1.2).
+        # An empty password must be refused, because a bind without a password succeeds (RFC 4513, 5.1.2).
         if not name or not password:
             return None
         from ldap3.core.exceptions import LDAPException  # type: ignore[import-untyped]
@@ -132,28 +130,28 @@ class LdapDirectory(Directory):
         try:
             bound = bool(connection.bind())
         except LDAPException as error:
-            raise Storage(f"the directory of users cannot be reached: {type(error).__name__}") from error
+            raise Storage(f"the LDAP directory cannot be reached: {type(error).__name__}") from error
         finally:
             connection.unbind()
         return User(name) if bound else None
 
 
 class Authenticator:
-    """Basic authentication that remembers verified logins.
+    """HTTP Basic authentication with a cache of verified logins.
 
     Parameters
     ----------
     directory : Directory
         Source of users.
     lifetime : float
-        Time for which a verified login is remembered. [s]
+        Time for which a verified login is cached. [s]
     """
 
     def __init__(self, directory: Directory, lifetime: float) -> None:
         self._directory = directory
         self._lifetime = lifetime
         self._lock = threading.Lock()
-        # The cache is indexed by keyed hashes of Authorization headers, so that no password stays in memory.
+        # The keys are keyed hashes of Authorization headers, so that the cache contains no passwords.
         self._key = os.urandom(32)
         self._remembered: dict[bytes, tuple[float, User]] = {}
 
@@ -161,7 +159,9 @@ class Authenticator:
         return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
 
     def remembered(self, header: str | None) -> User | None:
-        """Return the user of a login that was verified recently; otherwise return None. The call never blocks."""
+        """Return the user of a cached login; None if the login is not cached or has expired. The call does not
+        block.
+        """
         if not header:
             return None
         digest = self._digest(header)
@@ -174,7 +174,7 @@ class Authenticator:
         return found[1]
 
     def verify(self, header: str | None) -> User:
-        """Verify an Authorization header and return the user; may block.
+        """Verify and cache the login in an Authorization header; return the user. The call may block.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Fixed number of worker threads with a common queue. The metrics show the number of threads and the queue length."""
+"""Runs jobs on a fixed number of worker threads with a common queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Job = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]", asyncio.
 
 
 class WorkerPool:
-    """Pool of worker threads that do blocking work for the event loop.
+    """Pool of threads that call blocking functions for the event loop.
 
     Parameters
     ----------
@@ -34,18 +34,18 @@ class WorkerPool:
 
     @property
     def queue_length(self) -> int:
-        """Number of jobs that wait for a worker, without jobs in progress. [1]"""
+        """Number of jobs that wait for a thread, without jobs in progress. [1]"""
         return self._jobs.qsize()
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Call a function on a worker thread and return its result."""
+        """Call a function on a worker thread; return its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._jobs.put((function, arguments, future, loop))
         return await future
 
     def close(self) -> None:
-        """End every worker thread after all queued jobs are done."""
+        """End the worker threads after all queued jobs; wait at most 5 s for each thread."""
         for _ in self._workers:
             self._jobs.put(None)
         for worker in self._workers:
@@ -63,14 +63,14 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self.busy -= 1
-            # A closed event loop cannot receive results.
+            # If the event loop is closed, nothing waits for the result.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, future, *outcome)
             del job, function, arguments, future, outcome
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():  # The client has disconnected, so nobody waits for the result.
+    if future.done():  # The request was cancelled, because the client disconnected.
         return
     if error is None:
         future.set_result(result)

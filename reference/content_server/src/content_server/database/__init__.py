@@ -1,4 +1,4 @@
-"""Metadata database: one schema for SQLite and PostgreSQL, each with a connection pool and counters of its costs."""
+"""Stores metadata in SQLite or PostgreSQL, through a connection pool that measures the time of statements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def open_database(settings: str, data: str, pool: int, synchronous: bool = True)
     settings : str
         `sqlite`, `sqlite:PATH`, or a PostgreSQL DSN (`postgresql://...` or `host=... dbname=...`).
     data : str
-        Data directory; SQLite keeps `content.sqlite` in this directory.
+        Data directory, which contains the SQLite file `content.sqlite`.
     pool : int
         Number of connections. [1]
     synchronous : bool, default True
-        True if a commit waits for the disk.
+        True if a commit waits until the data are on disk.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Common parts of the SQLite and the PostgreSQL database, and the interface that the repository uses."""
+"""Base class of the SQLite and the PostgreSQL database, and the session through which statements are executed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ Row = tuple[Any, ...]
 
 
 class Session:
-    """Connection borrowed from the pool. SQL text contains `?` for each value; the values are passed only in
-    `parameters`.
+    """Database connection that is borrowed from the pool.
+
+    SQL text contains a `?` for each value, and the values are passed in `parameters`.
     """
 
     def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
@@ -23,8 +24,9 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Execute a statement and return all rows; its elapsed time is added to the time of statements of this
-        `kind`.
+        """Execute a statement and return all rows.
+
+        The elapsed time is added to the total of statements of this `kind` in the metrics.
         """
         if self._percent:
             sql = sql.replace("?", "%s")
@@ -64,7 +66,7 @@ class Database(ABC):
     pool_size : int
         Number of connections. [1]
     meter : Meter
-        Costs of the database.
+        Counters of time and of connections in use.
     """
 
     kind: str
@@ -85,11 +87,11 @@ class Database(ABC):
 
     @abstractmethod
     def set_index(self, name: str, present: bool) -> None:
-        """Create or drop a property index, unless this was done before."""
+        """Create a property index, or drop it if `present` is false; do nothing if this was done before."""
 
     @abstractmethod
     def is_populated(self) -> bool:
-        """Return True if the tables of the database exist; their contents are not checked."""
+        """Return True if the tables of the database exist, even if they are empty."""
 
     @abstractmethod
     def close(self) -> None:
@@ -97,7 +99,7 @@ class Database(ABC):
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Yield a connection on which every statement is a separate transaction."""
+        """Yield a session in which every statement is a separate transaction."""
         connection = self._lend()
         try:
             yield Session(connection, self.meter, self.kind == "postgresql")
@@ -108,13 +110,14 @@ class Database(ABC):
     @contextmanager
     @abstractmethod
     def write(self) -> Iterator[Session]:
-        """Yield a connection in one transaction, which is committed at the end, or rolled back on any exception.
+        """Yield a session with one transaction, which is committed at the end of the block, or rolled back on an
+        exception.
 
         Raises
         ------
         UniqueViolation
             If a unique index refused a row.
         Storage
-            If the database is locked for too long or its disk is full.
+            If the database is locked for too long, or its disk is full.
         """
         yield NotImplemented

@@ -1,6 +1,4 @@
-"""Costs of the database: elapsed time by kind of statement, and CPU time of the threads inside database
-calls.
-"""
+"""Measures elapsed time and CPU time of database calls, and the use of the connection pool."""
 
 from __future__ import annotations
 
@@ -9,17 +7,17 @@ from time import perf_counter, thread_time
 
 
 class Meter:
-    """Counters of the database costs of one node; all threads may use them.
+    """Counters of the database calls of a node; the methods are thread-safe.
 
     Attributes
     ----------
     seconds : dict of str to float
-        Elapsed time inside the database by kind of statement. [s]
+        Total elapsed time of statements by kind of statement. [s]
     cpu_seconds : float
-        CPU time of this process's threads inside database calls. With SQLite this includes the work of the database;
-        with PostgreSQL it is the work of the driver only, because the server runs in other processes. [s]
+        CPU time of this process's threads in database calls. With SQLite, this includes the CPU time of the database;
+        with PostgreSQL, only that of the client library, because the server runs in other processes. [s]
     pool_in_use : int
-        Number of connections that are borrowed from the pool. [1]
+        Number of connections that are currently borrowed from the pool. [1]
     pool_wait_seconds : float
         Total time for which threads have waited for a connection. [s]
     """
@@ -32,13 +30,14 @@ class Meter:
         self.pool_wait_seconds = 0.0
 
     def add(self, kind: str, elapsed: float, cpu: float) -> None:
-        """Add the elapsed time and the CPU time of one statement."""
         with self._lock:
             self.seconds[kind] = self.seconds.get(kind, 0.0) + elapsed
             self.cpu_seconds += cpu
 
     def lent(self, waited: float) -> None:
-        """Count a connection that was borrowed from the pool, and the time for which the thread waited for it."""
+        """Count a connection that was borrowed from the pool, and the time that the thread waited for the connection.
+        [s]
+        """
         with self._lock:
             self.pool_in_use += 1
             self.pool_wait_seconds += waited

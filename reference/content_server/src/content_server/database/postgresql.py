@@ -1,4 +1,4 @@
-"""PostgreSQL database, through psycopg and its connection pool."""
+"""Stores metadata in PostgreSQL, through psycopg and its connection pool."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation, UpdateConflict
 
-# Time limit for the server's first answer when a node starts. [s]
+# Time limit to connect to PostgreSQL when a node starts. [s]
 CONNECT_TIMEOUT = 5.0
-# Key of the advisory lock that a node holds while it creates the tables; other nodes that start wait for this lock.
+# Key of the PostgreSQL advisory lock with which only one of several starting nodes creates the tables.
 _SCHEMA_LOCK = 7_261_934
 
 
@@ -36,8 +36,8 @@ class PostgresqlDatabase(Database):
         self._psycopg = psycopg
         options = "" if synchronous else "-c synchronous_commit=off"
         try:
-            # A plain connection is opened first, because its error states the cause of a failure. A pool would only
-            # report a timeout.
+            # A single connection is opened first, because its error states the cause of a failure, whereas the pool
+            # would only report a timeout.
             psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
             self._pool = ConnectionPool(
                 dsn,
@@ -55,7 +55,7 @@ class PostgresqlDatabase(Database):
         try:
             connection = self._pool.getconn()
         except self._psycopg.Error as error:
-            raise Storage(f"the database has no connection to give: {error}") from error
+            raise Storage(f"the database pool has no free connection: {error}") from error
         self.meter.lent(perf_counter() - begin)
         return connection
 
@@ -75,9 +75,9 @@ class PostgresqlDatabase(Database):
                 if isinstance(error, self._psycopg.errors.UniqueViolation):
                     raise UniqueViolation(error.diag.constraint_name in ("object_name", "object_path")) from error
                 if isinstance(error, self._psycopg.errors.ForeignKeyViolation):
-                    raise UpdateConflict("the folder was changed by someone else at the same time") from error
+                    raise UpdateConflict("another user changed the folder at the same time") from error
                 if isinstance(error, self._psycopg.OperationalError):
-                    raise Storage(f"the database did not take the change: {error}") from error
+                    raise Storage(f"the database did not store the change: {error}") from error
                 raise
 
     def create_schema(self, indexes: bool = True) -> None:

@@ -1,6 +1,4 @@
-"""SQLite database in write-ahead mode: any number of readers and one writer, over all nodes that open the
-file.
-"""
+"""Stores metadata in an SQLite file in write-ahead mode: any number of nodes can read, and one can write at a time."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation
 
-# Longest time to wait until another node has finished its write. [s]
+# Longest time to wait until another node has finished writing. [s]
 BUSY_TIMEOUT = 10.0
-# Size of the page cache of a connection. It is small, since the page cache of the operating system contains the file.
-# [KiB]
+# Size of SQLite's page cache per connection. It is small, since the operating system also caches the file. [KiB]
 CACHE_KIB = 4096
 
 
@@ -32,8 +29,8 @@ class SqliteDatabase(Database):
         super().__init__(pool_size)
         self.path = Path(path)
         self._synchronous = synchronous
-        # A lock orders the writers of this process: it is fair, and wakes the next writer at once. SQLite itself would
-        # sleep and retry.
+        # With this lock, a waiting writer of this process continues as soon as another writer ends. SQLite's own lock
+        # would sleep and retry.
         self._write_lock = threading.Lock()
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         try:
@@ -82,7 +79,7 @@ class SqliteDatabase(Database):
                 if isinstance(error, sqlite3.IntegrityError) and "UNIQUE" in str(error):
                     raise UniqueViolation("object.name" in str(error) or "object.path" in str(error)) from error
                 if isinstance(error, sqlite3.OperationalError):
-                    raise Storage(f"the database did not take the change: {error}") from error
+                    raise Storage(f"the database did not store the change: {error}") from error
                 raise
 
     def create_schema(self, indexes: bool = True) -> None:

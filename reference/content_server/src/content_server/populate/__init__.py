@@ -1,3 +1,3 @@
-"""Fills a repository with documents. The same scale and seed give the same documents on every machine."""
+"""Fills a repository with generated documents; equal scale and seed produce equal documents on every machine."""
 
 from __future__ import annotations

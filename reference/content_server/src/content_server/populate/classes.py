@@ -1,4 +1,4 @@
-"""Document classes: the rows of the population table, with the number of documents multiplied by a scale."""
+"""Reads the document classes of the population from `classes.csv`, and scales the number of documents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class DocumentClass:
-    """Class of documents: a row of the population table.
+    """Class of documents, from a line of `classes.csv`.
 
     Attributes
     ----------
     name : str
-        Name in the table, such as `text 1 KiB`.
+        Name of the class, such as `text 1 KiB`.
     count : int
         Number of documents at the chosen scale, at least 1. [1]
     size : int
@@ -36,7 +36,7 @@ class DocumentClass:
 
     @property
     def slug(self) -> str:
-        """Name of the class as a folder name, such as `text-1-kib`."""
+        """Name in lower case with hyphens, for folder names: `text-1-kib`."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
 
     @property

@@ -1,4 +1,4 @@
-"""Generates a document of the population: name, properties, text and content. Seed, class and number determine them."""
+"""Generates the documents of the population. Seed, class and number determine a document completely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from content_server.populate import formats, words
 from content_server.populate.classes import DocumentClass
 from content_server.repository.base import ROOT_ID
 
-# Earliest time of the population: 2024-01-01 00:00 UTC. [ms]
+# Earliest creation time of a document: 2024-01-01 00:00 UTC. [ms since 1970]
 EPOCH = 1_704_067_200_000
 _DAY = 86_400_000
 _DEPARTMENTS = [
@@ -56,7 +56,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Mean number of older versions of a document; each version has its own properties. [1]
+# Mean number of older versions of a document; each version has properties of its own. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000
@@ -66,16 +66,16 @@ PropertyValue = tuple[str | None, float | None]
 
 @dataclass(frozen=True)
 class Document:
-    """Metadata of one document.
+    """Metadata of a generated document.
 
     Attributes
     ----------
     content_id : str
-        Identifier of the content, a UUID of version 5: see `storage.is_populated`.
+        Identifier of the content, a UUID of version 5, which `storage.is_populated` requires.
     older : tuple of dict
         Properties of older versions, oldest first; all versions have the same content.
     text : str or None
-        Text to index; None if the content is not text.
+        Text for the full-text index; None if the content is not text.
     """
 
     id: str
@@ -89,12 +89,12 @@ class Document:
 
 
 def identifier(*parts: object) -> uuid.UUID:
-    """Return an identifier (a UUID of version 5) that is determined by the given names."""
+    """Return an identifier, a UUID of version 5, that the arguments determine."""
     return uuid.uuid5(uuid.UUID(ROOT_ID), ":".join(str(part) for part in parts))
 
 
 def user_name(number: int) -> str:
-    """Return the name of a user by number, from 1: `user0001`."""
+    """Return the name of the user with a number; user 1 is `user0001`."""
     return f"user{number:04d}"
 
 
@@ -117,14 +117,15 @@ def _properties(source: random.Random, created: int, number: int) -> dict[str, P
 
 
 def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
-    """Return the properties that a document had before its last revision."""
+    """Return properties for the version before the version with the given properties."""
     amount = round(source.lognormvariate(6.5, 1.4), 2)
     return {**properties, "tt:amount": (None, amount), "tt:status": (source.choice(_STATUS), None)}
 
 
 def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tuple[Document, bytes]:
-    """Generate a document and its content; `index` is its number in the class, `number` its number in the
-    population.
+    """Generate a document and its content.
+
+    `index` is the document's number in its class, `number` its number in the population.
     """
     source = random.Random(f"{seed}:{kind.slug}:{index}")
     created = EPOCH + source.randrange(365 * _DAY)
@@ -156,9 +157,9 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
 
 
 def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
-    """Write the contents of documents of a class, and return the documents.
+    """Generate documents of a class, and write their content files.
 
-    `first` is the number of the first document of the class in the population.
+    `indices` are numbers in the class; `first` is the number of the first document of the class in the population.
     """
     documents = []
     for index in indices:

@@ -1,6 +1,7 @@
-"""Generates files of an exact size in real formats: Office documents (zip), PDF, JPEG.
+"""Generates valid Office, PDF and JPEG files of an exact size.
 
-Every document is different, although the padding of all documents is taken from one random block.
+Files are padded with random bytes. All padding is taken from the same random block, but at a different offset for every
+file.
 """
 
 from __future__ import annotations
@@ -18,21 +19,18 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# Largest length of the text in a comment segment of a JPEG file. The two bytes that contain the length do not count.
-# [bytes]
+# Largest length of the text in a comment segment of a JPEG file, without the two bytes of its length field. [bytes]
 _COMMENT = 65_533
 
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return a block of random bytes followed by its copy, so that a slice of the result can begin at any offset of the
-    block.
-    """
+    """Return a block of random bytes twice, so that `_BLOCK` bytes can be taken from any offset in the block."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
 def padding(seed: int, offset: int, length: int) -> bytes:
-    """Return bytes that cannot be compressed, taken from the random block at an offset."""
+    """Return `length` incompressible bytes, from an offset in the random block."""
     start = offset % _BLOCK
     block = _noise(seed)[start : start + _BLOCK]
     return block * (length // _BLOCK) + block[: length % _BLOCK]
@@ -41,12 +39,12 @@ def padding(seed: int, offset: int, length: int) -> bytes:
 def office(kind: str, title: str, text: str, size: int, seed: int, number: int) -> bytes:
     """Return an Office Open XML file (`docx`, `xlsx` or `pptx`) of an exact size. [bytes]
 
-    The file contains the text; an uncompressed embedded object fills the rest.
+    The file contains the text, and an uncompressed embedded object that fills the file to the size.
     """
     members = {"docx": _word, "xlsx": _sheet, "pptx": _slides}[kind](title, text)
     filler = size - len(_zipped(members, b""))
     if filler < 0:
-        raise ValueError(f"a {kind} of {size} bytes cannot hold its parts")
+        raise ValueError(f"a {kind} file of {size} bytes is too small for its content")
     return _zipped(members, padding(seed, number * 4099, filler))
 
 
@@ -60,7 +58,7 @@ def _zipped(members: dict[str, str], filler: bytes) -> bytes:
 
 
 def _package(main: str, content_type: str, parts: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the members that every package has: content types, and the relation to the main part."""
+    """Return the files of an Office package: content types, the relation to the main file, and the given `parts`."""
     overrides = "".join(
         f'<Override PartName="/{name}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/>'
         for name, (kind, _) in {main: (content_type, ""), **parts}.items()
@@ -122,7 +120,7 @@ def pdf(title: str, text: str, size: int, seed: int, number: int) -> bytes:
     """Return a PDF of an exact size, with one page of text and one embedded stream. [bytes]"""
     filler = size - len(_pdf(title, text, b""))
     if filler < 0:
-        raise ValueError(f"a PDF of {size} bytes cannot hold its parts")
+        raise ValueError(f"a PDF of {size} bytes is too small for its content")
     return _pdf(title, text, padding(seed, number * 4099, filler))
 
 
@@ -137,7 +135,7 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        # The length has a fixed number of digits, so that each byte of filler enlarges the file by exactly one byte.
+        # The length field has a fixed number of digits, so that each byte of filler enlarges the file by one byte.
         b"<< /Length %010d >>\nstream\n%s\nendstream" % (len(filler), filler),
     ]
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
@@ -170,16 +168,16 @@ def _picture(seed: int) -> bytes:
 
 
 def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
-    """Return a JPEG of an exact size: a picture, a title, and comment segments that fill the rest. [bytes]"""
+    """Return a JPEG of an exact size: a picture, and comment segments with the title and padding. [bytes]"""
     picture = _picture(seed)
     missing = size - len(picture)
     if missing < 4 + len(title):
-        raise ValueError(f"a JPEG of {size} bytes cannot hold its picture")
+        raise ValueError(f"a JPEG of {size} bytes is too small for its picture")
     filler = padding(seed, number * 4099, missing)
     head = title.encode("ascii", "replace")
     segments = []
     while missing:
-        # Each comment segment must leave enough bytes for the next segment: its marker, its length and the title.
+        # Unless this segment is the last, it must leave enough bytes for marker, length field and title of the next.
         body = min(_COMMENT, missing - 4)
         if 0 < missing - 4 - body < 4 + len(head):
             body -= 4 + len(head)

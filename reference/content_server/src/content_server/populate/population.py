@@ -1,6 +1,4 @@
-"""Generates a population: folders, documents, searches, workflows and users, with lists from which the workload
-chooses.
-"""
+"""Generates folders, documents, searches, workflows and users, and writes lists of them for the workload."""
 
 from __future__ import annotations
 
@@ -37,25 +35,25 @@ from content_server.serve import data_lock, ensure_root
 from content_server.settings import Settings
 from content_server.users import hash_password
 
-# Version of the generated documents. It must be increased if the same scale and seed no longer give the same documents.
+# Version of the generated documents; to be increased when the same scale and seed no longer produce the same documents.
 VERSION = 1
-# Exponent of Zipf's law for the popularity of documents: a few are requested often, most rarely.
+# Exponent of Zipf's law for the popularity of documents: few documents are requested often, most documents rarely.
 POPULARITY_EXPONENT = 0.8
-# Cost of hashing a password, which may be low: the passwords of the population are random and public (accounts.csv).
+# Cost parameter N of password hashes. It may be low, because the generated passwords are public (`accounts.csv`).
 _ACCOUNT_SCRYPT_N = 2
-# A term is rare, medium or common if the share of text documents that contain it lies between these bounds.
+# Classes of search terms: name, and the bounds of the share of text documents that contain the term.
 _TERM_CLASSES = (("rare", 0.0, 0.005), ("medium", 0.005, 0.05), ("common", 0.05, 0.3))
 _TERMS_PER_CLASS = 200
 _LISTS = ("documents.csv", "folders.csv", "searches.csv", "terms.csv", "accounts.csv", "users.txt")
 
 
 def populate(settings: Settings, scale: float, seed: int, jobs: int = 1, quiet: bool = False) -> str:
-    """Fill the repository unless it is already populated; return a sentence that reports what was done.
+    """Fill the repository, unless it already contains this population; return a sentence that reports the result.
 
     Raises
     ------
     StartError
-        If the repository contains other documents, or is in use.
+        If the repository contains documents that were not generated, or is in use.
     """
     begin = time.monotonic()
     wanted = json.dumps({"version": VERSION, "scale": scale, "seed": seed})
@@ -63,7 +61,7 @@ def populate(settings: Settings, scale: float, seed: int, jobs: int = 1, quiet: 
         found = snapshot.population_of(settings)
         lists = all((settings.data / name).exists() for name in _LISTS)
         if found == (wanted, "complete") and lists and snapshot.exists(settings):
-            return "nothing to do: the same population is there already"
+            return "nothing to do: the repository already contains this population"
         snapshot.clear(settings)
         database = open_database(settings.database, str(settings.data), 1, synchronous=False)
         try:
@@ -94,7 +92,7 @@ def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float
             for document in documents:
                 add_document(rows, folder, kind, document)
                 terms.update(set(re.findall(r"[a-z]+", (document.text or "").lower())))
-                # Texts are indexed already, so they need not stay in memory.
+                # Texts are indexed already, so they are removed to save memory.
                 listed.append((folder, kind, _without_text(document)))
             progress.advance(len(documents))
             if len(rows.objects) >= 1000:
@@ -121,9 +119,9 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write contents, and yield the documents by folder.
+    """Add folders, write content files, and yield the documents of each folder.
 
-    The number of parallel jobs does not change the order of the documents.
+    The number of parallel jobs does not affect the order of the documents.
     """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
@@ -183,7 +181,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # A text may end within a word. So only words of the vocabulary become search terms.
+        # Only complete words of the vocabulary become search terms, because a text may end within a word.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, otherwise one line every ten seconds."""
+"""Shows progress on standard error: a bar on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_INTERVAL = 10.0
 
 
 class Progress:
-    """Counts items up to a total, and shows the progress.
+    """Progress display that counts finished items.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Progress:
     total : int
         Total number of the counted items. [1]
     quiet : bool
-        True to show nothing.
+        If true, show nothing.
     """
 
     def __init__(self, name: str, total: int, quiet: bool = False) -> None:

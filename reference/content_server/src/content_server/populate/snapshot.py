@@ -1,8 +1,8 @@
-"""Snapshot of the populated repository: stored when a population is complete, and restored before each run.
+"""Stores a snapshot of the complete population, and restores it before each run.
 
-In SQLite, the snapshot is a copy of the database file, so that every run starts from the same pages. In PostgreSQL, it
-is a copy of the tables in schema `populated`. A server never removes content files of the population (see
-`storage.is_populated`), so a reset need only remove the files that runs added.
+With SQLite, the snapshot is a copy of the database file. With PostgreSQL, it consists of copies of the tables in the
+schema `populated`. The server never removes content files of the population (see `storage.is_populated`), so `reset`
+only has to remove the files that runs added.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _remove_sqlite(path: Path) -> None:
 
 
 def population_of(settings: Settings) -> tuple[str, str] | None:
-    """Return the population of the repository and its state, `complete` or `partial`; None if there is no repository.
+    """Return the parameters of the population and its state, `complete` or `partial`; None without a population.
 
     Raises
     ------
     StartError
-        If the repository contains documents that are not part of a population.
+        If the repository contains documents that were not generated.
     """
     path = _sqlite_path(settings)
     if path is not None and not path.exists():
@@ -56,7 +56,7 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
                 return facts[_FACT], facts["state"]
             if session.row("facts", "SELECT 1 FROM object WHERE path IS NULL LIMIT 1") is not None:
                 raise StartError(
-                    f"data: {settings.data}: holds documents that are not of a population; choose another directory"
+                    f"data: {settings.data}: contains documents that were not generated; choose another directory"
                 )
         return None
     finally:
@@ -72,7 +72,7 @@ def mark(database: Database, population: str, state: str) -> None:
 
 
 def clear(settings: Settings) -> None:
-    """Remove a population, complete or partial, with its snapshot."""
+    """Remove the population, even if it is partial, and its snapshot."""
     path = _sqlite_path(settings)
     if path is not None:
         _remove_sqlite(path)
@@ -93,8 +93,8 @@ def clear(settings: Settings) -> None:
 
 
 def begin(database: Database) -> None:
-    """Prepare bulk inserts. PostgreSQL builds a full-text index much faster after the inserts, so the index is
-    dropped.
+    """Prepare bulk inserts: with PostgreSQL, drop the full-text index, because building it afterwards is much
+    faster.
     """
     if database.kind == "postgresql":
         with database.write() as session:
@@ -102,7 +102,8 @@ def begin(database: Database) -> None:
 
 
 def finish(database: Database, last: int) -> None:
-    """Update the numbering of objects and the planner statistics after bulk inserts."""
+    """Complete bulk inserts: with PostgreSQL, update the numbering of objects and the planner statistics, and create
+    the full-text index."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
@@ -112,7 +113,7 @@ def finish(database: Database, last: int) -> None:
 
 
 def take(settings: Settings, population: str) -> None:
-    """Store the snapshot of the repository and mark the population as complete."""
+    """Store the snapshot, and mark the population as complete."""
     database = open_database(settings.database, str(settings.data), 1)
     try:
         if database.kind == "postgresql":
@@ -133,20 +134,20 @@ def take(settings: Settings, population: str) -> None:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a file atomically: if the process is killed, the target is either the old or the new file."""
+    """Copy a file atomically: even if the process is killed, the target is either the old or the new file."""
     temporary = target.with_name(target.name + ".new")
     shutil.copyfile(source, temporary)
     temporary.replace(target)
 
 
 def exists(settings: Settings) -> bool:
-    """Return True if a snapshot exists that can be restored."""
+    """Return True if the snapshot exists; with PostgreSQL, this is not checked."""
     path = _sqlite_path(settings)
     return path is None or _copy_path(path).exists()
 
 
 def reset(settings: Settings) -> str:
-    """Restore the snapshot; return a sentence that reports what was removed.
+    """Restore the snapshot; return a sentence that reports the number of removed contents.
 
     Raises
     ------
@@ -157,7 +158,7 @@ def reset(settings: Settings) -> str:
         found = population_of(settings)
         if found is None or found[1] != "complete" or not exists(settings):
             raise StartError(
-                f"data: {settings.data}: no complete population to go back to; run `content-server populate`"
+                f"data: {settings.data}: there is no complete population to restore; run `content-server populate`"
             )
         database = open_database(settings.database, str(settings.data), 1, synchronous=False)
         try:
@@ -171,8 +172,7 @@ def reset(settings: Settings) -> str:
             database.close()
         path = _sqlite_path(settings)
         if path is not None:
-            # The write-ahead log belongs to the old database file. It is empty, and must be removed before the new file
-            # is in place.
+            # The write-ahead log of the old database file is empty, and must be removed before the file is replaced.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

@@ -1,4 +1,4 @@
-"""Rows of the population, and bulk inserts into either database."""
+"""Collects the rows of generated objects, and inserts them into the database in bulk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OBJECT_COLUMNS = (
     "change_token", "latest", "major", "content_id", "content_length", "mime_type", "file_name",
 )  # fmt: skip
 PROPERTY_COLUMNS = ("object", "name", "value", "number")
-# Number of stored searches by type; it does not depend on the number of documents.
+# Number of stored searches by type, independent of the scale. [1]
 SEARCHES = {"personal": 30, "shared": 20, "template": 10}
 INBOXES = 10
 PER_FOLDER = 100
@@ -26,7 +26,7 @@ PER_FOLDER = 100
 
 @dataclass
 class Rows:
-    """Rows that are still to be inserted, and the number of the last object."""
+    """Rows to insert, and the number of the last object."""
 
     last: int = 1  # The root folder has the number 1.
     objects: list[tuple[Any, ...]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Rows:
         label: str = "", path: str | None = None, properties: dict[str, PropertyValue] | None = None,
         content: tuple[str, int, str] | None = None, latest: int = 1,
     ) -> int:  # fmt: skip
-        """Add an object to the rows, and return its number."""
+        """Append the rows of an object, and return its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
         row = (
@@ -50,7 +50,7 @@ class Rows:
         return self.last
 
     def insert(self, database: Database, session: Session) -> None:
-        """Insert the collected rows into the database."""
+        """Insert all rows into the database, and remove them from this object."""
         bulk_insert(database, session, "object", OBJECT_COLUMNS, self.objects)
         bulk_insert(database, session, "property", PROPERTY_COLUMNS, self.properties)
         session.many("populate", fulltext.insert_statement(database), self.texts)
@@ -60,7 +60,7 @@ class Rows:
 def bulk_insert(
     database: Database, session: Session, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Insert many rows: COPY in PostgreSQL, one prepared statement in SQLite."""
+    """Insert many rows, with COPY in PostgreSQL, and with a prepared statement in SQLite."""
     names = ", ".join(columns)
     if database.kind == "sqlite":
         session.many("populate", f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", rows)
@@ -72,7 +72,7 @@ def bulk_insert(
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of the population; `kind` is `population` or `inbox`."""
+    """Generated folder; `kind` states its use, such as `population` (documents) or `inbox` (empty)."""
 
     number: int
     id: str
@@ -81,13 +81,12 @@ class Folder:
 
 
 def add_folder(rows: Rows, seed: int, parent: int, path: str, kind: str) -> Folder:
-    """Add the folder at a path, and return it."""
     id = str(identifier("folder", seed, path))
     return Folder(rows.add("cmis:folder", parent, path.rpartition("/")[2], id=id, path=path), id, path, kind)
 
 
 def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Document) -> None:
-    """Add a document with its older versions; the oldest version comes first."""
+    """Add the rows of a document, with all its versions."""
     versions = (*document.older, document.properties)
     for label, properties in enumerate(versions, start=1):
         rows.add(
@@ -107,7 +106,7 @@ def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Docu
 
 
 def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
-    """Add the folder of stored searches; return identifier, name and search type of each search."""
+    """Add a folder with stored searches; return identifier, name and search type of each search."""
     source = random.Random(f"{seed}:searches")
     folder = add_folder(rows, seed, 1, "/searches", "system")
     found = []
@@ -130,7 +129,7 @@ def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
 
 
 def add_workflows(rows: Rows, seed: int, count: int, documents: Sequence[str]) -> None:
-    """Add the folder of workflows; each workflow refers to one document."""
+    """Add a folder with workflows; each workflow refers to a document."""
     source = random.Random(f"{seed}:workflows")
     folder = add_folder(rows, seed, 1, "/workflows", "system")
     for index in range(count):

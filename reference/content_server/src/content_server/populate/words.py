@@ -1,6 +1,6 @@
-"""Generates words and sentences. Common English and business words come first, then names composed of syllables.
+"""Generates random texts from common English words, business words, and names composed of syllables.
 
-The frequencies of all words follow Zipf's law, so that a search may find one document or a thousand.
+Word frequencies follow Zipf's law, so that the number of documents that contain a word varies widely.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of generated names in addition to the word list. Because of them, a text of 10 KiB contains words that few
-# other texts contain.
+# Number of generated names in addition to the word list. Names are rare words, which only few texts contain. [1]
 NAMES = 12_000
-# Exponent of Zipf's law for the frequencies of words; natural language has an exponent near 1.
+# Exponent of Zipf's law for word frequencies; in natural language, it is near 1.
 EXPONENT = 1.05
 
 _FIRST = [
@@ -111,12 +110,11 @@ _LAST = [
 
 @cache
 def vocabulary() -> tuple[str, ...]:
-    """Return all words of the generated texts, the most frequent first."""
+    """Return all words, sorted by falling frequency."""
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
-    # The order of words is the same in all populations, because the rank of a word is a property of the language, not
-    # of the seed.
+    # The order of the names does not depend on the seed, because word frequencies are a property of a language.
     random.Random("names").shuffle(names)
     known = set(common)
     return (*common, *[name for name in dict.fromkeys(names) if name not in known][:NAMES])
@@ -128,14 +126,14 @@ def _cumulative_weights() -> tuple[float, ...]:
 
 
 def words(source: random.Random, count: int) -> list[str]:
-    """Choose random words according to their frequencies."""
+    """Return random words, chosen according to word frequencies."""
     return source.choices(vocabulary(), cum_weights=_cumulative_weights(), k=count)
 
 
 def text(source: random.Random, length: int) -> str:
-    """Generate sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
-    # A word and a space have fewer than six characters on average. So this number of words nearly always suffices at
-    # once.
+    """Return a text of sentences and paragraphs with exactly `length` ASCII characters. [bytes]"""
+    # This number of words is nearly always sufficient, because a word and a space have more than five characters on
+    # average.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

@@ -1,6 +1,4 @@
-"""Query language of CMIS 1.1 (section 2.1.14), limited to queries of one type. Statements are split into tokens, parsed
-into a syntax tree, and compiled to SQL.
-"""
+"""Compiles statements of the CMIS 1.1 query language (section 2.1.14) to SQL; a statement can query only one type."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Compiler from the syntax tree of a query to SQL. Values become parameters, and only names listed in `types` are
-accepted.
+"""Compiles the syntax tree of a query to SQL.
+
+Values become SQL parameters, and only names listed in `types` become part of the SQL text.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _NUMERIC = ("integer", "decimal", "datetime", "boolean")
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """SQL after `FROM object o`: a WHERE clause, an ORDER BY clause, and the parameters of both.
+    """SQL of a query after `FROM object o`: the condition of WHERE, the ORDER BY clause, and their parameters.
 
     Attributes
     ----------
     columns : tuple of (str, str)
-        For each column of the result, the property and the name of the column.
+        Property and column name of each column of the result.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -72,8 +73,9 @@ def compile_query(select: Select, database: str) -> CompiledQuery:
 
 
 def compile_order(order: tuple[tuple[str, bool], ...], known: dict[str, Property]) -> str:
-    """Return an ORDER BY clause that ends with the object's number. The order is then unique, so pages of results never
-    overlap.
+    """Return an ORDER BY clause.
+
+    It ends with the object's number, so that the order is unique and pages of results do not overlap.
     """
     terms = []
     for name, descending in order:
@@ -121,8 +123,8 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # The condition on a custom property becomes a membership test. The database evaluates the test by an index if
-        # the property has one, otherwise by a scan.
+        # A condition on a custom property becomes a membership test, which the database evaluates by an index if the
+        # property has an index, otherwise by a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)
@@ -130,9 +132,7 @@ class _Compiler:
         return self._member(f"{rows} AND {_test(column, node, definition, parameters)}", False)
 
     def _member(self, rows: str, negated: bool) -> str:
-        """Return the SQL of a membership test. The database evaluates the test once, before the other parts of the
-        query.
-        """
+        """Return SQL that tests membership in the result of the query `rows`, which the database executes once."""
         if self._database == "sqlite":
             return f"o.number {'NOT ' if negated else ''}IN ({rows})"
         return f"o.number {'<> ALL' if negated else '= ANY'} (ARRAY({rows}))"
@@ -202,7 +202,7 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return a literal of the query in the form of the column with which it is compared.
+    """Convert a literal to the type of the column with which it is compared.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Expression language of CONTAINS, and its translation to SQLite or PostgreSQL.
+"""Translates full-text expressions of CONTAINS to expressions of SQLite or PostgreSQL.
 
-Adjacent words mean AND; `OR` separates alternatives; `-word` means NOT; a phrase is in double quotes or in
-escaped single quotes; `begin*` is a prefix.
+Adjacent words must all occur; `OR` separates alternatives; `-word` excludes a word; a phrase is in double quotes or in
+escaped single quotes; `begin*` matches words with a prefix.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _TERM = re.compile(r"""-?"[^"]*"|-?'[^']*'|\S+""")
 
 @dataclass(frozen=True)
 class Term:
-    """Word or phrase of a full-text search; flags mark it as excluded or as a prefix."""
+    """Word or phrase of a full-text search; it must not occur if `negated`, and may be the start of a word if
+    `prefix`.
+    """
 
     text: str
     negated: bool
@@ -24,7 +26,7 @@ class Term:
 
 
 def parse_contains(expression: str) -> list[list[Term]]:
-    """Parse an expression of CONTAINS: return its alternatives, each as a list of terms that must all match.
+    """Parse an expression of CONTAINS; return its alternatives, each a list of terms that must all match.
 
     Raises
     ------

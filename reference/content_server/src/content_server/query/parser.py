@@ -1,4 +1,4 @@
-"""Recursive-descent parser, which builds the syntax tree of a query from its tokens.
+"""Parses query statements by recursive descent, with this grammar:
 
 query     = SELECT ("*" | column {"," column}) FROM type [[AS] alias] [WHERE or] [ORDER BY order {"," order}]
 or        = and {OR and}
@@ -31,7 +31,7 @@ from content_server.query.syntax import (
 )
 from content_server.query.tokens import Token, tokenize
 
-# Largest depth of nested conditions. Deeper nesting is refused, so that no statement can exhaust the stack.
+# Largest depth of nested conditions, so that no statement can exhaust the stack. [1]
 MAX_DEPTH = 40
 # Largest integer in a statement; a larger integer fits no database column.
 _LARGEST_INTEGER = 2**63 - 1
@@ -40,7 +40,7 @@ _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">"
 
 @lru_cache(maxsize=1024)
 def parse(statement: str) -> Select:
-    """Parse a query statement.
+    """Parse a query statement into a syntax tree.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def parse(statement: str) -> Select:
 
 
 def milliseconds(text: str) -> int:
-    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC. If the time has no zone, UTC is assumed. [ms]"""
+    """Convert an ISO 8601 time to milliseconds since 1970-01-01 UTC; a time without zone is UTC. [ms]"""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -102,7 +102,7 @@ class _Parser:
         return Select(columns, type_id, where, order)
 
     def _name(self) -> str:
-        # An alias before the name of a property is ignored, since a statement has only one type.
+        # An alias before the name of a property is ignored, because a statement queries only one type.
         return self._take("name", "a property").rpartition(".")[2]
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
@@ -140,7 +140,7 @@ class _Parser:
     def _not(self) -> Condition:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise InvalidArgument(f"query: conditions may nest {MAX_DEPTH} deep")
+            raise InvalidArgument(f"query: conditions can be nested at most {MAX_DEPTH} levels deep")
         try:
             if self._accept("NOT"):
                 return Not(self._not())
@@ -208,7 +208,7 @@ class _Parser:
 
 
 def unescape(text: str) -> str:
-    r"""Resolve `\'` and `\\`; any other backslash stands for itself.
+    r"""Replace `\'` by `'` and `\\` by `\`; keep any other backslash.
 
     Examples
     --------

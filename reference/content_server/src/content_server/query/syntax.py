@@ -1,4 +1,4 @@
-"""Syntax tree of a query statement."""
+"""Classes for the syntax tree of a query statement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True)
 class Timestamp:
-    """Point in time, in milliseconds since 1970-01-01 UTC. [ms]"""
+    """Time in milliseconds since 1970-01-01 UTC. [ms]"""
 
     milliseconds: int
 
@@ -19,7 +19,7 @@ Literal = Value | Timestamp
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of a column with a literal by an operator."""
+    """Condition: column operator literal."""
 
     column: str
     operator: str
@@ -37,7 +37,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Like:
-    """Condition: column [NOT] LIKE pattern; the pattern contains backslashes as written."""
+    """Condition: column [NOT] LIKE pattern; backslashes in the pattern are not yet resolved."""
 
     column: str
     pattern: str
@@ -54,7 +54,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class InFolder:
-    """Condition IN_FOLDER('id'), or IN_TREE('id') if `deep` is set."""
+    """Condition: IN_FOLDER('id'), or IN_TREE('id') if `deep` is true."""
 
     folder: str
     deep: bool
@@ -62,14 +62,14 @@ class InFolder:
 
 @dataclass(frozen=True)
 class Contains:
-    """Condition CONTAINS('expression')."""
+    """Condition: CONTAINS('expression')."""
 
     expression: str
 
 
 @dataclass(frozen=True)
 class Not:
-    """Negated condition: NOT condition."""
+    """Condition: NOT condition."""
 
     condition: Condition
 
@@ -92,11 +92,11 @@ class Select:
     Attributes
     ----------
     columns : tuple of (str, str) or None
-        Property and its name in the result; None for `*`.
+        Each property, and the name of its column in the result; None for `*`.
     type_id : str
         Type after FROM.
     order : tuple of (str, bool)
-        Property, and True for descending order.
+        Each property to sort by, and True for descending order.
     """
 
     columns: tuple[tuple[str, str], ...] | None

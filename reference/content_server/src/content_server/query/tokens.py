@@ -1,4 +1,4 @@
-"""Tokens of a query statement."""
+"""Splits query statements into tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Largest length of a statement. [characters] Longer statements are refused, since the parser is recursive.
+# Largest accepted length of a statement. [characters]
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -48,8 +48,10 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """Token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position in the
-    statement, from 1.
+    """Token of a query statement.
+
+    `kind` is `string`, `number`, `name`, `word`, `keyword`, `symbol` or `end`; `place` is the position in the
+    statement, from 1. [characters]
     """
 
     kind: str
@@ -63,7 +65,7 @@ def tokenize(statement: str) -> list[Token]:
     Raises
     ------
     InvalidArgument
-        If a character belongs to no token.
+        If the statement is too long, or a character begins no token.
     """
     if len(statement) > MAX_LENGTH:
         raise InvalidArgument(f"query: at most {MAX_LENGTH} characters, got {len(statement)}")
@@ -86,6 +88,6 @@ def _token(kind: str, text: str, place: int) -> Token:
     if kind == "word" and text.upper() in KEYWORDS:
         return Token("keyword", text.upper(), place)
     if kind == "string":
-        # Doubled quotes in a text are replaced here. Backslashes are kept, since LIKE and CONTAINS interpret them.
+        # Doubled quotes are replaced here. Backslashes are kept, because their meaning depends on the condition.
         return Token(kind, text[1:-1].replace("''", "'"), place)
     return Token(kind, text, place)

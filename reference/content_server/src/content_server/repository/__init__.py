@@ -1,4 +1,4 @@
-"""Operations of the repository: the CMIS services on metadata and storage, independent of HTTP."""
+"""Implements the CMIS services on metadata and content files, independent of HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored objects, look-ups of objects, and the repository that all operations use."""
+"""Defines users, stored objects and the repository, and looks up objects."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ PWC = "pwc"
 
 @dataclass(frozen=True)
 class User:
-    """User of a request.
+    """Authenticated user of a request.
 
-    A `reader` may read, an `editor` may also write, and an `administrator` may also cancel check-outs of other users.
+    A `reader` may read, an `editor` may also write, and an `administrator` may also use working copies of other users.
     """
 
     name: str
     role: str = "editor"
 
     def must_write(self) -> None:
-        """Raise PermissionDenied if the user is a reader."""
+        """Raise PermissionDenied if the role is `reader`."""
         if self.role == "reader":
             raise PermissionDenied(f"user {self.name} may only read")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Row of table `object`, with the identifier of the parent folder.
+    """Stored object: a row of table `object`, and the identifier of its parent folder.
 
     Times are milliseconds since 1970-01-01 UTC. [ms]
     """
@@ -63,7 +63,7 @@ class Stored:
 
     @property
     def object_id(self) -> str:
-        """CMIS identifier, with the version label if there is one."""
+        """CMIS identifier, with the version label if the object has a label."""
         return f"{self.id};{self.label}" if self.label else self.id
 
     @property
@@ -85,7 +85,7 @@ _SELECT = f"SELECT {', '.join(STORED_COLUMNS)}, (SELECT q.id FROM object q WHERE
 
 @dataclass(frozen=True)
 class Repository:
-    """Metadata and content of one repository.
+    """Repository with metadata and content files.
 
     Attributes
     ----------
@@ -99,17 +99,17 @@ class Repository:
 
 
 def now() -> int:
-    """Return the current time in milliseconds, which is the time resolution of the repository. [ms]"""
+    """Return the current time in milliseconds since 1970-01-01 UTC. [ms]"""
     return int(time.time() * 1000)
 
 
 def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list[Stored]:
-    """Return the objects that match the SQL after `FROM object o`."""
+    """Return the objects that `rest`, the SQL after `FROM object o`, selects."""
     return [Stored(*row) for row in session.rows(kind, _SELECT + rest, parameters)]
 
 
 def find(session: Session, object_id: str) -> Stored:
-    """Return the object with an identifier; if the identifier has no version label, return the latest version.
+    """Return the object with an identifier; without a version label, return the latest version.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def find_path(session: Session, path: str) -> Stored:
     Raises
     ------
     InvalidArgument
-        If a part of the path is `.` or `..`.
+        If the path contains `.` or `..` between slashes.
     ObjectNotFound
         If there is no object at the path.
     """

@@ -1,4 +1,4 @@
-"""Reads content: the whole content, or the part that a Range header selects."""
+"""Reads the content of documents, or the part of a content that a Range header selects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _RANGE = re.compile(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a content, by offset and length. [bytes]"""
+    """Part of a document's content.
+
+    `offset` and `count` are the start and the length of the part, `length` is the length of the whole content. [bytes]
+    """
 
     stored: Stored
     content_id: str
@@ -23,14 +26,14 @@ class Part:
 
     @property
     def partial(self) -> bool:
-        """True if a client requested a range of the content."""
+        """True if the part is not the whole content."""
         return self.count != self.length
 
 
 def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
-    """Return (offset, count) of a Range header; None for the whole content.
+    """Return offset and length of a Range header; None for the whole content. [bytes]
 
-    An unknown form of the header selects the whole content (RFC 9110, 14.2).
+    A header in an unknown format is ignored (RFC 9110, 14.2).
 
     Raises
     ------
@@ -53,14 +56,14 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
     first = int(match[1])
     last = min(int(match[2]), length - 1) if match[2] else length - 1
     if match[2] and int(match[2]) < first:
-        return None  # A header with an invalid range is ignored.
+        return None  # RFC 9110 requires that an invalid range is ignored.
     if first >= length:
         raise RangeNotSatisfiable(f"the range begins at {first}, the content has {length} bytes", length)
     return first, last - first + 1
 
 
 def content_of(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """Return the document whose content a request addresses.
+    """Return the document that a request addresses by identifier or path, if it has content.
 
     Raises
     ------
@@ -76,14 +79,14 @@ def content_of(repository: Repository, object_id: str | None, path: str) -> Stor
 
 
 def read_part(repository: Repository, part: Part, offset: int, count: int) -> bytes:
-    """Read `count` bytes of a part, from `offset`.
+    """Read `count` bytes of the content of `part`, from `offset` in the whole content. [bytes]
 
     Raises
     ------
     ObjectNotFound
-        If another user replaced or deleted the content in the meantime.
+        If another request replaced or deleted the content in the meantime.
     Storage
-        If the file is missing although the metadata contain it.
+        If the content file is missing, although the database contains its identifier.
     """
     try:
         return repository.storage.read(part.content_id, offset, count, part.length)

@@ -1,4 +1,4 @@
-"""Deletes objects, versions, and folders with their contents."""
+"""Deletes objects, versions and trees of folders."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _BATCH = 500
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
     """Delete an object of the repository.
 
-    By default, a document is deleted with all its versions. A folder is deleted only if it is empty. Deleting a working
-    copy cancels the check-out.
+    With `all_versions`, a document is deleted with all its versions. A folder is deleted only if it is empty. Deleting
+    a working copy cancels the check-out.
     """
     user.must_write()
     with repository.database.write() as session:
@@ -49,7 +49,7 @@ def delete(repository: Repository, user: User, target: Target, all_versions: boo
 
 
 def cancel_check_out(repository: Repository, user: User, target: Target) -> None:
-    """Remove a working copy, so that other users may check out the document."""
+    """Delete a working copy, so that the document can be checked out again."""
     user.must_write()
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -67,7 +67,7 @@ def _cancel(session: Session, working_copy: Stored, user: User) -> list[Stored]:
 
 
 def _one_version(session: Session, stored: Stored, user: User) -> list[Stored]:
-    """Delete one version of a document; if it was the latest version, the previous version becomes the latest."""
+    """Return the row of a version to delete; if it is the latest version, make the previous version the latest."""
     if stored.latest:
         must_be_current(stored, user)
         before = select(
@@ -90,9 +90,9 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows of objects with their properties and indexed texts.
+    """Delete rows of objects, with their properties and their entries in the full-text index.
 
-    Return the identifiers of the contents that no version refers to any more.
+    Return the identifiers of contents that no version refers to any more.
     """
     unused: set[str] = set()
     for start in range(0, len(rows), _BATCH):
@@ -110,8 +110,9 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
 
 
 def delete_tree(repository: Repository, user: User, target: Target) -> list[str]:
-    """Delete a folder with its contents; return the identifiers of objects that remain, because others have checked
-    them out.
+    """Delete a folder with all objects in it, except documents that other users have checked out.
+
+    Return the identifiers of the remaining objects.
     """
     user.must_write()
     with repository.database.write() as session:
@@ -134,7 +135,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
         stay = [m for m in members if m.id in held]
         kept = _folders_of(stay, folders)
         unused = delete_rows(repository, session, [m for m in members if m.id not in held])
-        # The deepest folders are deleted first, because a folder cannot be deleted before its subfolders.
+        # Subfolders are deleted before their parents, because the database requires it (foreign key).
         gone = sorted((f for f in folders if f.number not in kept), key=lambda f: -(f.path or "").count("/"))
         for folder in gone:
             delete_rows(repository, session, [folder])
@@ -144,7 +145,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
 
 
 def _folders_of(members: list[Stored], folders: list[Stored]) -> set[int]:
-    """Return the numbers of the folders that must stay because objects inside them stay."""
+    """Return the numbers of the folders that directly or indirectly contain one of the given objects."""
     by_number = {folder.number: folder for folder in folders}
     kept: set[int] = set()
     for member in members:

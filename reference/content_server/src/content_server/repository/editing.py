@@ -1,7 +1,8 @@
-"""Object services that change objects: create, update, set content, delete.
+"""Creates and updates objects, and sets the content of documents.
 
-Every change to content first writes the file, then the metadata in one transaction, then removes unreferenced files. A
-crash between two of these steps leaves a superfluous file, which the sweep removes, but never metadata without content.
+A change to content first writes the new file, then the metadata in a transaction, and then removes unreferenced files.
+If the server crashes in between, a superfluous file may remain until the next start (`StorageArea.sweep`), but there is
+never metadata without content.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ DEFAULT_MIME_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True)
 class Upload:
-    """Uploaded content: a stream at its start, a MIME type, and a file name."""
+    """Uploaded content; the stream is at its start."""
 
     stream: BinaryIO
     mime_type: str
@@ -69,8 +70,9 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Store an upload and yield the columns that describe it. If the context ends with an exception, the content is
-    removed.
+    """Store an upload, and yield the columns of table `object` that describe it.
+
+    If the block raises an exception, the content is removed.
     """
     if upload is None:
         yield {}
@@ -84,8 +86,8 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # After a failed commit, it is unknown whether the metadata were changed. So the file stays, and the sweep
-        # decides later whether to remove it.
+        # After a failed commit, it is unknown whether the database contains the metadata. So the file is kept; if no
+        # metadata refer to it, `StorageArea.sweep` removes it later.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -94,24 +96,24 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
 
 @contextmanager
 def name_conflicts(name: str) -> Iterator[None]:
-    """Convert the violation of a unique index to a CMIS exception: a name conflict, or a conflict with a change by
-    another user.
+    """Convert a UniqueViolation in the block to a CMIS exception: a name conflict, or a conflict with another
+    request.
     """
     try:
         yield
     except UniqueViolation as error:
         if error.name_taken:
-            raise NameConstraintViolation(f"the folder has an object of this name already: {name}") from error
-        raise UpdateConflict("the object was changed by someone else at the same time") from error
+            raise NameConstraintViolation(f"the folder already contains an object with this name: {name}") from error
+        raise UpdateConflict("another user changed the object at the same time") from error
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return the given contents that no version refers to."""
+    """Return the identifiers among `contents` that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return the given contents that a version refers to."""
+    """Return the identifiers among `contents` that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))
@@ -120,14 +122,16 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 
 
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
-    """Raise an exception unless the user may change an object.
+    """Raise a CmisError unless the user may change an object.
 
-    Changes are refused for old versions, checked-out documents, and working copies of other users. They are also
-    refused if the change token is outdated.
+    Old versions, checked-out documents, and working copies of other users must not be changed. If the client passes a
+    change token, it must be current.
     """
     user.must_write()
     if token and token != str(stored.change_token):
-        raise UpdateConflict(f"{stored.object_id} was changed since: its change token is {stored.change_token}")
+        raise UpdateConflict(
+            f"{stored.object_id} was changed in the meantime: its change token is now {stored.change_token}"
+        )
     if stored.is_working_copy:
         must_own(stored, user)
     elif not stored.latest:
@@ -169,7 +173,7 @@ def create_document(
     state: str,
     view: View,
 ) -> Json:
-    """Create a document in a folder, as version 1.0, or as version 0.1 if `state` is `minor`."""
+    """Create a document in a folder: version 1.0, or 0.1 if `state` is `minor`."""
     user.must_write()
     if state not in ("major", "minor"):
         raise Constraint(f"versioningState must be major or minor, got {state[:40]!r}")
@@ -194,7 +198,7 @@ def create_document(
 
 
 def create_folder(repository: Repository, user: User, target: Target, properties: Properties, view: View) -> Json:
-    """Create a folder inside a folder."""
+    """Create a folder in the folder `target`."""
     user.must_write()
     type_id = _type_of(properties, "cmis:folder")
     changes = parse_changes(properties, type_id)
@@ -211,7 +215,7 @@ def create_folder(repository: Repository, user: User, target: Target, properties
 def update(
     repository: Repository, user: User, target: Target, properties: Properties, token: str | None, view: View
 ) -> Json:
-    """Change properties of an object: the latest version of a document, a working copy, a folder or an item."""
+    """Change properties of a document's latest version, a working copy, a folder or an item."""
     user.must_write()
     with name_conflicts(properties.get("cmis:name") or ""), repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -230,7 +234,7 @@ def update(
 
 
 def _rename_folder(session: Session, folder: Stored, columns: dict[str, Any]) -> None:
-    """Set the new paths of a renamed folder and of all folders below it."""
+    """Change the stored paths of a renamed folder and of its subfolders."""
     old = folder.path or ""
     columns["path"] = new = f"{old.rpartition('/')[0]}/{columns['name']}"
     session.change(
@@ -249,7 +253,7 @@ def set_content(
     token: str | None,
     view: View,
 ) -> Json:
-    """Replace the content of a document; if there is no upload, remove the content."""
+    """Replace the content of a document by an upload; if `upload` is None, remove the content."""
     with repository.database.read() as session:
         _check_content_change(resolve(session, target.object_id, target.path), user, overwrite, token)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None

@@ -1,4 +1,4 @@
-"""Services that read: children, objects, versions, parents, queries."""
+"""Reads objects, children, versions and parents, and executes queries."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ from content_server.types import ALL_PROPERTIES
 
 
 def get_object(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> Json:
-    """Return one object as JSON."""
     with repository.database.read() as session:
         return object_json(session, resolve(session, object_id, path), view, user)
 
 
 def get_stored(repository: Repository, object_id: str | None, path: str) -> Stored:
-    """Return one object as the database stores it."""
+    """Return the stored object that a request addresses by identifier or path."""
     with repository.database.read() as session:
         return resolve(session, object_id, path)
 
 
 def parse_order(text: str | None) -> str:
-    """Return the ORDER BY clause for an `orderBy` parameter; the default order is by name."""
+    """Return the ORDER BY clause for a parameter `orderBy`; without the parameter, order by name."""
     order = []
     for term in (text or "cmis:name").split(","):
         name, _, direction = term.strip().partition(" ")
@@ -60,7 +59,7 @@ def get_children(
     paging: tuple[int, int],
     order: str | None,
 ) -> Json:
-    """Return a page of a folder's children as JSON; `paging` is (maxItems, skipCount)."""
+    """Return children of a folder as JSON: at most `paging[0]` children, after the first `paging[1]` children."""
     order_by = parse_order(order)
     maximum, skip = paging
     with repository.database.read() as session:
@@ -89,7 +88,7 @@ def get_children(
 
 
 def get_versions(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> list[Json]:
-    """Return all versions of a document as JSON: a working copy first, then the newest version first."""
+    """Return all versions of a document as JSON: first a working copy, then the versions from new to old."""
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
         must_be_document(stored)
@@ -103,12 +102,12 @@ def get_versions(repository: Repository, user: User, object_id: str | None, path
 
 
 def get_parent(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> tuple[Stored, Json]:
-    """Return a child, and its folder as JSON.
+    """Return an object, and its parent folder as JSON.
 
     Raises
     ------
     InvalidArgument
-        If the child is the root folder.
+        If the object is the root folder.
     """
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
@@ -119,7 +118,7 @@ def get_parent(repository: Repository, user: User, object_id: str | None, path: 
 
 
 def query(repository: Repository, statement: str, succinct: bool, paging: tuple[int, int]) -> Json:
-    """Execute a query statement and return a page of results as JSON; `paging` is (maxItems, skipCount)."""
+    """Execute a query; return results as JSON: at most `paging[0]` results, after the first `paging[1]` results."""
     if "\x00" in statement:
         raise InvalidArgument("query: character NUL is not allowed")
     compiled = compile_query(parse(statement), repository.database.kind)

@@ -1,4 +1,4 @@
-"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or a selection."""
+"""Converts objects to JSON of the Browser Binding."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """Representation of objects that a client requests.
+    """Options of a request for the JSON of objects.
 
     Attributes
     ----------
     succinct : bool
-        True for values only, without definitions of the properties.
+        True to return only the values of properties, without their definitions.
     names : frozenset of str or None
-        Requested properties; None for all.
+        Names of the requested properties; None for all properties.
     actions : bool
-        True to add allowable actions.
+        True to add the actions that the user may perform on the object.
     """
 
     succinct: bool = False
@@ -41,7 +41,7 @@ class View:
 
 
 def parse_filter(text: str | None) -> frozenset[str] | None:
-    """Return the properties in a `filter` parameter, with identifier and types added; None for all properties.
+    """Return the names in a parameter `filter`, and the names of identifier and types; None for all properties.
 
     Raises
     ------
@@ -58,14 +58,12 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Return the custom properties of objects, by object number. One statement reads the properties of up to 512
-    objects.
-    """
+    """Return the custom properties of objects, by object number; each statement reads at most 512 objects."""
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # The list of object numbers is padded to a power of two, so that there are few different statements to prepare.
+        # The list is padded to a power of two, so that few different statements have to be prepared.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(
@@ -86,7 +84,7 @@ def _number(name: str, value: float | None) -> float | int | None:
 
 
 def base_properties(stored: Stored) -> Json:
-    """Return the CMIS properties of an object that are computed from its row in table `object` alone."""
+    """Return the CMIS properties of an object that follow from its row in table `object`."""
     properties: Json = {
         "cmis:objectId": stored.object_id,
         "cmis:baseTypeId": base_of(stored.type),
@@ -130,7 +128,7 @@ def _document_properties(stored: Stored) -> Json:
 
 
 def write_properties(values: Json, type_id: str, succinct: bool, names: Iterable[str] | None = None) -> Json:
-    """Return the member `properties` or `succinctProperties` of an object."""
+    """Return the JSON member `properties` or `succinctProperties` of an object."""
     if names is not None:
         values = {name: values[name] for name in values if name in names}
     if succinct:
@@ -149,7 +147,7 @@ def _full(definition: Property, value: Any) -> Json:
 
 
 def objects_json(session: Session, objects: Sequence[Stored], view: View, user: User) -> list[Json]:
-    """Return objects as JSON. At most one statement is executed for every 512 objects."""
+    """Return objects as JSON."""
     custom = custom_properties(session, objects) if view.custom else {}
     documents = []
     for stored in objects:
@@ -162,12 +160,11 @@ def objects_json(session: Session, objects: Sequence[Stored], view: View, user: 
 
 
 def object_json(session: Session, stored: Stored, view: View, user: User) -> Json:
-    """Return one object as JSON."""
     return objects_json(session, [stored], view, user)[0]
 
 
 def allowable_actions(stored: Stored, user: User) -> dict[str, bool]:
-    """Return the actions that the user may perform on an object now."""
+    """Return for each CMIS action whether the user may currently perform it on an object."""
     writes = user.role != "reader"
     document, folder = stored.is_document, stored.is_folder
     free = stored.checked_out_by is None or stored.is_working_copy

@@ -1,4 +1,4 @@
-"""Checks values from clients against the property definitions, and stores the values in columns and property rows."""
+"""Checks property values from clients, and stores them in table columns and property rows."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from content_server.query.parser import milliseconds
 from content_server.types import Property, properties_of
 
 MAX_NAME = 255
-# Largest length of a property value: longer texts belong in content, and PostgreSQL could not index them. [characters]
+# Largest length of a property value, because PostgreSQL cannot index longer values. [characters]
 MAX_VALUE = 2000
 _LARGEST_INTEGER = 2**53  # Largest integer that all JSON readers represent exactly.
 
 
 @dataclass
 class Changes:
-    """Values that a request sets.
+    """Changes of an object that a request demands.
 
     Attributes
     ----------
     columns : dict of str to object
-        New values of columns of table `object`.
+        New values by column of table `object`.
     custom : dict of str to (str or None, float or None) or None
-        New rows of table `property` (value, number); None removes the row.
+        New values of the columns `value` and `number` of table `property`, by property; None removes the property.
     """
 
     columns: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Changes:
 
 
 def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes:
-    """Check properties against a type, and return the values to set.
+    """Check property values against a type; return the changes.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes
 
 
 def check_name(name: str | None) -> str:
-    """Check the name of an object, and return it.
+    """Return the name of an object if it is valid.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def check_name(name: str | None) -> str:
         If the name is empty, too long, `.` or `..`, or has a slash, a backslash or a control character.
     """
     if not name or name in (".", "..") or len(name) > MAX_NAME:
-        raise NameConstraintViolation(f"a name has 1 to {MAX_NAME} characters and is not . or ..")
+        raise NameConstraintViolation(f"a name must have 1 to {MAX_NAME} characters, and must not be . or ..")
     if any(character in "/\\" or ord(character) < 32 for character in name):
         raise NameConstraintViolation("a name cannot contain a slash, a backslash or a control character")
     return name
@@ -110,7 +110,7 @@ def _number(definition: Property, text: str) -> float:
 
 
 def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]) -> None:
-    """Set or remove rows with custom properties of one object."""
+    """Set or remove custom properties of the object `number`."""
     rows = [(number, name, *pair) for name, pair in custom.items() if pair is not None]
     if rows:
         slots = ", ".join(["(?, ?, ?, ?)"] * len(rows))
@@ -126,7 +126,7 @@ def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str |
 
 
 def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
-    """Insert a row of table `object` and return its number."""
+    """Insert a row into table `object`; return the object's number."""
     names = ", ".join(columns)
     row = session.row(
         "insert",
@@ -139,8 +139,9 @@ def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
 
 
 def update_object(session: Session, number: int, token: int, columns: Mapping[str, Any]) -> bool:
-    """Update the row of an object and increase its change token. Return False if another request has changed the row
-    since it was read.
+    """Update the row of an object, and increment its change token.
+
+    Return False without a change if `token` is outdated, because another request changed the row.
     """
     assignments = ", ".join(f"{name} = ?" for name in columns)
     return (

@@ -1,6 +1,6 @@
-"""Check-out and check-in of documents.
+"""Checks documents out and in.
 
-The unique indexes of `schema` ensure that a document has at most one working copy and one latest version.
+Unique indexes in the database ensure that a document has at most one working copy and one latest version.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _COPIED = (
 
 
 def check_out(repository: Repository, user: User, target: Target, view: View) -> Json:
-    """Create a private working copy of a document's latest version."""
+    """Check out a document: create a private working copy of its latest version."""
     user.must_write()
     with name_conflicts(""), repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
         must_be_document(stored)
         if stored.is_working_copy:
-            raise UpdateConflict(f"{stored.object_id} is a working copy already")
+            raise UpdateConflict(f"{stored.object_id} is already a working copy")
         must_be_current(stored, user)
         if not update_object(session, stored.number, stored.change_token, {"checked_out_by": user.name}):
             raise UpdateConflict(f"{stored.object_id} was changed by someone else at the same time")
@@ -79,7 +79,7 @@ def check_out(repository: Repository, user: User, target: Target, view: View) ->
 
 
 def next_label(label: str, major: bool) -> str:
-    """Return the label of the version after the version with this label.
+    """Return the label of the next major or minor version.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def check_in(
     comment: str | None,
     view: View,
 ) -> Json:
-    """Make the working copy the latest version, with the given properties and content."""
+    """Check in a document: set properties and content of the working copy, and make it the latest version."""
     user.must_write()
     with repository.database.read() as session:
         _working_copy(session, target, user)
@@ -151,13 +151,13 @@ def _working_copy(session: Session, target: Target, user: User) -> Stored:
 def _index(
     repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None
 ) -> None:
-    """Index the text of the new latest version instead of the previous one."""
+    """Replace the previous version in the full-text index by the new version."""
     if replaced:
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, text)
     elif copy.content_id == latest.content_id:
         fulltext.move(repository.database, session, latest.number, copy.number)
-    else:  # The content of the working copy is stored already, so its text is read from the storage area.
+    else:  # The content was uploaded to the working copy before, so the text is read from the content file.
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, _stored_text(repository, copy))
 
