@@ -61,7 +61,7 @@ class Observing(Protocol):
         """From now on, also observe this process and its descendants."""
 
 
-Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
+Steer = Callable[[dict[str, Any], Callable[[Mapping[str, object]], None]], "Steering"]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from towtank.analysis import (
 )
 from towtank.conduct.pilot_levels import is_beyond, next_level
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
+from towtank.engine import Frame
 from towtank.estimates import few_digits
 from towtank.results import RunFolder
 from towtank.study import DECIDE_STAGE, RELIEVE_SHARE, RELIEVE_STAGE, FindLimit, plateau_stages, stages_after_search
@@ -52,7 +53,7 @@ class SearchSteering(StageSteering):
         self._steady: StageUnderWay | None = None
         self._told: set[int] = set()
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Process the engine's messages about the current stage, and the engine's replies to appended stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked

@@ -6,27 +6,29 @@ decision is recorded as an event of the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from towtank.analysis import Precision, Settling, SteadySeconds
+from towtank.digging import dig
+from towtank.engine import Frame
 from towtank.results import Follower, RecordedInterval, RunFolder
 from towtank.study import SteadyUntil
 
 # Smallest part of a second that must lie in a stage for the second to be counted, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
 
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[Mapping[str, object]], None]
 Note = Callable[[str], None]
 
 
 class Steering(Protocol):
     """Rule that controls a load by commands to the engine; it is called repeatedly while the engine runs."""
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Process a message that the engine sends during the load."""
 
     def look(self) -> None:
@@ -99,7 +101,7 @@ class StageSteering:
         self.settled: dict[int, bool] = {}
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Keep track of the stages that the engine reports."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
@@ -110,7 +112,7 @@ class StageSteering:
         if index >= len(self.stages):
             self.under_way = None
             return
-        start, end = (float(frame.get(key) or 0.0) for key in ("t_s", "end_s"))
+        start, end = (float(dig(frame, key) or 0.0) for key in ("t_s", "end_s"))
         self.under_way = StageUnderWay(index, str(frame.get("name", "")), start, end, self.stages[index])
         deciding = self._deciding(self.under_way.about)
         if deciding is not None:

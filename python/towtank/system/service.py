@@ -139,7 +139,7 @@ class Service(Protocol):
     def watched(self) -> list[int]:
         """Return the ids of processes on this machine that belong to the service but were not started by Towtank."""
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the effective configuration of the service, for the manifest of the run."""
 
     def scrapers(self) -> list[Any]:
@@ -218,7 +218,7 @@ class PlainService:
         """Return an empty list, because the service has no processes on this machine that Towtank did not start."""
         return []
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return an empty configuration, because the service has no settings."""
         return {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -98,7 +98,7 @@ class Service(FileModel):
         return False
 
     @property
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Mapping[str, object]:
         """Effective settings of the service including defaults, as values that JSON can represent."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}

@@ -103,7 +103,7 @@ class ConnectionPool(FileModel):
     )
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         """Return the key `connections` of the engine's plan for this pool of connections."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
@@ -159,10 +159,10 @@ class Defaults(FileModel):
     )
 
     @property
-    def plan_connections(self) -> dict[str, Any]:
+    def plan_connections(self) -> dict[str, object]:
         """Return the key `connections` of the engine's plan for these default settings."""
         mode = self.connections
-        part: dict[str, Any]
+        part: dict[str, object]
         if isinstance(mode, ConnectionPool):
             part = mode.plan
         else:

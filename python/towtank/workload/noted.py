@@ -79,7 +79,7 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def note_part(step: Any, write: Any) -> dict[str, Any]:
+def note_part(step: Any, write: Any) -> dict[str, object]:
     """Return the key `note` of a step in the engine's plan, in a mapping; empty if the step refers to no stored item.
 
     Parameters

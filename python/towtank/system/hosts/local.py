@@ -13,7 +13,6 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from towtank.engine import binary
 from towtank.errors import TargetError
@@ -178,7 +177,7 @@ class LocalHost(SharedFiles):
         """Refuse a port of this machine on which another process already listens."""
         ports.require_free(self.address, port, owner)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return provider and address of this machine for the manifest of the run."""
         return {"provider": self.provider, "address": self.address}
 

@@ -49,7 +49,7 @@ class Existing(PlainService):
         """Return the first address of the service as configured, with scheme and login."""
         return self._part.address[0]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the service's addresses, the URL of its page of metrics, and the names of its processes."""
         watch = [str(named) for named in self._part.watch]
         return {

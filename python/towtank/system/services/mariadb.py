@@ -161,7 +161,7 @@ class Mariadb(PrivateDatabase):
         self._populate()
         return None
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings with which the server was started, with database, user and version."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}

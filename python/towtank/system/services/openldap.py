@@ -137,7 +137,7 @@ class Openldap(PrivateServer):
         """Return None if the server accepts connections, which means that its databases are open."""
         return refuses_connection(self.address)
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of slapd, its population and its port."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
@@ -116,7 +116,7 @@ class ProgramService(PlainService):
         named = self.named_program
         return [(self._base / named).parent] if named is not None and "/" in named else []
 
-    def settings_used(self) -> dict[str, str]:
+    def settings_used(self) -> dict[str, object]:
         """Return the program or the package that the system file names; empty if the installed program is used."""
         if self.release is not None:
             return {"package": self.release.package}
@@ -278,6 +278,6 @@ class PrivateGateway(PrivateServer):
         """Return the address to which virtual users send requests."""
         return [self.address]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the gateway, its release if the system file names one, its members and its ports."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port, "members": self.members}

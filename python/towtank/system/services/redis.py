@@ -72,7 +72,7 @@ class Redis(PrivateServer):
         """Return the URL of the server, including its password."""
         return f"redis://:{self._password}@{self.address}"
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the Redis server, its release if the system file names one, and its port."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port}
 
