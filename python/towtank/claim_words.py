@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from towtank import units
-from towtank.estimates import duration_unit, few_digits, in_words, is_zero, says_nothing
+from towtank.claim_bounds import read_bounds
+from towtank.digging import dig
+from towtank.estimates import duration_unit, few_digits, is_zero, places_of, rounded_text, says_nothing
 
 WORDS = {
     "confirmed": "confirmed",
@@ -16,6 +20,7 @@ WORDS = {
 }
 ANSWERED = ("confirmed", "refuted")
 _ABSENT = "–"
+_MOST_DIGITS = 12
 Claim = Mapping[str, Any]
 
 
@@ -27,14 +32,25 @@ def measured(claim: Claim) -> str:
     estimate = claim["measured"]
     if estimate is None or estimate["value"] is None:
         return _ABSENT
-    text = estimate_text(estimate, "" if claim["levels"] else str(claim["unit"]))
-    return f"last to first {text}" if claim["levels"] else text
+    if claim["levels"]:
+        return f"last to first {estimate_text(estimate, '')}"
+    unit = str(claim["unit"])
+    return estimate_text(estimate, unit, _bounds(str(dig(claim, "holds")), unit))
 
 
-def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
+def _bounds(holds: str, unit: str) -> tuple[float, ...]:
+    """Return the finite bounds in the condition of a claim, in the base unit; none for other conditions."""
+    with suppress(ValueError, KeyError):
+        found = read_bounds(holds, unit)
+        return tuple(bound for bound in (found.low, found.high) if math.isfinite(bound))
+    return ()
+
+
+def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float] = ()) -> str:
     """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`.
 
-    The bounds of the interval decide the verdict, so even a very wide interval is shown, unlike in `estimates`.
+    The ends decide the verdict on the claim. Therefore a wide interval is shown too, unlike elsewhere, and the ends
+    have as many digits as show on which side of each of the claim's bounds they lie.
 
     Examples
     --------
@@ -42,23 +58,59 @@ def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
     '200 (80 to 320) ms'
     >>> estimate_text({"value": 22.0, "low": 6.0, "high": 3200.0}, "")
     '22 (6 to 3,200)'
+    >>> estimate_text({"value": 0.13, "low": 0.0996, "high": 2.0}, "s", [0.1])
+    '130 (99.6 to 2,000) ms'
     """
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    return number_text(value, unit) if low is None or high is None else _with_interval(value, low, high, unit)
+    return number_text(value, unit) if low is None or high is None else _with_interval((value, low, high), unit, bounds)
 
 
-def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+def _with_interval(numbers: tuple[float, float, float], unit: str, bounds: Sequence[float]) -> str:
+    size = 1.0
     if unit == "s":
-        length, unit = duration_unit(value or max(abs(low), abs(high)))
-        value, low, high = value / length, low / length, high / length
+        size, unit = duration_unit(numbers[0] or max(map(abs, numbers)))
     if unit == "B/s":
-        name = units.format_size(abs(value)).rpartition(" ")[2]
-        size = float(units.SIZE_UNITS[name])
-        value, low, high, unit = value / size, low / size, high / size, f"{name}/s"
-    if says_nothing(value, low, high, unit):
-        shown, lowest, highest = ("0" if is_zero(each, high) else few_digits(each, 2) for each in (value, low, high))
-        return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
-    return in_words(value, low, high, unit)
+        name = units.format_size(abs(numbers[0])).rpartition(" ")[2]
+        size, unit = float(units.SIZE_UNITS[name]), f"{name}/s"
+    value, low, high = (number / size for number in numbers)
+    within = [bound / size for bound in bounds]
+    shown, lowest, highest = _texts(value, low, high, unit, within)
+    return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}".replace("-", "−")
+
+
+def _texts(value: float, low: float, high: float, unit: str, bounds: Sequence[float]) -> list[str]:
+    """Write a value and the ends of its interval with the fewest digits that suit the interval and show both ends on
+    their side of each bound.
+    """
+    texts: list[str] = []
+    for more in range(_MOST_DIGITS):
+        write = _writer(value, low, high, unit, more)
+        texts = [write(number) for number in (value, low, high)]
+        ends = zip((low, high), texts[1:], strict=True)
+        if not any(_crosses(end, text, bound) for end, text in ends for bound in bounds):
+            break
+    return texts
+
+
+def _writer(value: float, low: float, high: float, unit: str, more: int) -> Callable[[float], str]:
+    """Return the function that writes each of the numbers, with some more digits than usual."""
+    places = places_of(value, low, high)
+    if says_nothing(value, low, high, unit) or (places is None and more):
+        digits = (2 if places is not None else 4) + more
+        return lambda number: "0" if is_zero(number, high) else few_digits(number, digits)
+    return lambda number: rounded_text(number, None if places is None else places + more)
+
+
+def _crosses(end: float, text: str, bound: float) -> bool:
+    """Return True if the written end lies on another side of a bound than the end itself, or on the bound."""
+    if math.isinf(end):
+        return False
+    return _side(end, bound) != _side(float(text.replace(",", "")), bound)
+
+
+def _side(number: float, bound: float) -> int:
+    """Return -1 below a bound, 1 above it, and 0 for a number that differs from it by rounding errors only."""
+    return 0 if math.isclose(number, bound, rel_tol=1e-12, abs_tol=1e-15) else 1 if number > bound else -1
 
 
 def number_text(value: float, unit: str) -> str:

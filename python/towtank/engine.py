@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from towtank import marking
 from towtank.errors import EngineError
@@ -78,6 +78,45 @@ def guarded(
     return ["sh", "-c", _RAISE, str(open_files or ""), *guard]
 
 
+class Frame(TypedDict, total=False):
+    """Live message of the engine (`docs/reference/plan.md`, "Process"); each kind `k` has some of the fields.
+
+    Attributes
+    ----------
+    k : str
+        `live` (results of one second), `stage` (a stage begins), `appended`, or `refused`.
+    t_s, end_s : float
+        Time since the start of the run, and planned end of a stage. [s]
+    stage, name : str
+        Name of the current stage, and of the stage that begins.
+    index : int
+        Index of the stage that begins, from 0.
+    users : int or None
+        Number of users; None if it is not known. [1]
+    errors : int
+        Number of requests that failed in this second. [1]
+    throughput_per_s : float
+        Rate of completed transactions in this second. [1/s]
+    p95_ms : float or None
+        95th percentile of the response times in this second. [ms]
+    do, why : str
+        Refused command, and the reason.
+    """
+
+    k: str
+    t_s: float
+    end_s: float
+    stage: str
+    name: str
+    index: int
+    users: int | None
+    errors: int
+    throughput_per_s: float
+    p95_ms: float | None
+    do: str | None
+    why: str
+
+
 class EngineProcess:
     """Engine process that executes one plan.
 
@@ -137,7 +176,7 @@ class EngineProcess:
         """Return the exit status of the engine; None while the engine runs."""
         return self._process.poll()
 
-    def frames(self, wait_s: float) -> list[dict[str, Any]]:
+    def frames(self, wait_s: float) -> list[Frame]:
         """Return the live messages that the engine has sent since the last call; wait at most
         `wait_s` for a message.
         """
@@ -152,10 +191,11 @@ class EngineProcess:
         frames = []
         for line in whole.split(b"\n") if newline else ():
             with suppress(ValueError):
-                frames.append(json.loads(line))
+                frame: Frame = json.loads(line)
+                frames.append(frame)
         return [frame for frame in frames if isinstance(frame, dict)]
 
-    def send(self, command: dict[str, Any]) -> None:
+    def send(self, command: Mapping[str, object]) -> None:
         """Send a command to the engine. The engine's reply is among the live messages that `frames` returns.
 
         A command to an engine that has ended is dropped.

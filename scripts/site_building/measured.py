@@ -1,4 +1,4 @@
-"""Draws a measured quantity of a study's page, with confidence intervals, as SVG."""
+"""Draws the measured tables of the studies as SVG: the first quantity of a table, with its intervals if it has any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from html import escape
 _HEAD = "## Measured here"
 _VALUE = re.compile(r"^(?P<value>[\d.,]+)(?: \[(?P<low>[\d.,]+), (?P<high>[\d.,]+)\])?$")
 _TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
-_UNIT = re.compile(r"/s\b|\[.+\]")
+_BRACKETS = re.compile(r"\[.+\]")
+_UNIT = re.compile(rf"/s\b|{_BRACKETS.pattern}")
 _QUANTITY = re.compile(rf"{_UNIT.pattern}|\btime\b")
 _ROWS_AT_LEAST, _VALUES_AT_MOST = 2, 24
 _ROW_PX, _LABEL_PX, _PLOT_PX, _VALUE_PX, _TOP_PX = 26, 270, 300, 190, 34
@@ -38,18 +39,19 @@ class Series:
 
 
 def measured(page: str) -> Series | None:
-    """Return the values of the first table with intervals in the section `Measured here`; None if there is no such
-    table.
+    """Return the values of the first table with intervals in the section `Measured here`.
+
+    A section whose tables have no intervals gives the first quantity that its headings name with a unit in brackets.
+    None if there is no such quantity.
     """
     section = page.partition(f"{_HEAD}\n")[2].partition("\n## ")[0]
+    tables = []
     for table in _TABLE.finditer(section + "\n"):
         head, _, *rows = [_cells(line) for line in table[0].splitlines()]
-        found = _series(
-            head, _filled([row for row in rows if len(row) == len(head)]), _last_words(section[: table.start()])
-        )
-        if found is not None:
-            return found
-    return None
+        filled = _filled([row for row in rows if len(row) == len(head)])
+        tables.append((head, filled, _last_words(section[: table.start()])))
+    found = (*(_series(*table) for table in tables), *(_single(*table) for table in tables))
+    return next((series for series in found if series is not None), None)
 
 
 def _cells(line: str) -> list[str]:
@@ -84,6 +86,18 @@ def _series(head: list[str], rows: list[list[str]], words: str) -> Series | None
         quantity = title if _UNIT.search(title) else f"{words}: {title}"
         return _cut(quantity, list(_values(rows, head, first, [first])), 1)
     return _cut(words, list(_values(rows, head, first, columns)), len(columns))
+
+
+def _single(head: list[str], rows: list[list[str]], words: str) -> Series | None:
+    """Return the values of all columns that have the unit of the first column of numbers with a unit in its heading."""
+    units = [match[0] if (match := _BRACKETS.search(title)) else "" for title in head]
+    columns = [
+        column for column in range(1, len(head)) if units[column] and any(_VALUE.match(row[column]) for row in rows)
+    ]
+    if not columns or len(rows) < _ROWS_AT_LEAST:
+        return None
+    same = [column for column in columns if units[column] == units[columns[0]]]
+    return _cut(words if len(same) > 1 else head[same[0]], list(_values(rows, head, same[0], same)), len(same))
 
 
 def _cut(quantity: str, values: list[Measured], columns: int) -> Series:

@@ -15,7 +15,7 @@ from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.combining import combined
 from towtank.analysis.statistics.estimates import RUNS, Estimate
 from towtank.analysis.statistics.looks import Looks, nominal_confidence
-from towtank.study.claim_holds import NumberBounds
+from towtank.claim_bounds import NumberBounds
 
 
 # Critical values of Pocock's test with two-sided error 0.05: C. Jennison and B. W. Turnbull, Group Sequential Methods,

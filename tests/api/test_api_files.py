@@ -45,6 +45,7 @@ def test_a_valid_file_has_its_kind_and_no_fault() -> None:
     (file,) = checked.files
     assert (Path(file.file).parent.name, file.kind, file.valid) == ("content-users", "study", True)
     assert checked.faults == ()
+    assert repr(checked) == "<Validation of 1 file: valid>"
     checked.raise_faults()
 
 
@@ -55,6 +56,7 @@ def test_faults_are_results_with_places(tmp_path: Path) -> None:
     checked = towtank.validate(good, str(bad), tmp_path / "absent.yaml")
     assert not checked.valid
     assert [each.valid for each in checked.files] == [True, False, False]
+    assert repr(checked) == f"<Validation of 3 files: {len(checked.faults)} faults>"
     fault = checked.files[1].faults[0]
     assert (fault.file, fault.line, fault.where) == (str(bad), 4, "stations.cpu.demand.web")
     assert str(checked).startswith(f"{good}: ok (model)\n{bad}:4:")

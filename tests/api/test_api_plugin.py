@@ -90,13 +90,17 @@ def test_a_limit_within_the_interval_is_said(ended) -> None:  # type: ignore[no-
 
         def test_throughput(towtank):
             assert towtank.drive("http://127.0.0.1/checkout").throughput_per_s >= 3
+
+        def test_unit(towtank):
+            assert towtank.drive("http://127.0.0.1/checkout").p95 < "430 mss"
         """)
-    done.assert_outcomes(failed=2)
+    done.assert_outcomes(failed=3)
+    done.stdout.no_fnmatch_line("*quantity.py*")
     done.stdout.fnmatch_lines(
         [
             "E * objective: below 0.43 s",
             "E * its 95 % interval holds the limit: the miss is not certain",
-            "E * objective: at least 3 1/s",
+            "E * objective: at least 3 /s",
             "E * the value has no interval, so its uncertainty is not known",
         ]
     )
@@ -125,8 +129,13 @@ def test_a_measurement_that_is_not_valid_is_an_error(ended, pytester: pytest.Pyt
     done.stdout.fnmatch_lines(
         [
             "*ERROR at measurement of test_saturated*",
-            "the load on http://127.0.0.1/checkout is not a valid measurement:",
-            "  invalid: it had no CPU left (add threads)",
+            "invalid: it had no CPU left",
+            "  hint: add threads",
+            "measured: the load on http://127.0.0.1/checkout",
+            "in: test_a_measurement_that_is_not_valid_is_an_error.py:2",
+            "*ERROR at measurement of test_nobody*",
+            "nothing takes connections there",
+            "in: test_a_measurement_that_is_not_valid_is_an_error.py:5",
         ]
     )
     assert done.ret == pytest.ExitCode.TESTS_FAILED

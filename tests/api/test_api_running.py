@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from notebook_runs import code_cells
 
 import towtank
 from towtank.errors import StudyError, TargetError
@@ -302,7 +304,7 @@ def test_an_exception_in_another_thread_leaves_nothing(address: str, tmp_path: P
 
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("jupyter_client", "ipykernel")
+NEEDED = ("jupyter_client", "ipykernel", "nbclient")
 # Prints the properties of the kernel's process that a library must not change, and what it may have left.
 STATE = """
 import os, pathlib, signal, threading
@@ -323,8 +325,14 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     install = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDED]
     if subprocess.run(install, check=False).returncode:
-        pytest.skip("Jupyter cannot be installed: pip install jupyter_client ipykernel")
+        pytest.skip("Jupyter cannot be installed: pip install jupyter_client ipykernel nbclient")
     return environment / "bin" / "python"
+
+
+def kernel_environment() -> dict[str, str]:
+    """Return environment variables with which a Python that has Jupyter imports the packages of the checkout."""
+    places = [str(ROOT / "python"), str(ROOT / "reference/content_server/src"), sysconfig.get_path("purelib")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
 
 
 def outputs_of(python: Path, *cells: str | tuple[str, str]) -> list[list[dict[str, Any]]]:
@@ -332,11 +340,10 @@ def outputs_of(python: Path, *cells: str | tuple[str, str]) -> list[list[dict[st
     given = [
         {"source": cell} if isinstance(cell, str) else {"source": cell[0], "interrupt_at": cell[1]} for cell in cells
     ]
-    places = [str(ROOT / "python"), str(ROOT / "reference/content_server/src"), sysconfig.get_path("purelib")]
     done = subprocess.run(
         [python, ROOT / "tests" / "support" / "jupyter_cells.py"],
         input=json.dumps(given),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        env=kernel_environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -379,3 +386,31 @@ def test_the_stop_button_ends_the_load_and_leaves_nothing(python: Path, address:
     assert [each["ename"] for each in failed if each["kind"] == "error"] == ["ZeroDivisionError"]
     assert texts(after) == texts(at_last) == texts(before)
     assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process is left"
+
+
+@pytest.mark.xdist_group("jupyter")
+@pytest.mark.timeout(1200)
+def test_the_notebook_of_the_first_study_runs_fits_sizes_and_compares(python: Path, tmp_path: Path) -> None:
+    """The notebook runs as it stands, but with limits for a machine on which other programs work, too."""
+    folder = shutil.copytree(ROOT / "examples" / "first-study", tmp_path / "first-study")
+    notebook = folder / "first-study.ipynb"
+    text, first = notebook.read_text("utf-8"), '\\"load.stages.steady\\": \\"8 s\\",'
+    assert text.count(first) == 1
+    limits = [f'\\"limits.{name}\\": \\"100 %\\",' for name in ("interference", "not_attributed", "start_lag_share")]
+    notebook.write_text(text.replace(first, "".join([first, *limits])), "utf-8")
+    done = subprocess.run(
+        [python.parent / "jupyter-execute", "--inplace", notebook.name],
+        cwd=folder,
+        env=kernel_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = code_cells(json.loads(notebook.read_text("utf-8")))
+    shown = [[each["data"] for each in cell["outputs"] if each["output_type"] == "execute_result"] for cell in cells]
+    pages = ["".join(data["text/html"]) for found in shown for data in found if "text/html" in data]
+    _, ran, fitted, sized, compared = pages
+    assert "verdict: <strong>" in ran and all("data:image/svg+xml" in page for page in (ran, fitted))
+    assert "CPU" in sized and any(word in compared for word in ("same", "better", "worse", "undecided"))
+    assert (folder / "results" / "four-threads" / "report.html").stat().st_size > 10_000

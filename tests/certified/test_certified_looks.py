@@ -14,7 +14,7 @@ from towtank.analysis.claims.needs import runs_needed
 from towtank.analysis.statistics import ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import Looks
-from towtank.study.claim_holds import NumberBounds
+from towtank.claim_bounds import NumberBounds
 
 pytestmark = pytest.mark.waits
 

@@ -205,7 +205,9 @@ def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"listen: {address}: Address already in use" in _refused("--listen", address, data=tmp_path)
-    assert "unknown index nosuch; known indexes: search_type" in _refused(*free, "--drop-index", "nosuch", data=tmp_path)
+    assert "unknown index nosuch; known indexes: search_type" in _refused(
+        *free, "--drop-index", "nosuch", data=tmp_path
+    )
     unreachable = _refused(*free, "--database", "host=127.0.0.1 port=1 user=x", data=tmp_path)
     assert "database: cannot be reached" in unreachable
     assert "cannot be opened" in _refused(*free, "--database", "sqlite:/nosuch/folder/x", data=tmp_path)

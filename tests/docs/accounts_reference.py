@@ -69,7 +69,7 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Keys('{"patience"', document="engine-behaviour"),
     ),
     "docs/reference/python.md": (
-        *(Python(">>>") for _ in range(8)),
+        *(Python(">>>") for _ in range(9)),
         Shown("async def measure", because="tests/api/test_api_sessions.py cancels such a task"),
         *(Python(">>>") for _ in range(2)),
         Shown("def test_checkout(towtank)", because="tests/api/test_api_plugin.py runs such tests"),

@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -169,19 +171,119 @@ def installing(archive: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{Path(cargo).parent}:{os.environ['PATH']}", "CARGO_TARGET_DIR": built}
 
 
-@pytest.mark.waits
-@pytest.mark.timeout(1800)
-@pytest.mark.xdist_group("archives")
+def installs(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that installs archives: it waits, and one process runs all such tests."""
+    grouped = pytest.mark.xdist_group("archives")(test)
+    return pytest.mark.waits(pytest.mark.timeout(1800)(grouped))  # type: ignore[no-any-return]
+
+
+def install(archive: str, archives: Path, folder: Path, *packages: str) -> Path:
+    """Install an archive, and packages of other projects, in an empty environment; return its folder of programs."""
+    (built,) = archives.glob(archive)
+    environment = folder / "environment"
+    programs = environment / "bin"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    command = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", built, *packages]
+    subprocess.run(command, cwd=folder, env=installing(archive), check=True)
+    return programs
+
+
+# The tests of another project: a server in a process of its own, a test that passes, one that fails, and measurements
+# that are not valid.
+PROJECT = """
+import http.server
+import multiprocessing
+
+import pytest
+
+BUSY_MACHINE = {"interference": "100 %", "not_attributed": "100 %"}
+
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/" else 500)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="session")
+def shop():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
+        process = multiprocessing.get_context("fork").Process(target=server.serve_forever)
+        process.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        process.kill()
+        process.join()
+
+
+def test_fast(towtank, shop):
+    found = towtank.drive(shop, users=2, think="20 ms", duration="2 s", limits=BUSY_MACHINE)
+    assert found.errors == 0
+    assert found.p95 < "20 s"
+
+
+def test_too_slow(towtank, shop):
+    found = towtank.drive(shop, users=2, think="20 ms", duration="2 s", limits=BUSY_MACHINE)
+    assert found.p95 < "1 ns"
+
+
+def test_broken(towtank, shop):
+    towtank.drive(shop + "basket", users=2, think="20 ms", duration="1 s", limits=BUSY_MACHINE)
+
+
+def test_nobody(towtank):
+    towtank.drive("http://127.0.0.1:9/", duration="1 s")
+"""
+# Lines of the output in this order; `*` stands for any text.
+SHOWN = [
+    "*ERROR at measurement of test_broken*",
+    "invalid: 100 % of transactions failed, limit 1 % (* status_5xx)",
+    "  hint: *",
+    "measured: the load on http://127.0.0.1:*/basket",
+    "in: test_shop.py:42",
+    "*ERROR at measurement of test_nobody*",
+    "the target cannot be reached: 127.0.0.1:9: Connection refused",
+    "in: test_shop.py:46",
+    "*= FAILURES =*",
+    '>*assert found.p95 < "1 ns"',
+    "E*assert * < '1 ns'",
+    "E*objective: below 1 ns",
+    "E*measured: *",
+    "E*of: p95 of the response time of http://127.0.0.1:*/, a measurement that is *",
+    "FAILED test_shop.py::test_too_slow - *",
+    "ERROR test_shop.py::test_broken - invalid: 100 % of transactions failed*",
+    "ERROR test_shop.py::test_nobody - the target cannot be reached*",
+    "=*1 failed, 1 passed, 2 errors in *",
+]
+
+
+@installs
+def test_the_tests_of_another_project_measure_with_the_installed_plugin(archives: Path, tmp_path: Path) -> None:
+    programs = install("towtank-*.whl", archives, tmp_path, "pytest")
+    (tmp_path / "test_shop.py").write_text(PROJECT, "utf-8")
+    done = subprocess.run(
+        [programs / "pytest", "test_shop.py"],
+        cwd=tmp_path,
+        env={"PATH": SYSTEM, "HOME": str(tmp_path), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = iter(done.stdout.splitlines())
+    missing = [pattern for pattern in SHOWN if not any(fnmatchcase(line, pattern) for line in lines)]
+    assert (done.returncode, missing[:1]) == (1, []), done.stdout
+
+
+@installs
 @pytest.mark.parametrize("archive", ["towtank-*.whl", "towtank-*.tar.gz"])
 def test_an_archive_runs_the_commands_of_the_first_page_without_a_checkout(
     archive: str, archives: Path, tmp_path: Path
 ) -> None:
-    (built,) = archives.glob(archive)
-    environment = tmp_path / "environment"
-    programs = environment / "bin"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    install = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", built]
-    subprocess.run(install, cwd=tmp_path, env=installing(archive), check=True)
+    programs = install(archive, archives, tmp_path)
+    environment = programs.parent
 
     def towtank(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -27,6 +27,7 @@ def test_the_site_builds_without_a_broken_link() -> None:
     assert 'href="docs/reference/glossary.html#term-steady-state"' in home
     gallery = (ROOT / "target" / "site" / "studies" / "index.html").read_text("utf-8")
     assert all(f"towtank run {path.parent.name} --quick" in gallery for path in ROOT.glob("studies/*/study.yaml"))
+    assert gallery.count("<img") >= len(list(ROOT.glob("studies/*/study.yaml"))), "each study has a figure"
     assert 'src="web-keepalive/measured.svg"' in gallery and 'src="../docs/figures/content-users.svg"' in gallery
 
 
@@ -73,6 +74,16 @@ def test_measured_values_of_a_page_are_drawn_as_they_stand() -> None:
     assert series is not None and series.quantity == "throughput [1/s]"
     shown = [(row.label, row.shown) for row in series.rows]
     assert shown == [("one, users 20", "5 [4, 6]"), ("one, users 45", "7 [6, 8]")]
+    rows = "| `none` | 45 | | 2 s |\n| `disk` | 48 | 45 | 3 s |\n"
+    series = measured(f"{head}| level | before [1/s] | during [1/s] | recovery |\n|---|---|---|---|\n{rows}")
+    assert series is not None and series.quantity == "Reads per transaction"
+    assert [(row.label, row.value, row.low) for row in series.rows] == [
+        ("none, before [1/s]", 45.0, None), ("disk, before [1/s]", 48.0, None), ("disk, during [1/s]", 45.0, None),
+    ]  # fmt: skip
+    rows = "| x | y | 1,200 | 3 |\n| z | y | 96 | 2 |\n"
+    series = measured(f"{head}| link | words | rate [MiB/s] | `a` [s] |\n|---|---|---|---|\n{rows}")
+    assert series is not None and series.quantity == "rate [MiB/s]"
+    assert [(row.label, row.value) for row in series.rows] == [("x, y", 1200.0), ("z, y", 96.0)]
     assert measured("# Study\n\n| a | b [1] |\n|---|---|\n| x | 1 [0, 2] |\n| y | 1 [0, 2] |\n") is None
 
 

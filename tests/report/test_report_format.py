@@ -159,6 +159,29 @@ def test_a_claim_shows_the_interval_that_decides_it(
     assert claim_words.estimate_text(measured, unit) == shown
 
 
+@pytest.mark.parametrize(
+    ("estimate", "unit", "holds", "shown"),
+    [
+        ((0.13, 0.0996, 2.0), "s", "> 100 ms", "130 (99.6 to 2,000) ms"),
+        ((0.13, 0.1004, 2.0), "s", "> 100 ms", "130 (100.4 to 2,000) ms"),
+        ((0.13, 0.1, 2.0), "s", ">= 100 ms", "130 (100 to 2,000) ms"),
+        ((1.2, 1.0997, 1.3), "", "> 1.1", "1.2000 (1.0997 to 1.3000)"),
+        ((0.85, 0.69996, 0.98), "", "> 70 %", "0.85000 (0.69996 to 0.98000)"),
+        ((0.95, 0.704, 1.196), "", "between 0.7 and 1.2", "0.950 (0.704 to 1.196)"),
+        ((-0.05, -0.12, -0.0004), "", "< 0", "−0.0500 (−0.1200 to −0.0004)"),
+        ((5e6, 4.9999e6, 6e6), "B/s", "> 5 MB/s", "4.768 (4.768 to 5.722) MiB/s"),
+        ((1.0, 1.0 - 1e-16, 1.0), "", "> 1", "1 (1 to 1)"),
+        ((2.0, 1.0, 3.0), "", "rises", "2.0 (1.0 to 3.0)"),
+    ],
+)
+def test_the_ends_of_a_claim_are_shown_on_their_side_of_its_bounds(
+    estimate: tuple[float, float, float], unit: str, holds: str, shown: str
+) -> None:
+    measured = dict(zip(("value", "low", "high"), estimate, strict=True))
+    claim = {"found": None, "levels": [], "measured": measured, "unit": unit, "holds": holds}
+    assert claim_words.measured(claim) == shown
+
+
 @pytest.mark.parametrize("value", [0.0, 1e-12])
 def test_an_interval_that_says_nothing_about_zero_is_not_known(value: float) -> None:
     absurd = {"value": value, "low": 0.0, "high": 250_000.0}

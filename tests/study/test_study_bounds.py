@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from towtank.study.claim_holds import NumberBounds
+from towtank.claim_bounds import NumberBounds
 from towtank.study.event_checks import _wrong_moment, find_stage
 from towtank.study.events import Event
 from towtank.study.model import FindLimit, Load, _level

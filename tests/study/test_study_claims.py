@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from small_study import STUDY_WITH_CLAIMS, Files, write_files
 
+from towtank.claim_bounds import NumberBounds
 from towtank.cli import main
 from towtank.study import load_study
-from towtank.study.claim_holds import AtLevels, NumberBounds, TrendDirection, read_holds
+from towtank.study.claim_holds import AtLevels, TrendDirection, read_holds
 from towtank.study.claim_metrics import read_metric, unit_of_metric
 from towtank.study.claims import Claim
 

@@ -7,10 +7,11 @@ import math
 import pytest
 from small_study import SYSTEM, Files
 
+from towtank.claim_bounds import NumberBounds
 from towtank.errors import StudyError
 from towtank.study import load_study
 from towtank.study.across import is_prediction_source
-from towtank.study.claim_holds import NumberBounds, read_holds
+from towtank.study.claim_holds import read_holds
 from towtank.study.claim_metrics import adds_up
 from towtank.study.events import Event
 from towtank.study.model import FindLimit

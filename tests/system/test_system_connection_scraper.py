@@ -148,6 +148,11 @@ def test_one_request_to_the_kernel_has_the_sockets_of_all_ports_and_address_fami
         assert list(clients_of([1, ports[1]])) == [ports[1]]
         assert clients_of([]) == {}
         assert accept_queues([]) == []
+        # A request has room for 4,095 ports; a port beyond them comes with another request.
+        many = {*range(1, 4097), *ports}
+        counts = {port: len(clients) for port, clients in clients_of(many).items()}
+        assert {port: counts[port] for port in found} == {port: len(clients) for port, clients in found.items()}
+        assert len(accept_queues(many)) >= len(ports)
     finally:
         for each in (*clients, *listeners):
             each.close()

@@ -85,7 +85,11 @@ class Validation:
             raise StudyError(list(self.faults))
 
     def __repr__(self) -> str:
-        return f"<Validation of {len(self.files)}: {'valid' if self.valid else f'{len(self.faults)} faults'}>"
+        files, faults = (
+            f"{number} {word}{'s' * (number != 1)}"
+            for number, word in ((len(self.files), "file"), (len(self.faults), "fault"))
+        )
+        return f"<Validation of {files}: {'valid' if self.valid else faults}>"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.files))

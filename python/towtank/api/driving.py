@@ -199,7 +199,9 @@ class Drive:
         return times_of_ms(self._document[f"{kind}_time_ms"], known, self._about(f"{kind} time"))
 
     def _about(self, what: str) -> str:
-        return f"{what} of {self.target}, a measurement that is {self.verdict}"
+        found = self.verdict
+        reasons = [doubt.message for doubt in found.doubts if doubt.level == found.level]
+        return f"{what} of {self.target}, a measurement that is {': '.join([str(found), *reasons[:1]])}"
 
     def __repr__(self) -> str:
         load = f"{self.users} users" if self.rate is None else f"{self.rate:g} /s"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from towtank.api.measured import Verdict
-from towtank.api.quantity import Quantity
+from towtank.api.quantity import RATIO, Quantity, shown_unit
 from towtank.errors import MeasurementError, TowtankError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FIXTURE = "towtank"
 _PHASE = "measurement"
+_NOTE = "note"
 _COMPARISONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
 _ORDERS = ("<", "<=", ">", ">=")
 
@@ -71,8 +72,13 @@ class Measuring:
 def _require_valid(what: str, found: _Measured) -> None:
     if found.verdict.valid:
         return
-    doubts = [f"  {doubt}{f' ({doubt.hint})' if doubt.hint else ''}" for doubt in found.verdict.doubts]
-    raise MeasurementError("\n".join([f"{what} is not a valid measurement:", *doubts]))
+    raise MeasurementError("\n".join([*(_reasons(found.verdict) or ["not valid"]), f"measured: {what}"]))
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """Return the doubts that led to a verdict as lines, each followed by its hint; notes change no verdict."""
+    doubts = [doubt for doubt in verdict.doubts if doubt.level != _NOTE]
+    return [line for doubt in doubts for line in (str(doubt), f"  hint: {doubt.hint}" if doubt.hint else "") if line]
 
 
 @pytest.fixture(name=FIXTURE, scope="session")
@@ -90,8 +96,15 @@ def pytest_runtest_makereport(
     uses = FIXTURE in getattr(item, "fixturenames", ())
     if uses and call.when == "call" and call.excinfo is not None and call.excinfo.errisinstance(TowtankError):
         report.when = _PHASE  # type: ignore[assignment]
-        report.longrepr = str(call.excinfo.value)
+        report.longrepr = f"{call.excinfo.value}\nin: {_place(item, call.excinfo)}"
     return report
+
+
+def _place(item: pytest.Item, error: pytest.ExceptionInfo[BaseException]) -> str:
+    """Return the file and line of the test that an error passed through, the innermost if there are several."""
+    lines = [entry.lineno + 1 for entry in error.traceback if entry.path == item.path]
+    file = item.nodeid.partition("::")[0]
+    return f"{file}:{lines[-1]}" if lines else item.nodeid
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,7 +114,11 @@ def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain a failed comparison of a measured value: show its confidence interval and what was measured."""
+    """Explain a failed comparison: show the measured value, its confidence interval, and the verdict on the
+    measurement. A failed comparison of a verdict shows the doubts that led to the verdict.
+    """
+    if isinstance(left, Verdict):
+        return [f"{left} {op} {right!r}", *_reasons(left)]
     if not isinstance(left, Quantity) or op not in _COMPARISONS:
         return None
     lines = [f"{left} {op} {right!r}", f"objective: {_COMPARISONS[op]} {_shown(left, right)}", f"measured: {left}"]
@@ -119,4 +136,8 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 
 def _shown(quantity: Quantity, limit: object) -> str:
-    return limit if isinstance(limit, str) else f"{limit!r} {quantity.unit}"
+    """Render a limit in the form of the measured value, without rounding."""
+    if isinstance(limit, Quantity | str) or not isinstance(limit, int | float):
+        return str(limit)
+    factor, unit = (100, "%") if quantity.unit == RATIO else (1, shown_unit(quantity.unit))
+    return f"{factor * limit:.12g} {unit}".rstrip()

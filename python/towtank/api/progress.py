@@ -12,6 +12,7 @@ from towtank.api.quantity import MILLISECONDS, PER_SECOND, Quantity
 
 if TYPE_CHECKING:
     from towtank.conduct import Display
+    from towtank.engine import Frame
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Reporting:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._report(Progress("run_started", title, title, 0.0, duration_s))
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Report the results of the last second under load."""
         from towtank.conduct import describe_frame  # noqa: PLC0415 - imports rich
 

@@ -23,6 +23,8 @@ RATIO = "ratio"
 COUNT = "1"
 BYTES = "byte"
 CONFIDENCE = 0.95
+# pytest then shows the line of the test that compares with a wrong unit, and not the lines below.
+__tracebackhide__ = True
 
 _READERS: dict[str, Callable[[object], float]] = {
     SECONDS: units.duration,
@@ -131,7 +133,7 @@ class Quantity(float):
             low, high = self.interval.low, self.interval.high
             if self.unit in _ESTIMATES:
                 return _ESTIMATES[self.unit](value, low, high)
-            return number_estimate(value, low, high, _shown_unit(self.unit))
+            return number_estimate(value, low, high, shown_unit(self.unit))
         return _plain(value, self.unit)
 
     def __repr__(self) -> str:
@@ -155,7 +157,10 @@ class Quantity(float):
         reader = _READERS.get(self.unit)
         if reader is None:
             raise ValueError(f"must be a number to compare with a quantity in {self.unit}, got {limit!r} instead")
-        return reader(limit)
+        try:
+            return reader(limit)
+        except ValueError as error:
+            raise ValueError(str(error)) from None
 
     def __lt__(self, other: Any) -> bool:
         return super().__lt__(self.in_unit(other))
@@ -179,11 +184,12 @@ def _plain(value: float, unit: str) -> str:
         return f"{few_digits(value / length)} {name}"
     if unit == RATIO:
         return f"{few_digits(100 * value)} %"
-    shown = _shown_unit(unit)
+    shown = shown_unit(unit)
     return f"{few_digits(value)}{shown and ' '}{shown}"
 
 
-def _shown_unit(unit: str) -> str:
+def shown_unit(unit: str) -> str:
+    """Return the form of a unit in texts; empty for a number without a unit."""
     return {COUNT: "", PER_SECOND: "/s", BYTES: "bytes"}.get(unit, unit)
 
 

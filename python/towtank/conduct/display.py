@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from towtank.engine import Frame
 
 # Interval between progress lines if standard error is not a terminal. [s]
 _LINE_EVERY_S = 10.0
@@ -24,7 +26,7 @@ class Display(Protocol):
         The load lasts `duration_s`, or, if `at_least_s` is given, between `at_least_s` and `duration_s`. [s]
         """
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Show a report of the engine about one second of the load."""
 
     def run_ends(self, text: str) -> None:
@@ -44,7 +46,7 @@ def describe_length(duration_s: float, at_least_s: float | None) -> str:
     return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"
 
 
-def describe_frame(frame: dict[str, Any]) -> str:
+def describe_frame(frame: Frame) -> str:
     """Describe the results of one second of the load in one line of text."""
     parts = [f"{frame.get('stage', '')}: {frame.get('users', 0)} users"]
     parts.append(f"{frame.get('throughput_per_s', 0.0):.1f}/s")
@@ -64,7 +66,7 @@ class Silent:
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Show no message about the start of a load."""
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Do not show the results of a second of the load."""
 
     def run_ends(self, text: str) -> None:
@@ -95,7 +97,7 @@ class Lines(Silent):
         self._said_s = 0.0
         self._console.print(f"{title}: {describe_length(duration_s, at_least_s)}", markup=False, soft_wrap=True)
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Print the report of the engine if ten seconds have passed since the last progress line."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
@@ -148,7 +150,7 @@ class Bar(Silent):
         self._task = self._progress.add_task(title, total=duration_s, state="")
         self._progress.refresh()
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Advance the progress bar, and show the results of the last second beside it."""
         if self._task is not None and frame.get("k") == "live":
             self._progress.update(self._task, completed=frame.get("t_s", 0.0), state=describe_frame(frame))

@@ -60,7 +60,7 @@ class Observing(Protocol):
         """Observe this process and its descendants from this call on."""
 
 
-Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
+Steer = Callable[[dict[str, Any], Callable[[Mapping[str, object]], None]], "Steering"]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from towtank.analysis import (
 )
 from towtank.conduct.pilot_levels import is_beyond, next_level
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
+from towtank.engine import Frame
 from towtank.estimates import few_digits
 from towtank.results import RunFolder
 from towtank.study import DECIDE_STAGE, RELIEVE_SHARE, RELIEVE_STAGE, FindLimit, plateau_stages, stages_after_search
@@ -54,7 +55,7 @@ class SearchSteering(StageSteering):
         self._steady: StageUnderWay | None = None
         self._told: set[int] = set()
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Process a message of the engine: the start of a stage, or the reply to a request to append stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked

@@ -6,27 +6,29 @@ decision is recorded as an event of the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from towtank.analysis import Precision, Settling, SteadySeconds
+from towtank.digging import dig
+from towtank.engine import Frame
 from towtank.results import Follower, RecordedInterval, RunFolder
 from towtank.study import SteadyUntil
 
 # Shortest part of a second in a stage that counts as a whole second, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
 
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[Mapping[str, object]], None]
 Note = Callable[[str], None]
 
 
 class Steering(Protocol):
     """Controls a load by commands to the engine; called repeatedly while the engine runs."""
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Process a message that the engine sends during the load."""
 
     def look(self) -> None:
@@ -100,7 +102,7 @@ class StageSteering:
         self.settled: dict[int, bool] = {}
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
-    def frame(self, frame: dict[str, Any]) -> None:
+    def frame(self, frame: Frame) -> None:
         """Process a message of the engine. Only messages about a new stage or a refused command have an effect."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
@@ -111,7 +113,7 @@ class StageSteering:
         if index >= len(self.stages):
             self.under_way = None
             return
-        start, end = (float(frame.get(key) or 0.0) for key in ("t_s", "end_s"))
+        start, end = (float(dig(frame, key) or 0.0) for key in ("t_s", "end_s"))
         self.under_way = StageUnderWay(index, str(frame.get("name", "")), start, end, self.stages[index])
         deciding = self._deciding(self.under_way.about)
         if deciding is not None:

@@ -14,6 +14,7 @@ from towtank.observe.scraper import ScrapeError, series_name
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.rows import DictRow
 
 _CONNECT_TIMEOUT_S = 2  # Shortest connection timeout that libpq accepts. [s]
 _STATEMENT_TIMEOUT_MS = 1000
@@ -114,7 +115,7 @@ class PostgresqlScraper:
 
     def __init__(self, service: str, dsn: str, kind: str = "postgresql") -> None:
         self.service, self.kind, self._dsn = service, kind, dsn
-        self._connection: psycopg.Connection[dict[str, Any]] | None = None
+        self._connection: psycopg.Connection[DictRow] | None = None
         self._statements = False
         self._activity_seen: set[str] = set()
         self._before: Before | None = None
@@ -154,7 +155,7 @@ class PostgresqlScraper:
             self._connection.close()
         self._connection = None
 
-    def _connect(self) -> psycopg.Connection[dict[str, Any]]:
+    def _connect(self) -> psycopg.Connection[DictRow]:
         import psycopg  # noqa: PLC0415
         from psycopg.rows import dict_row  # noqa: PLC0415
 
@@ -173,7 +174,7 @@ class PostgresqlScraper:
             self._statements = _can_read_statements(self._connection)
         return self._connection
 
-    def _one_row_views(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
+    def _one_row_views(self, connection: psycopg.Connection[DictRow]) -> dict[str, float]:
         values: dict[str, float] = {}
         for query, (since, columns) in _ONE_ROW.items():
             if connection.info.server_version >= since:
@@ -181,7 +182,7 @@ class PostgresqlScraper:
                 values.update(_numbers(row, columns))
         return values
 
-    def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
+    def _activity(self, connection: psycopg.Connection[DictRow]) -> dict[str, float]:
         """Return the number of connections by state and wait event.
 
         A combination of state and wait event that occurred in an earlier scrape, but no longer occurs, is reported as
@@ -195,7 +196,7 @@ class PostgresqlScraper:
         return {name: now.get(name, 0.0) for name in sorted(self._activity_seen)}
 
 
-def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
+def _can_read_statements(connection: psycopg.Connection[DictRow]) -> bool:
     """Return True if the extension `pg_stat_statements` is installed in the database and loaded by the server."""
     import psycopg  # noqa: PLC0415
 
@@ -209,7 +210,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
     return True
 
 
-def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
+def _top_statements(connection: psycopg.Connection[DictRow]) -> dict[str, float]:
     """Return metrics of the SQL statements with the largest total time since the server reset its statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.rows import DictRow
 
-    Connection = psycopg.Connection[dict[str, Any]]
+    Connection = psycopg.Connection[DictRow]
 
 STATEMENTS = 10
 """Largest number of SQL statements whose execution plans are examined. [1]"""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from towtank.results import lines
 
@@ -21,7 +21,7 @@ class LineStream:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
-    def write(self, document: dict[str, Any]) -> None:
+    def write(self, document: Mapping[str, object]) -> None:
         """Append a document as one line. The line survives if this process is killed after this call."""
         line = memoryview(lines.encode(document))
         while line:

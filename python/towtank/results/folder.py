@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 SECRETS_SCHEMA = "towtank/secrets/1"
 
 
-def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
+def write_json(path: Path, document: Mapping[str, object], *, private: bool = False) -> None:
     """Write a JSON document atomically: after a crash, either the old file or the complete new file exists. If the path
     is a symbolic link, the link is replaced, not followed.
 
@@ -70,7 +70,7 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def keep_json(path: Path, document: dict[str, Any]) -> bool:
+def keep_json(path: Path, document: Mapping[str, object]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
     Use this function in commands whose purpose is to write the document. Other errors, such as a full disk, raise
@@ -85,7 +85,7 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
     return True
 
 
-def offer_json(path: Path, document: dict[str, Any]) -> bool:
+def offer_json(path: Path, document: Mapping[str, object]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
     Use this function for documents that only save time later. An error of the disk raises no exception, because the
@@ -108,7 +108,7 @@ class _Folder:
         self.path = path
 
     @classmethod
-    def _create(cls, path: Path, manifest: dict[str, Any]) -> None:
+    def _create(cls, path: Path, manifest: Mapping[str, object]) -> None:
         make_private_folder(path)
         write_json(path / cls.manifest_name, redacted({"schema": cls.schema, **manifest}))
 
@@ -165,7 +165,7 @@ class RunFolder(_Folder):
     form = RunManifest
 
     @classmethod
-    def create(cls, path: Path, manifest: dict[str, Any]) -> RunFolder:
+    def create(cls, path: Path, manifest: Mapping[str, object]) -> RunFolder:
         """Create the folder with its subfolders; files in an existing folder are kept."""
         cls._create(path, manifest)
         run = cls(path)
@@ -183,7 +183,7 @@ class RunFolder(_Folder):
         """Path of the plan that the engine executes in this run."""
         return self.path / "plan.json"
 
-    def write_plan(self, plan: dict[str, Any]) -> None:
+    def write_plan(self, plan: Mapping[str, object]) -> None:
         """Write the engine's plan. Only its owner may read the file, because it contains logins and request bodies."""
         write_json(self.plan, plan, private=True)
 
@@ -234,7 +234,7 @@ class ResultsFolder(_Folder):
             raise StudyError.at(self.path / self.manifest_name, f"must be a JSON object, got {error}") from error
 
     @classmethod
-    def create(cls, path: Path, manifest: dict[str, Any]) -> ResultsFolder:
+    def create(cls, path: Path, manifest: Mapping[str, object]) -> ResultsFolder:
         """Create the folder, which must not contain results yet."""
         cls._create(path, manifest)
         results = cls(path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class Damage:
     bad_lines: int = 0
 
 
-def encode(document: dict[str, Any]) -> bytes:
+def encode(document: Mapping[str, object]) -> bytes:
     """Encode a document as a checksummed line with a line feed."""
     body = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     return b"%08x %s\n" % (zlib.crc32(body), body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INTERVALS_FILE = "intervals.parquet"
 METRICS_FILE = "metrics.parquet"
 
-Describe = Callable[[str], dict[str, Any]]
+Describe = Callable[[str], Mapping[str, object]]
 """Type of a function that takes an encoded histogram and returns its columns in the table."""
 
 _INTERVAL_COLUMNS = {
@@ -96,7 +96,7 @@ def _number_of(error: duckdb.IOException) -> int:
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 
-def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) -> None:
+def _write(path: Path, columns: dict[str, str], rows: Iterator[Mapping[str, object]]) -> None:
     import duckdb  # noqa: PLC0415 - heavy, and a table is written once
 
     table: dict[str, list[Any]] = defaultdict(list)
@@ -145,7 +145,7 @@ def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
     return np.array(values, dtype=float if kind == "DOUBLE" else np.int64)
 
 
-def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[dict[str, Any]]:
+def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[Mapping[str, object]]:
     known = {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
     groups = list((recording.header or {}).get("groups", []))
     stages = segments.stages_of(recording)
@@ -165,7 +165,7 @@ def _item(names: list[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def _place(interval: RecordedInterval, stage: dict[str, Any]) -> dict[str, Any]:
+def _place(interval: RecordedInterval, stage: Mapping[str, object]) -> Mapping[str, object]:
     return {
         "start_s": interval.start_s,
         "end_s": interval.end_s,
@@ -177,7 +177,7 @@ def _place(interval: RecordedInterval, stage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _counts(series: RecordedSeries) -> dict[str, Any]:
+def _counts(series: RecordedSeries) -> Mapping[str, object]:
     return {
         "of": series.of,
         "offered": series.offered,
@@ -199,7 +199,9 @@ def _codes(counts: dict[int, int]) -> str:
     return " ".join(f"{code}={count}" for code, count in sorted(counts.items()))
 
 
-def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int) -> Iterator[dict[str, Any]]:
+def _metric_rows(
+    probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int
+) -> Iterator[Mapping[str, object]]:
     for sample in probe.samples:
         at = (sample["t_ns"] - origin_ns) / 1e9
         for metric, value in _leaves(sample):

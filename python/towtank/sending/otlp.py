@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from towtank.results import HistogramReader, PointSpan, otlp_gauge, otlp_points_of, otlp_request, otlp_resource_of
 from towtank.sending.update import Body, SentRun, Update
@@ -33,7 +33,7 @@ class OtlpEncoder:
 
         Metrics of a second have delta temporality; metrics of tiers are gauges.
         """
-        points: dict[str, list[dict[str, Any]]] = {}
+        points: dict[str, list[Mapping[str, object]]] = {}
         for second in update.seconds:
             stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
             span = _span(update.wall_ns, second.start_s, second.end_s)

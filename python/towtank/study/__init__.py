@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
+    from towtank.claim_bounds import NumberBounds as NumberBounds
     from towtank.study.across import is_prediction_source as is_prediction_source
     from towtank.study.claim_checks import ALL_LEVELS as ALL_LEVELS
     from towtank.study.claim_holds import AtLevels as AtLevels
-    from towtank.study.claim_holds import NumberBounds as NumberBounds
     from towtank.study.claim_holds import TrendDirection as TrendDirection
     from towtank.study.claim_holds import read_holds as read_holds
     from towtank.study.claim_metrics import EACH_NAME as EACH_NAME

@@ -106,7 +106,7 @@ class RunSpec:
         return self.study.system_with(self.factors)
 
     @property
-    def settings(self) -> dict[str, dict[str, Any]]:
+    def settings(self) -> dict[str, Mapping[str, object]]:
         """Configuration of each service, with the overrides of this run applied."""
         return {name: service.configuration for name, service in self.system.services.items()}
 

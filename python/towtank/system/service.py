@@ -153,7 +153,7 @@ class Service(Protocol):
     def watched(self) -> list[int]:
         """Return the ids of processes on this machine that belong to the service but that Towtank did not start."""
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the effective configuration of the service, for the manifest of the run."""
 
     def scrapers(self) -> list[Any]:
@@ -230,7 +230,7 @@ class PlainService:
         """Return an empty list, because Towtank starts all processes of the service."""
         return []
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return an empty dictionary, because the service has no settings."""
         return {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -96,7 +96,7 @@ class Service(FileModel):
         return False
 
     @property
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Mapping[str, object]:
         """Settings of the service, with defaults, as values for JSON."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}

@@ -34,6 +34,8 @@ _INFO = struct.Struct("=44xI4xII92xII")
 # address with which it compares. Here this is a port at any address.
 _FILTER_ATTRIBUTE, _INSTRUCTION, _HOST = 1, struct.Struct("=BBH"), struct.Struct("=BB2xi")
 _JUMP, _OWN_PORT_IS, _PEER_PORT_IS = 1, 7, 8
+# Number of ports whose instructions, of 16 bytes for each, fit in an attribute, whose length has 16 bits. [1]
+_PORTS_AT_MOST = ((1 << 16) - 1 - _ATTRIBUTE.size) // (2 * _INSTRUCTION.size + _HOST.size)
 _RECEIVED_BYTES = 1 << 17
 
 
@@ -156,12 +158,17 @@ def _with_ports(states: int, side: int, ports: Collection[int], *, extension: in
     """Return the messages about TCP sockets in the given states that have one of the ports on the given side.
 
     For connected sockets, the kernel visits its whole table, which has several 100,000 entries on a large machine. One
-    request for both address families and all ports is therefore the fastest.
+    request for both address families and as many ports as fit into it is therefore the fastest.
     """
-    if not ports:
-        return []
-    request = _ANY_REQUEST.pack(extension, states)
-    return _answer(request + _attribute(_FILTER_ATTRIBUTE, _port_filter(side, ports)), _TCP_OF_ANY_FAMILY)
+    request, wanted = _ANY_REQUEST.pack(extension, states), sorted(ports)
+    found: list[bytes] = []
+    for first in range(0, len(wanted), _PORTS_AT_MOST):
+        code = _port_filter(side, wanted[first : first + _PORTS_AT_MOST])
+        messages = _answer(request + _attribute(_FILTER_ATTRIBUTE, code), _TCP_OF_ANY_FAMILY)
+        if messages is None:
+            return None
+        found += messages
+    return found
 
 
 def _port_filter(side: int, ports: Collection[int]) -> bytes:

@@ -94,7 +94,7 @@ class Endpoints:
     addresses: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
     tiers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, dict[str, object]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)

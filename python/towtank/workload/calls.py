@@ -74,12 +74,12 @@ class Expected(FileModel):
         ),
     )
 
-    def plan(self, write: Any) -> list[dict[str, Any]]:
+    def plan(self, write: Any) -> list[dict[str, object]]:
         """Return the checks in the form of the engine's plan (key `checks`).
 
         `write` is a function that converts a template for the engine's plan.
         """
-        checks: list[dict[str, Any]] = []
+        checks: list[dict[str, object]] = []
         for key, kind in self.counted.items():
             bounds = getattr(self, key)
             if bounds is not None:
@@ -173,7 +173,7 @@ class CallStep(FileModel):
         """Short name of the operation that this call performs, used if the step has no name."""
 
     @abstractmethod
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> dict[str, object]:
         """Return the operation of the call in the form of the engine's plan, where it is the value of the key `do`."""
 
     @abstractmethod
@@ -243,7 +243,7 @@ class Sql(TableStep):
         words = " ".join(self.sql.split())
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> dict[str, object]:
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -369,7 +369,7 @@ class FileStep(TableStep):
         """Name of the operation, such as `read`, without the path of the file, which differs between virtual users."""
         return self.file.action.replace("_", " ")
 
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> dict[str, object]:
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -409,7 +409,7 @@ class Tcp(TableStep):
             return "exchange"
         return "send" if sends else "receive" if receives else "connect"
 
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> dict[str, object]:
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

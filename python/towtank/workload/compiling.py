@@ -207,7 +207,7 @@ class _Compiler:
                     faults.append(self._fault(path, message))
         return faults
 
-    def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
+    def _target(self, name: str, addresses: list[str]) -> dict[str, object]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
         # With the balancing `user`, the engine counts virtual users per service, so the plan names even a single
@@ -225,7 +225,7 @@ class _Compiler:
             **{key: value for key, value in self.details.options.get(name, {}).items() if key != _LOGIN},
         }
 
-    def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
+    def _driven(self, name: str, addresses: list[str]) -> dict[str, object]:
         """Return, in the form of the engine's plan, a target that the engine reaches through a driver.
 
         All its addresses must have the same user, password and database.
@@ -235,7 +235,7 @@ class _Compiler:
         except ValueError as error:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
-    def _pools(self) -> list[dict[str, Any]]:
+    def _pools(self) -> list[dict[str, object]]:
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -246,7 +246,7 @@ class _Compiler:
             raise StudyError(faults)
         return pools
 
-    def _pool(self, name: str, pool: Pool) -> dict[str, Any]:
+    def _pool(self, name: str, pool: Pool) -> dict[str, object]:
         if pool.csv is None:
             return self._inline_pool(name, pool)
         path = self.workload.folder / self._resolved(pool.csv)
@@ -286,7 +286,7 @@ class _Compiler:
         assert isinstance(part, str)
         return part
 
-    def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
+    def _inline_pool(self, name: str, pool: Pool) -> dict[str, object]:
         rows = pool.rows or []
         first = rows[0]
         columns = pool.columns or (list(first) if isinstance(first, dict) else [])
@@ -298,7 +298,7 @@ class _Compiler:
             weight = {"weights": [float(row[position]) for row in values]}
         return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
 
-    def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
+    def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, object]]:
         """Compile a transaction to pages.
 
         If the workload file defines no pages, each sequence of steps between two think times becomes a page.
@@ -311,7 +311,7 @@ class _Compiler:
         steps = [item for item in transaction if not isinstance(item, Page)]
         chunks = _between_thinks(steps)
         pages = sum(any(map(references.has_request, chunk)) for chunk in chunks)
-        ops: list[dict[str, Any]] = []
+        ops: list[dict[str, object]] = []
         number = 0
         for chunk in chunks:
             if any(map(references.has_request, chunk)):
@@ -321,13 +321,13 @@ class _Compiler:
                 ops += [self._op(step, name) for step in chunk]
         return ops
 
-    def _page(self, transaction: str, page: str, steps: list[Step]) -> dict[str, Any]:
+    def _page(self, transaction: str, page: str, steps: list[Step]) -> dict[str, object]:
         return {"op": "page", "page": self.pages((transaction, page)), "ops": self._ops(steps, transaction)}
 
-    def _ops(self, steps: list[Step], transaction: str) -> list[dict[str, Any]]:
+    def _ops(self, steps: list[Step], transaction: str) -> list[dict[str, object]]:
         return [self._op(step, transaction) for step in steps]
 
-    def _op(self, step: Step, transaction: str) -> dict[str, Any]:
+    def _op(self, step: Step, transaction: str) -> dict[str, object]:
         if isinstance(step, Request):
             target = self._target_of(step)
             return self.requests.write(step, self._step(step, transaction), target, self.logins[target])
@@ -350,7 +350,7 @@ class _Compiler:
         found = target_of(of, self.file.defaults.target, self.spoken)
         return 0 if found is None else self.target_index[found]
 
-    def _call(self, step: CallStep, transaction: str) -> dict[str, Any]:
+    def _call(self, step: CallStep, transaction: str) -> dict[str, object]:
         write = Writer(self.variables, self.exports).write
         return {
             "op": "call",
@@ -374,7 +374,7 @@ class _Compiler:
             **note_part(step, write),
         }
 
-    def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
+    def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, object]:
         """Compile a step that has no nested steps."""
         write = Writer(self.variables, self.exports).write
         match step:
@@ -398,7 +398,7 @@ class _Compiler:
             case Pick():
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
-    def _draw(self, step: Draw) -> dict[str, Any]:
+    def _draw(self, step: Draw) -> dict[str, object]:
         """Compile a step that reads a row from a pool. Only columns that templates use are stored in variables."""
         row = step.as_ or step.draw
         variables = [
@@ -407,7 +407,7 @@ class _Compiler:
         ]
         return {"op": "draw", "pool": self.pools[step.draw], "variables": variables}
 
-    def _block(self, step: Branch | If | Repeat, transaction: str) -> dict[str, Any]:
+    def _block(self, step: Branch | If | Repeat, transaction: str) -> dict[str, object]:
         if isinstance(step, Repeat):
             count: Any = step.loop.min if step.loop.min == step.loop.max else step.loop.model_dump()
             return {"op": "loop", "count": count, "ops": self._ops(step.steps, transaction)}
@@ -418,7 +418,7 @@ class _Compiler:
         test = {"variable": self.variables(name), "is": "filled" if step.if_.filled else "empty"}
         return {"op": "if", "test": test, **blocks}
 
-    def _group(self, name: str, group: Group) -> dict[str, Any]:
+    def _group(self, name: str, group: Group) -> dict[str, object]:
         pacing = group.loop.pacing
         # Pacing sets the interval between the starts of two transactions. A default think time would lengthen this
         # interval, so the default is not used.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -61,7 +61,7 @@ class Cookies(FileModel):
         ),
     )
 
-    def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
+    def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, object]:
         """Return the settings of cookies in the form of the engine's plan (key `cookies`).
 
         `target_of` is a function that returns the index of the target to which a cookie belongs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
@@ -203,11 +203,11 @@ class Ldap(CallStep):
         words = f"{self.ldap.action} {self.ldap.filter or self.ldap.attribute or ''}".rstrip()
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
-    def operation(self) -> dict[str, Any]:
+    def operation(self) -> dict[str, object]:
         """Return the LDAP request for the engine's plan, with the indexes of its values."""
         return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
 
-    def _request(self) -> dict[str, Any]:
+    def _request(self) -> dict[str, object]:
         asked = self.ldap
         if asked.action == "search":
             return {

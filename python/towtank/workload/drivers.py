@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from towtank.secrets import redacted_text
@@ -68,7 +67,7 @@ def with_place(address: str, place: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
-def target_part(addresses: Sequence[str]) -> dict[str, Any]:
+def target_part(addresses: Sequence[str]) -> dict[str, object]:
     """Return a target that a driver reaches, in the form of the engine's plan, except its name and balancing.
 
     Parameters
@@ -90,7 +89,7 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     return {"scheme": "driver", "addresses": places, "driver": _server(addresses[0])}
 
 
-def _server(address: str) -> dict[str, Any]:
+def _server(address: str) -> dict[str, object]:
     parts = urlsplit(address)
     options = dict(parse_qsl(parts.query))
     if parts.scheme == "sqlite":

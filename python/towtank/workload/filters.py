@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from towtank.workload import templates
 
@@ -33,7 +32,7 @@ _DEEPEST = 30
 class Filter:
     """LDAP filter in the form of the engine's plan, which refers to the values by index. The values are templates."""
 
-    plan: dict[str, Any]
+    plan: dict[str, object]
     values: list[str]
 
 
@@ -88,7 +87,7 @@ class _Reader:
             raise self.wrong(f"must be a filter with {token} {place}")
         self.at += 1
 
-    def filter(self, depth: int) -> dict[str, Any]:
+    def filter(self, depth: int) -> dict[str, object]:
         if depth > _DEEPEST:
             raise ValueError(f"must be a filter with brackets nested at most {_DEEPEST} deep, got more")
         self.take("(")
@@ -101,7 +100,7 @@ class _Reader:
         self.take(")")
         return plan
 
-    def _combined(self, sign: str, depth: int) -> dict[str, Any]:
+    def _combined(self, sign: str, depth: int) -> dict[str, object]:
         if sign == "!":
             return {"not": self.filter(depth + 1)}
         inside = []
@@ -118,7 +117,7 @@ class _Reader:
             self.at += 1
         return "".join(self.tokens[start : self.at])
 
-    def _item(self) -> dict[str, Any]:
+    def _item(self) -> dict[str, object]:
         left = self._until("=~<>()")
         if left.endswith(":") and self.next == "=":
             return {"extensible": self._rule(left[:-1])}
@@ -136,7 +135,7 @@ class _Reader:
             raise self.wrong("must be a filter with * only in values that are compared with =")
         return {kind: {"attribute": left, "value": self._number(parts[0])}}
 
-    def _with_stars(self, attribute: str, parts: list[str]) -> dict[str, Any]:
+    def _with_stars(self, attribute: str, parts: list[str]) -> dict[str, object]:
         if parts == ["", ""]:
             return {"present": attribute}
         if "" in parts[1:-1]:
@@ -146,7 +145,7 @@ class _Reader:
             "substrings": {"attribute": attribute, "initial": numbers[0], "any": numbers[1:-1], "final": numbers[-1]}
         }
 
-    def _rule(self, left: str) -> dict[str, Any]:
+    def _rule(self, left: str) -> dict[str, object]:
         attribute, *more = left.split(":")
         of_name = bool(more) and more[0].lower() == "dn"
         rules = more[1:] if of_name else more

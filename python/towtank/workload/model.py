@@ -101,7 +101,7 @@ class ConnectionPool(FileModel):
     )
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         """Settings of this pool of connections in the form of the engine's plan (key `connections`)."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
@@ -157,10 +157,10 @@ class Defaults(FileModel):
     )
 
     @property
-    def plan_connections(self) -> dict[str, Any]:
+    def plan_connections(self) -> dict[str, object]:
         """Settings of connections in the form of the engine's plan (key `connections`)."""
         mode = self.connections
-        part: dict[str, Any]
+        part: dict[str, object]
         if isinstance(mode, ConnectionPool):
             part = mode.plan
         else:

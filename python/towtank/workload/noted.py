@@ -82,7 +82,7 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def note_part(step: Any, write: Any) -> dict[str, Any]:
+def note_part(step: Any, write: Any) -> dict[str, object]:
     """Return the entry `note` of a step in the form of the engine's plan; an empty mapping if the step refers to no
     stored item.
 

@@ -10,7 +10,7 @@ A workload file can state a pause in these forms:
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -84,7 +84,7 @@ class PauseModel(FileModel):
             raise ValueError(f"must have one of fixed, exponential, uniform and normal, got {got} instead")
         return self
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         """Return the pause in the form of the engine's plan, with times in seconds."""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}

@@ -50,7 +50,9 @@ class RequestWriter:
         self._defaults = defaults
         self._folder = folder
 
-    def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
+    def write(
+        self, request: Request, step: int, target: int, login: tuple[str, str] | None = None
+    ) -> dict[str, object]:
         """Return the operation of the engine's plan for a request.
 
         `step` and `target` are indexes. `login` is the user and password in the target's address.
@@ -109,7 +111,7 @@ class RequestWriter:
             return mimetypes.guess_type(request.file)[0] or _BYTES
         return None
 
-    def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
+    def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, object] | None:
         """Return the login for Basic authorization. The first login that exists is used: of the request, the defaults,
         or the target's address.
         """
@@ -124,7 +126,7 @@ class RequestWriter:
         """Return True if the headers of a request include an authorization."""
         return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
 
-    def _body(self, request: Request) -> dict[str, Any] | None:
+    def _body(self, request: Request) -> dict[str, object] | None:
         if request.form is not None:
             return {"kind": "text", "template": self._fields(request.form)}
         if request.json_ is not None:
@@ -159,8 +161,8 @@ class RequestWriter:
             append_text(written, json.dumps(value))
         return written
 
-    def _part(self, name: str, part: Part) -> dict[str, Any]:
-        written: dict[str, Any] = {
+    def _part(self, name: str, part: Part) -> dict[str, object]:
+        written: dict[str, object] = {
             "name": name,
             "filename": None if part.filename is None else self._writer.write(part.filename),
             "content_type": part.content_type,
@@ -173,7 +175,7 @@ class RequestWriter:
             return {**written, "generated": {"bytes": part.generated.size, "form": part.generated.form}}
         return {**written, "content": self._writer.write(part.value or "")}
 
-    def _extract(self, name: str, spec: Extract) -> dict[str, Any]:
+    def _extract(self, name: str, spec: Extract) -> dict[str, object]:
         source, expression = next((key, value) for key, value in spec.source.items() if value is not None)
         return {
             "into": {"list": self._list(name)} if spec.fills_list else {"variable": self._variable(name)},
@@ -184,8 +186,8 @@ class RequestWriter:
             "default": spec.default,
         }
 
-    def _checks(self, check: Check) -> list[dict[str, Any]]:
-        written: list[dict[str, Any]] = []
+    def _checks(self, check: Check) -> list[dict[str, object]]:
+        written: list[dict[str, object]] = []
         if check.status is not None:
             written.append({"kind": "status", **_statuses(check.status)})
         if check.size is not None:
@@ -206,7 +208,7 @@ def _inside_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _statuses(statuses: list[int | str]) -> dict[str, Any]:
+def _statuses(statuses: list[int | str]) -> dict[str, object]:
     """Return the accepted status codes in the form of the engine's plan.
 
     The result is a list of codes, or the bounds of a class such as `2xx` if only this class is accepted.

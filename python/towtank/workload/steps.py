@@ -135,7 +135,7 @@ class Extract(FileModel):
         return self
 
     @property
-    def source(self) -> dict[str, Any]:
+    def source(self) -> dict[str, object]:
         """Sources of an extracted value, by their names in the file and in the engine's plan; only one is set."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 

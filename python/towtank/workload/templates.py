@@ -248,7 +248,7 @@ def percent_encoded(text: str) -> str:
     return quote(text, safe="-._~")
 
 
-def _function(part: Function) -> dict[str, Any]:
+def _function(part: Function) -> dict[str, object]:
     if part.name == "random_int":
         return {"function": "random_int", "min": part.arguments[0], "max": part.arguments[1]}
     if part.name == "random_text":

@@ -49,7 +49,7 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
         return
     text = "no transaction completed within the window"
     if found["in_flight"]:
-        text += f"; {found['in_flight']:,} requests were in flight at its end"
+        text += f"; requests in flight at its end: {found['in_flight']:,}"
     if found["failed_later"]:
         text += "; failed after it: " + _kinds(found["failed_later"])
     if found["silent_targets"]:

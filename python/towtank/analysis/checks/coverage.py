@@ -154,7 +154,8 @@ def _not_offered(evidence: Evidence, kind: DoubtKind) -> str:
     if kind is DoubtKind.INTERFERENCE:
         tiers, others = evidence.observed.tiers, evidence.summary["other_programs"]
         if others is not None and others["not_found"]:
-            return f"the process of the target ({', '.join(others['not_found'])}) was not found on this machine"
+            addresses = ", ".join(others["not_found"])
+            return f"the process of the target ({addresses}) was not found, or is the one that called Towtank"
         return "the tiers had no exclusive CPUs on this machine" if tiers else _NO_TIER
     return "the kernel does not report it"
 

@@ -88,7 +88,7 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
         return
     text = (
         f"programs other than the generator used {seen}; the share of the target is unknown, because its process "
-        f"({', '.join(others['not_found'])}) was not found on this machine"
+        f"({', '.join(others['not_found'])}) was not found on this machine, or is the one that called Towtank"
     )
     yield Doubt(DoubtKind.NOT_ATTRIBUTED, DoubtLevel.SUSPECT, text, share, limit)
 

@@ -247,5 +247,5 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         yield Doubt(DoubtKind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
     tail = _TAIL * evidence.timed
     if tail < TAIL_SAMPLES:
-        text = f"only {tail:.0f} transactions are slower than p99, at least {TAIL_SAMPLES} are needed"
+        text = f"transactions slower than p99: only {tail:.0f}, at least {TAIL_SAMPLES} are needed"
         yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.NOTE, text, tail, float(TAIL_SAMPLES))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from towtank.results.exports.format import ExportFile, ExportFormat
 from towtank.results.exports.material import HistogramReader, Material, RunMaterial
@@ -53,7 +52,7 @@ def _write(path: Path, material: Material) -> None:
                 writer.writerow({"run": run.name, **levels, **row})
 
 
-def _rows(run: RunMaterial, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
+def _rows(run: RunMaterial, histograms: HistogramReader) -> Iterator[Mapping[str, object]]:
     recording = run.recording()
     wall_ns = run.wall_ns(recording)
     for second in seconds(recording):
@@ -63,7 +62,7 @@ def _rows(run: RunMaterial, histograms: HistogramReader) -> Iterator[dict[str, A
             yield {**place, "of": item.of, "name": _text(item.name), **_counts(item), **_times(item, histograms)}
 
 
-def _place(second: RecordedSecond, wall_ns: int | None) -> dict[str, Any]:
+def _place(second: RecordedSecond, wall_ns: int | None) -> Mapping[str, object]:
     started = "" if wall_ns is None else _moment(wall_ns + round(second.start_s * 1e9))
     return {
         "start_s": _number(second.start_s),
@@ -94,7 +93,7 @@ def _number(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
-def _counts(item: SecondItem) -> dict[str, Any]:
+def _counts(item: SecondItem) -> Mapping[str, object]:
     """Return the counts of a step, page or transaction.
 
     Some counts are recorded only for steps. For pages and transactions these counts stay empty, because zero would be
@@ -118,7 +117,7 @@ def _counts(item: SecondItem) -> dict[str, Any]:
     }
 
 
-def _times(item: SecondItem, histograms: HistogramReader) -> dict[str, Any]:
+def _times(item: SecondItem, histograms: HistogramReader) -> Mapping[str, object]:
     merged = histograms.merged(item.response)
     if merged is None:
         return {"timed": 0}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import Fault
 from towtank.results.exports import otlp_points, otlp_sending
@@ -34,7 +33,7 @@ def _files(material: Material) -> list[ExportFile]:
     return [ExportFile("metrics.otlp.jsonl", write)]
 
 
-def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
+def documents(material: Material, run: RunMaterial) -> Iterator[Mapping[str, object]]:
     """Yield the export requests (`ExportMetricsServiceRequest`) of one run, each with a limited number of data
     points.
     """
@@ -43,7 +42,7 @@ def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")
     named = {"host.name": host} if isinstance(host, str) else {}
     resource = {**otlp_resource_of(material.version, material.study, run.name, run.factors), **named}
-    batch: dict[str, list[dict[str, Any]]] = {}
+    batch: dict[str, list[Mapping[str, object]]] = {}
     for second in seconds(recording):
         for metric, point in otlp_points_of(second, wall_ns, material.histograms, {"towtank.phase": second.phase}):
             batch.setdefault(metric, []).append(point)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from towtank.results.exports.material import DecodedHistogram
 
-Json = dict[str, Any]
+Part = Mapping[str, object]
+"""Part of a message of OTLP in JSON."""
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
 # Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs; and the finest scale, which is
@@ -49,13 +49,13 @@ class PointSpan:
     end_ns: int
 
 
-def otlp_request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Json]]) -> Json:
+def otlp_request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Part]]) -> Part:
     """Return one `ExportMetricsServiceRequest` with data points."""
     metrics = []
     for name, (form, unit, meaning) in _METRICS.items():
         if not points.get(name):
             continue
-        data: Json = {"dataPoints": list(points[name])}
+        data: dict[str, object] = {"dataPoints": list(points[name])}
         if form != "gauge":
             data["aggregationTemporality"] = _DELTA
         if form == "sum":
@@ -65,11 +65,11 @@ def otlp_request(resource: Mapping[str, str], version: str, points: Mapping[str,
     return {"resourceMetrics": [{"resource": {"attributes": _attributes(resource)}, "scopeMetrics": [scope]}]}
 
 
-def _attributes(values: Mapping[str, str]) -> list[Json]:
+def _attributes(values: Mapping[str, str]) -> list[Part]:
     return [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
 
 
-def _point(span: PointSpan, attributes: Mapping[str, str]) -> Json:
+def _point(span: PointSpan, attributes: Mapping[str, str]) -> Part:
     return {
         "attributes": _attributes(attributes),
         "startTimeUnixNano": str(span.start_ns),
@@ -77,17 +77,17 @@ def _point(span: PointSpan, attributes: Mapping[str, str]) -> Json:
     }
 
 
-def otlp_gauge(span: PointSpan, attributes: Mapping[str, str], value: float) -> Json:
+def otlp_gauge(span: PointSpan, attributes: Mapping[str, str], value: float) -> Part:
     """Return a data point with the value of a gauge."""
     return {**_point(span, attributes), "asDouble": value}
 
 
-def count(span: PointSpan, attributes: Mapping[str, str], value: int) -> Json:
+def count(span: PointSpan, attributes: Mapping[str, str], value: int) -> Part:
     """Return a data point with a count over a time range."""
     return {**_point(span, attributes), "asInt": str(value)}
 
 
-def histogram(span: PointSpan, attributes: Mapping[str, str], values: DecodedHistogram, sum_s: float | None) -> Json:
+def histogram(span: PointSpan, attributes: Mapping[str, str], values: DecodedHistogram, sum_s: float | None) -> Part:
     """Return a data point with a histogram of times [s]. `sum_s` is the exact sum of the times; None if the sum was not
     recorded.
     """

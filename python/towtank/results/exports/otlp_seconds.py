@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from towtank.results.exports import otlp_points
 from towtank.results.exports.material import HistogramReader
@@ -11,7 +10,7 @@ from towtank.results.exports.otlp_points import PointSpan
 from towtank.results.exports.seconds import RecordedSecond, SecondItem
 
 Labels = Mapping[str, str]
-Point = tuple[str, dict[str, Any]]
+Point = tuple[str, Mapping[str, object]]
 
 
 def otlp_resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:

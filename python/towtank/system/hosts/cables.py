@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from os import sched_setaffinity
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.errors import TargetError
 from towtank.system.hosts import capabilities
@@ -86,7 +86,7 @@ class Cable:
         """Return a message for each relay program of the cable that ended unexpectedly."""
         return []
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the properties of the connected cable for the manifest of a run."""
         return {
             "link": self.kind,

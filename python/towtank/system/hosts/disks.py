@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import TargetError
 from towtank.system.host_model import Disk
@@ -78,7 +77,7 @@ class MountedDisk:
                 remember_throttled(folder, number)
                 group.throttle(number, {name: getattr(self.disk, name) for name in _LIMITS})
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the properties of the disk for the manifest of the run."""
         form = self.disk.model_dump(mode="json", exclude_none=True)
         devices = {"device": self.devices[0], "devices": self.devices}

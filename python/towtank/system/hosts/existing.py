@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from towtank.errors import TargetError
 from towtank.system.host_model import ExistingHost as Part
@@ -121,7 +121,7 @@ class ExistingHost:
         """Refuse to check whether a port is free, because Towtank starts no services on the existing machine."""
         self._refuse(f"listening on port {port} of")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the entry of the host in the system file, for the manifest of the run."""
         return {
             "provider": self.provider,

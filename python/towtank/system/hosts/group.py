@@ -81,7 +81,7 @@ class Hosts:
         for host in self._prepared:
             host.confine(folders(host))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the properties of each host, for the manifest of the run."""
         return {host.name: host.facts() for host in self._prepared}
 

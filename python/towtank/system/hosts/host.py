@@ -208,7 +208,7 @@ class Host(Protocol):
             If another process listens on the port.
         """
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return provider, address and effective limits of the host, for the manifest of a run."""
 
     def watching(self) -> Watching:

@@ -11,7 +11,6 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from towtank.engine import binary
 from towtank.errors import TargetError
@@ -166,7 +165,7 @@ class LocalHost(SharedFiles):
         """Raise an error if another process already listens on a port of this machine."""
         ports.require_free(self.address, port, owner)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return provider and address of this machine, for the manifest of the run."""
         return {"provider": self.provider, "address": self.address}
 

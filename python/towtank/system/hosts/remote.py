@@ -293,7 +293,7 @@ class RemoteHost:
         answer = self._reached().run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], 60.0)
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return address and properties of the remote machine, without secrets, for the manifest of the run."""
         return {
             "provider": self.provider,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from towtank.own_cpus import usable_cpus
 from towtank.system import ports
@@ -225,7 +225,7 @@ class VirtualHost(SharedFiles):
         """Raise an error if another process already listens on a port in the host's network namespace."""
         within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the properties and limits of the host, for the manifest of the run."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
         return {

@@ -196,7 +196,7 @@ class CmisRepository(NodesService):
         """
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the population, the files of the web application, and the options that each JVM
         logged.
         """

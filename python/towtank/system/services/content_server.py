@@ -189,7 +189,7 @@ class ContentServer(NodesService):
         """Return None if a node serves its metrics page; otherwise the reason."""
         return refuses_http(address, _METRICS)
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the population, and the disks for data and contents."""
         given = self._part
         places = {key: place for key, place in (("disk", given.disk), ("storage", given.storage)) if place is not None}

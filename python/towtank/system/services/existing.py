@@ -47,7 +47,7 @@ class Existing(PlainService):
         """Return the first address of the service as in the system file, with scheme and login."""
         return self._part.address[0]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the addresses, the path of the metrics page, and the descriptions of processes from the system
         file.
         """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shutil
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from towtank.errors import TargetError
@@ -45,6 +44,6 @@ class Folder(PlainService):
             raise TargetError(f"{self.name} was not prepared")
         return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the folder in the system file."""
         return self._part.settings.model_dump(mode="json")

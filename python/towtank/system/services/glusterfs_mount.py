@@ -45,7 +45,7 @@ class GlusterfsMount(MountService):
         seconds = round(given.attributes_timeout)
         return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the servers, and the mount point on each host."""
         points = {host.name: str(self.point_on(host)) for host in self.places.values()}
         return {**self._part.configuration, "servers": self._names, "mounted_at": points}

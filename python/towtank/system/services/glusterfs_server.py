@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from towtank.system import storage_models
 from towtank.system.process import ProcessSpec
@@ -55,7 +55,7 @@ class GlusterfsServer(PrivateServer):
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
 
 

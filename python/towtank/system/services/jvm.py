@@ -50,7 +50,7 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
 def cpus_of(host: Host) -> int | None:
     """Return the CPU limit of a host, rounded up to whole CPUs; None if the host has no limit. [1]"""
     virtual = host.facts().get("cpus_virtual")
-    return None if virtual is None else max(1, math.ceil(virtual))
+    return max(1, math.ceil(virtual)) if isinstance(virtual, int | float) else None
 
 
 def reported(log: Path) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class Mariadb(PrivateDatabase):
         self._populate()
         return None
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the server, its database, the user, and the version."""
         part = self._part
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any
 
 from towtank.system import model
 from towtank.system.process import ProcessSpec
@@ -58,7 +57,7 @@ class NullServer(PlainService):
         """Return an address `host:port` for each port of the server."""
         return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the null server with the actual port and seed."""
         draws = self._settings.work > 0 and self._settings.work_variation != "constant"
         seed = self._seed if draws else self._settings.seed

@@ -136,7 +136,7 @@ class Openldap(PrivateServer):
         """
         return refuses_connection(self.address)
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the population and the port of the server."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}

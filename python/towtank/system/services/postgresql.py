@@ -245,7 +245,7 @@ class Postgresql(PrivateDatabase):
         with suppress(TargetError):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the server, its database, and its version."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 

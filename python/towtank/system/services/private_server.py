@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
@@ -117,7 +117,7 @@ class ProgramService(PlainService):
         named = self.named_program
         return [(self._base / named).parent] if named is not None and "/" in named else []
 
-    def settings_used(self) -> dict[str, str]:
+    def settings_used(self) -> dict[str, object]:
         """Return the program or package that the system file names; empty if it names none."""
         if self.release is not None:
             return {"package": self.release.package}
@@ -275,6 +275,6 @@ class PrivateGateway(PrivateServer):
         """Return the address to which virtual users send requests."""
         return [self.address]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the program or package if the system file names one, the port, and the members."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port, "members": self.members}

@@ -69,7 +69,7 @@ class Redis(PrivateServer):
         """Return the URL of the server, with its password."""
         return f"redis://:{self._password}@{self.address}"
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, the program or package if the system file names one, and the port."""
         return {**self._part.configuration, **super().settings_used(), "port": self._port}
 

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from towtank.errors import TargetError
@@ -72,6 +71,6 @@ class Sqlite(PlainService):
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings of the database file and its sessions, and the version of the SQLite library."""
         return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

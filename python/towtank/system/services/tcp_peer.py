@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from towtank.system import plain_models
@@ -52,6 +51,6 @@ class TcpPeer(PlainService):
             return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
         return [f"tcp://{self._listen}"]
 
-    def settings_used(self) -> dict[str, Any]:
+    def settings_used(self) -> dict[str, object]:
         """Return the settings, with the actual address."""
         return {**self._settings.model_dump(mode="json"), "listen": self._listen}
