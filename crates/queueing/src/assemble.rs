@@ -9,7 +9,7 @@ use crate::solve::Solution;
 use crate::stated;
 
 /// Tolerance for rounding errors in the comparison of an answer with its bounds.
-const ROUNDING: f64 = 1e-9;
+pub const ROUNDING: f64 = 1e-9;
 
 /// Creates the answer from the solution of a network.
 #[must_use]
@@ -202,7 +202,7 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
     };
     let sharing = matches!(center.discipline, Discipline::Ps)
         || center.is_product_form() && center.discipline != Discipline::LcfsPr
-        || network.is_product_form();
+        || network.is_product_form() && !network.deterministic;
     if sharing && (open == 0.0 || center.speed.is_single()) {
         let servers = if matches!(center.speed, Speed::Rates(_)) {
             lowest.min(1.0)
@@ -227,7 +227,9 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
     Some(demand + center.visits[class] * ahead / lowest.min(center.speed.highest()))
 }
 
-fn class_bounds(network: &Network, class: usize) -> ClassBounds {
+/// Returns the bounds of a class, which hold for any method.
+#[must_use]
+pub fn class_bounds(network: &Network, class: usize) -> ClassBounds {
     let least = without_waiting(network, class);
     let heaviest = (network.centers.iter())
         .filter(|center| center.is_queue() && center.demand[class] > 0.0)
@@ -256,9 +258,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         };
     };
     let users = users as f64;
-    let jobs: f64 = network
-        .closed()
-        .iter()
+    let jobs: f64 = (network.closed().iter())
         .map(|&other| network.users(other) as f64)
         .sum();
     let heavy = heaviest.map_or(0.0, |center| center.demand[class] / room(network, center));
@@ -266,9 +266,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
     let most_by_pools = pools
         .map(|hold| hold.size as f64 / held_without_waiting(network, hold, class))
         .fold(f64::INFINITY, f64::min);
-    let longest: Option<f64> = network
-        .centers
-        .iter()
+    let longest: Option<f64> = (network.centers.iter())
         .map(|center| with_all_ahead(network, class, center, jobs))
         .sum();
     // While a job waits for a unit of a pool, all other jobs may be served first. A class that uses a pool therefore
@@ -352,6 +350,7 @@ fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
             .centers
             .iter()
             .all(|center| !center.is_queue() || center.speed.is_single());
+        && !network.deterministic
     let demand: Vec<f64> = (network.centers.iter())
         .filter(|center| center.is_queue() && center.demand[class] > 0.0)
         .map(|center| center.demand[class])
@@ -359,9 +358,7 @@ fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     if !single || demand.is_empty() {
         return Vec::new();
     }
-    let delays: f64 = network
-        .centers
-        .iter()
+    let delays: f64 = (network.centers.iter())
         .filter(|center| !center.is_queue())
         .map(|center| center.demand[class])
         .sum();

@@ -6,6 +6,7 @@
 
 pub mod behaviour;
 mod check;
+mod deterministic;
 pub(crate) mod forks;
 mod routing;
 

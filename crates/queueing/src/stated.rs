@@ -181,7 +181,14 @@ impl<'a> Stated<'a> {
             let rate = self.solution.flow[class][station];
             [rate * flow[0] * stay[0], rate * flow[1] * stay[1]]
         }));
+        let jobs = center
+            .visitors()
+            .map(|class| match self.network.loads[class] {
+                Load::Closed { users, .. } => users as f64,
+                Load::Open { .. } => f64::INFINITY,
+            });
         let room = center.capacity.map_or(f64::INFINITY, |jobs| jobs as f64);
+        let room = room.min(jobs.sum());
         let mut ranges = vec![
             (
                 "utilization".into(),

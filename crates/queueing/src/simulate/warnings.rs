@@ -104,7 +104,14 @@ impl Over<'_> {
         }
         warnings.extend(self.few_failures());
         let tails = self.tailed(run).or_else(|| self.skewed());
-        warnings.extend(tails.filter(|_| steady));
+        warnings.extend(tails.filter(|_| !grows));
+        if self.plan.deterministic && run.stopped != "precision" {
+            warnings.push(
+                "no time is random, so jobs keep the distances with which they begin, and mean times depend on these: the \
+                 intervals are those of random starts; use more replications"
+                    .into(),
+            );
+        }
         if run.replications < FEW {
             warnings.push(format!(
                 "only {} replications: intervals of few replications are wide, or narrow by chance; use {FEW} or more",

@@ -207,10 +207,10 @@ impl Margin {
         let more = self.more * least;
         [
             least + (wait / self.large - more).max(0.0),
-            if wait > 0.0 {
-                least + wait * self.small + more
+            if self.small.is_infinite() {
+                f64::INFINITY
             } else {
-                least + more
+                least + wait * self.small + more
             },
         ]
     }
@@ -228,8 +228,13 @@ impl Margin {
         let in_step = in_step(network, class) && self.more > 0.0;
         let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
         Self {
-            large: if in_step { f64::INFINITY } else { self.large },
-            small: if overtaken || in_step && elsewhere {
+        let any = network.deterministic;
+            large: if in_step || any {
+                f64::INFINITY
+            } else {
+                self.large
+            },
+            small: if overtaken || in_step && elsewhere || any {
                 f64::INFINITY
             } else {
                 self.small
