@@ -84,3 +84,45 @@ fn two_streams_of_equal_distances_have_no_upper_end() {
     let [low, high] = found.within.expect("a range").classes["b"]["response_time_s"];
     assert!((low - 0.9).abs() < 1e-12 && high.is_infinite());
 }
+
+/// A user who comes back at once interrupts all others, who are never served.
+#[test]
+fn users_who_come_back_at_once_interrupt_others_for_ever() {
+    let value = users(4, 0.0, [1.0, 1.0], "lcfs-pr");
+    let faults = solve(&model(value.clone()), Method::Auto).expect_err("it is refused");
+    assert_eq!(faults[0].path, ["stations", "s", "discipline"]);
+    assert!(faults[0].message.contains("interrupts all others"));
+    let settings = Settings {
+        precision: 0.05,
+        ..Settings::default()
+    };
+    let outcome = simulate(&[model(value)], &settings).expect("the model is right");
+    let answer = &outcome.answers[0];
+    assert!(!answer.steady && answer.simulation.stopped == "precision");
+    let warnings = answer.warnings.join("; ");
+    assert!(
+        warnings.contains("some transactions do not end"),
+        "{warnings}"
+    );
+    // One user is alone, and users who think let others be served, as at shared servers (BCMP).
+    assert!(solved(&users(1, 0.0, [1.0, 1.0], "lcfs-pr")).exact);
+    let [last, shared] = ["lcfs-pr", "ps"].map(|discipline| {
+        solved(&users(4, 1.0, [1.0, 4.0], discipline)).classes["jobs"].response_time_s
+    });
+    assert!((last - shared).abs() < 1e-12);
+}
+
+/// Two stations that serve the last first, with constant times: it depends on the start which jobs are served.
+#[test]
+fn constant_times_at_two_stacks_are_refused() {
+    let stations = |scv: f64| {
+        [("fast", 0.2), ("slow", 2.0)].map(|(name, time_s)| {
+            json!({"name": name, "discipline": "lcfs-pr", "services":
+                [{"class": "jobs", "service_time_s": time_s, "variation": {"scv": scv}}]})
+        })
+    };
+    let value = |scv| json!({"classes": [{"name": "jobs", "users": 8}], "stations": stations(scv)});
+    let faults = solve(&model(value(0.0)), Method::Auto).expect_err("it is refused");
+    assert!(faults.len() == 2 && faults[0].message.contains("constant"));
+    assert!(solved(&value(0.5)).exact);
+}
