@@ -352,7 +352,7 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
         let traits = Traits::of(network, center, upstream);
         let mut visitors = center.visitors();
         let poisson = visitors.all(|class| network.loads[class].is_poisson());
-        let exact = poisson && !mixed && kinds::is_exact(center, network.routed);
+        let exact = poisson && !mixed && kinds::is_exact(center);
         found.push(one(solution, center, traits, exact));
         if center.is_queue() {
             mixed |= !poisson;

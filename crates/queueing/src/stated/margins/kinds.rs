@@ -382,12 +382,12 @@ pub fn station(center: &Center, method: &str) -> (Factors, Option<Factors>) {
 }
 
 /// Returns `true` if a station without a capacity limit is solved exactly for Poisson arrivals.
-pub fn is_exact(center: &Center, routed: bool) -> bool {
+pub fn is_exact(center: &Center) -> bool {
     // A job that comes back finds the queue that it left behind, not the queue that a Poisson arrival finds.
     let once = center.is_visited_once();
     match center.discipline {
         Discipline::Fcfs => {
-            let known = once || center.has_known_rows(routed);
+            let known = once || center.rows().is_some();
             known && center.speed.is_single() || center.is_product_form()
         }
         Discipline::Priority => {
