@@ -63,7 +63,11 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     );
     let approximate_within =
         (within.as_ref()).map(|ranges| stated::response_error(ranges, &classes));
-    warnings.extend(approximate_within.map(warning_of));
+    warnings.extend(
+        approximate_within
+            .filter(|&error| error > 0.0)
+            .map(warning_of),
+    );
     warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",

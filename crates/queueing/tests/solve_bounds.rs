@@ -155,3 +155,17 @@ fn exact_answers_have_no_ranges() {
         "stations": [{"name": "s", "services": [{"class": "jobs", "service_time_s": 1.0}]}]}));
     assert!(found.exact && found.within.is_none() && found.approximate_within.is_none());
 }
+
+/// A chance of one half to come back at once: M/D/1 with 0.4/s and 1, 2, 3, ... visits of 1 s. Takács gives the mean of
+/// all visits at once, 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2).
+#[test]
+fn a_loop_at_one_station_is_exact_and_states_no_range() {
+    let found = answer(json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.4}],
+        "stations": [{"name": "s", "services":
+            [{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.0}}]}],
+        "routing": [{"class": "jobs", "start": {"s": 1.0}, "next": {"s": {"s": 0.5}}}]}));
+    assert!(found.exact && found.within.is_none() && found.warnings.is_empty());
+    let time = found.classes["jobs"].response_time_s;
+    assert!((time - 8.0).abs() < 1e-9, "{time}");
+}
