@@ -143,7 +143,7 @@ fn station_answer(
         loss_probability: solution.loss[index],
         hit_ratio: 0.0,
         residence_time_s: by_class(&|class| {
-            solution.jobs[class][index] / solution.flow[class][index]
+            solution.jobs[class][index] / solution.throughput[class]
         }),
         utilization_by_class: by_class(&used),
     }
@@ -350,11 +350,11 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()
+        && !network.deterministic
         && network
             .centers
             .iter()
             .all(|center| !center.is_queue() || center.speed.is_single());
-        && !network.deterministic
     let demand: Vec<f64> = (network.centers.iter())
         .filter(|center| center.is_queue() && center.demand[class] > 0.0)
         .map(|center| center.demand[class])

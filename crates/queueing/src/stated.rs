@@ -203,10 +203,23 @@ impl<'a> Stated<'a> {
         ranges.extend(center.visitors().map(|class| {
             (
                 format!("residence_time_s.{}", names[class]),
-                self.stays[station][class],
+                self.residence(station, class),
             )
         }));
         ranges
+    }
+
+    /// Returns the range of the time of a class at a station per completed transaction, of which others are dropped at
+    /// later stations. [s]
+    fn residence(&self, station: usize, class: usize) -> Ends {
+        let [low, high] = self.stays[station][class];
+        let come = self.solution.flow[class][station] / self.solution.throughput[class];
+        let [least, most] = self.flows[class];
+        if come > 1.0 {
+            [low * (come / most).max(1.0), high * come / least]
+        } else {
+            [low, high]
+        }
     }
 
     /// Returns the range of the share of visits that a station drops.

@@ -90,7 +90,8 @@ pub struct StationAnswer {
     pub hit_ratio: f64,
     /// Share of the time during which the station is up, that is, not failed.
     pub availability: f64,
-    /// Mean time at the station per completed transaction, by class. [s]
+    /// Time of all visits to the station per completed transaction, by class. It includes the visits of transactions that
+    /// are not completed. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy, by class.
     pub utilization_by_class: Named<f64>,
@@ -234,7 +235,6 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
     /// Returns `true` if transactions of a class do not end, although the run has reached its precision: by Little's law, a
     /// share of those in the system is not among the completed ones.
     pub(super) fn has_endless(&self, class: usize, stopped: &str) -> bool {
@@ -244,6 +244,7 @@ impl Over<'_> {
         stopped == "precision" && Little::of(self, class).as_ref().is_some_and(unfinished)
     }
 
+    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
     /// of jobs of an open class, or of jobs after their response, keeps growing, any length is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter())
