@@ -96,7 +96,8 @@ pub struct StationAnswer {
     pub loss_probability: f64,
     /// Share of visits that are served from the cache of the station; 0 without a cache.
     pub hit_ratio: f64,
-    /// Time that a transaction spends at the station over all of its visits, by class. [s]
+    /// Time of all visits to the station per completed transaction, by class. It includes the visits of transactions that
+    /// a later station drops. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers of the station that each class keeps busy, by class.
     pub utilization_by_class: Named<f64>,

@@ -9,7 +9,7 @@ use crate::solve::Solution;
 use crate::stated;
 
 /// Tolerance for rounding errors in the comparison of an answer with its bounds.
-const ROUNDING: f64 = 1e-9;
+pub const ROUNDING: f64 = 1e-9;
 
 /// Creates the answer from the solution of a network.
 #[must_use]
@@ -63,7 +63,11 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     );
     let approximate_within =
         (within.as_ref()).map(|ranges| stated::response_error(ranges, &classes));
-    warnings.extend(approximate_within.map(warning_of));
+    warnings.extend(
+        approximate_within
+            .filter(|&error| error > 0.0)
+            .map(warning_of),
+    );
     warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
@@ -139,7 +143,7 @@ fn station_answer(
         loss_probability: solution.loss[index],
         hit_ratio: 0.0,
         residence_time_s: by_class(&|class| {
-            solution.jobs[class][index] / solution.flow[class][index]
+            solution.jobs[class][index] / solution.throughput[class]
         }),
         utilization_by_class: by_class(&used),
     }
@@ -202,7 +206,7 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
     };
     let sharing = matches!(center.discipline, Discipline::Ps)
         || center.is_product_form() && center.discipline != Discipline::LcfsPr
-        || network.is_product_form();
+        || network.is_product_form() && !network.deterministic;
     if sharing && (open == 0.0 || center.speed.is_single()) {
         let servers = if matches!(center.speed, Speed::Rates(_)) {
             lowest.min(1.0)
@@ -227,7 +231,9 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
     Some(demand + center.visits[class] * ahead / lowest.min(center.speed.highest()))
 }
 
-fn class_bounds(network: &Network, class: usize) -> ClassBounds {
+/// Returns the bounds of a class, which hold for any method.
+#[must_use]
+pub fn class_bounds(network: &Network, class: usize) -> ClassBounds {
     let least = without_waiting(network, class);
     let heaviest = (network.centers.iter())
         .filter(|center| center.is_queue() && center.demand[class] > 0.0)
@@ -256,9 +262,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         };
     };
     let users = users as f64;
-    let jobs: f64 = network
-        .closed()
-        .iter()
+    let jobs: f64 = (network.closed().iter())
         .map(|&other| network.users(other) as f64)
         .sum();
     let heavy = heaviest.map_or(0.0, |center| center.demand[class] / room(network, center));
@@ -266,9 +270,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
     let most_by_pools = pools
         .map(|hold| hold.size as f64 / held_without_waiting(network, hold, class))
         .fold(f64::INFINITY, f64::min);
-    let longest: Option<f64> = network
-        .centers
-        .iter()
+    let longest: Option<f64> = (network.centers.iter())
         .map(|center| with_all_ahead(network, class, center, jobs))
         .sum();
     // While a job waits for a unit of a pool, all other jobs may be served first. A class that uses a pool therefore
@@ -348,6 +350,7 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()
+        && !network.deterministic
         && network
             .centers
             .iter()
@@ -359,9 +362,7 @@ fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     if !single || demand.is_empty() {
         return Vec::new();
     }
-    let delays: f64 = network
-        .centers
-        .iter()
+    let delays: f64 = (network.centers.iter())
         .filter(|center| !center.is_queue())
         .map(|center| center.demand[class])
         .sum();

@@ -7,10 +7,11 @@
 
 use towtank_caches::popularity::Popularity;
 
-use crate::answer::{Answer, StationAnswer};
+use crate::answer::{Answer, Named, StationAnswer};
 use crate::model::behaviour::Cache;
 use crate::model::{Branching, Discipline, Fault, Model, Service, Station, Variation};
 use crate::network::Network;
+use crate::stated::Ends;
 
 /// A model in which each cache is replaced by a delay that serves the hits.
 pub(crate) struct Parted {
@@ -97,6 +98,9 @@ impl Parted {
                 add(station, &hits);
                 station.hit_ratio = part.hit_ratio;
             }
+            if let Some(within) = &mut answer.within {
+                part.join_ranges(&mut within.stations);
+            }
         }
         let warnings: Vec<String> = self.parts.iter().filter_map(Part::warning).collect();
         if !warnings.is_empty() {
@@ -144,6 +148,27 @@ impl Part {
             delay: format!("{}\0hits", cache.station),
             hit_ratio,
             estimated,
+        }
+    }
+
+    /// Adds the ranges of the delay to those of the station behind the cache. The delay has neither utilization nor loss.
+    fn join_ranges(&self, stations: &mut Named<Named<Ends>>) {
+        let Some(place) = stations.0.iter().position(|(name, _)| *name == self.delay) else {
+            return;
+        };
+        let (_, hits) = stations.0.remove(place);
+        let Some((_, ranges)) = stations
+            .0
+            .iter_mut()
+            .find(|(name, _)| *name == self.station)
+        else {
+            return;
+        };
+        for (quantity, [low, high]) in hits.0 {
+            match ranges.0.iter_mut().find(|(name, _)| *name == quantity) {
+                Some((_, ends)) => *ends = [ends[0] + low, ends[1] + high],
+                None => ranges.0.push((quantity, [low, high])),
+            }
         }
     }
 

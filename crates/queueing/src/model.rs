@@ -6,6 +6,7 @@
 
 pub mod behaviour;
 mod check;
+mod deterministic;
 pub(crate) mod forks;
 mod routing;
 
@@ -13,6 +14,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use routing::eliminate;
 
 /// A network of stations with the jobs that visit them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -167,6 +167,8 @@ pub struct Network {
     pub splits: Vec<Split>,
     /// `true` if a class has a route, so that jobs may visit stations in another order than that of the model.
     pub routed: bool,
+    /// `true` if nothing in the model is random; see [`Model::is_deterministic`].
+    pub deterministic: bool,
 }
 
 impl Network {
@@ -189,16 +191,12 @@ impl Network {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let visits: Result<Vec<_>, _> = model
-            .classes
-            .iter()
+        let visits: Result<Vec<_>, _> = (model.classes.iter())
             .map(|class| model.visits(class))
             .collect();
         let visits = visits.map_err(|fault| vec![fault])?;
         Ok(Self {
-            names: model
-                .classes
-                .iter()
+            names: (model.classes.iter())
                 .map(|class| class.name.clone())
                 .collect(),
             loads: model.classes.iter().map(load).collect(),
@@ -214,6 +212,7 @@ impl Network {
             holds: holds(model),
             splits: splits(model),
             routed: !model.routing.is_empty(),
+            deterministic: model.is_deterministic(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Solves stations that only open classes visit and that have no capacity limit, each station separately.
 
+mod feedback;
 mod ranks;
 
 use crate::model::Discipline;
@@ -66,6 +67,14 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64, by_rank: &[f64]) 
             formula,
             ..Visit::default()
         };
+    }
+    let in_turn = center.discipline == Discipline::Fcfs && center.speed.is_single();
+    if in_turn
+        && center.has_rows()
+        && is_one(arrival_scv)
+        && let Some(visit) = feedback::solve(center, rates)
+    {
+        return visit;
     }
     first_come(center, rates, arrival_scv)
 }

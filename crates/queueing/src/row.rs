@@ -264,7 +264,7 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
 /// Returns `true` if the formulas of the station hold for the visits of its classes.
 fn is_known(center: &Center) -> bool {
     let in_turn = center.discipline == Discipline::Fcfs && center.capacity.is_none();
-    let row = in_turn && center.has_known_rows(false);
+    let row = in_turn && center.rows().is_some();
     center.is_visited_once() || center.is_product_form() || row
 }
 
@@ -286,7 +286,13 @@ pub(crate) fn all_open(network: &Network) -> Solution {
     let mut formulas = Vec::new();
     let poisson = network.loads.iter().all(Load::is_poisson);
     let (mut exact, mut behind) = (true, false);
-    let mut exact_in_order = poisson && !network.routed;
+    // A route may lead to stations in another order than that of the model, and from a delay to a full station again.
+    let mut queues = network.centers.iter().filter(|center| center.is_queue());
+    let unlimited = queues
+        .next()
+        .is_some_and(|center| center.capacity.is_none())
+        && queues.next().is_none();
+    let mut exact_in_order = poisson && (!network.routed || unlimited);
     for (center, stop) in network.centers.iter().zip(&stops) {
         let visit = stop.visit.clone().unwrap_or_default();
         exact &= visit.exact;

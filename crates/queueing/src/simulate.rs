@@ -133,7 +133,11 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
         })
         .collect();
     let begin = Instant::now();
-    let share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
+    let mut share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
+    if plans.iter().any(|plan| plan.deterministic) {
+        // Further events repeat those of the first round.
+        share = share.min(FIRST_ROUND);
+    }
     let mut events = FIRST_ROUND.min(share);
     loop {
         run_all(&mut machines, events, settings.threads);

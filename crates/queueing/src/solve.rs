@@ -20,6 +20,10 @@ use crate::row;
 
 /// Limit on the number of servers or jobs for which tables of finite stations and pools are computed. [1]
 pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
+/// Warning about an answer that is a mean over all starts of a network where nothing is random.
+const STEADY_DISTANCES: &str = "no time is random, so jobs keep the distances with which they begin, and mean times \
+    depend on these: the answer is approximate";
+
 /// Methods of solution.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
@@ -110,6 +114,10 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
         Method::BardSchweitzer => approximate(&network, Estimate::BardSchweitzer)?,
         Method::Linearizer => approximate(&network, Estimate::Linearizer)?,
     };
+    if solution.exact && depends_on_the_start(&network) {
+        solution.exact = false;
+        solution.warnings.insert(0, STEADY_DISTANCES.into());
+    }
     if method == Method::Exact && !solution.exact {
         let why = solution.warnings.first().cloned().unwrap_or_default();
         return Err(vec![Fault::new(
@@ -119,6 +127,16 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     }
     solution.extend_pools(whole, &network);
     Ok(assemble::answer(whole, &solution))
+}
+
+/// Returns `true` if nothing is random in a network and the bounds of a response time differ. Jobs then keep the distances
+/// with which they begin, on which mean values depend.
+fn depends_on_the_start(network: &Network) -> bool {
+    let differ = |class| {
+        let range = assemble::class_bounds(network, class).response_time_s;
+        (range.upper).is_none_or(|most| most > range.lower * (1.0 + assemble::ROUNDING))
+    };
+    network.deterministic && (0..network.names.len()).any(differ)
 }
 
 fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {

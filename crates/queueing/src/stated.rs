@@ -181,7 +181,14 @@ impl<'a> Stated<'a> {
             let rate = self.solution.flow[class][station];
             [rate * flow[0] * stay[0], rate * flow[1] * stay[1]]
         }));
+        let jobs = center
+            .visitors()
+            .map(|class| match self.network.loads[class] {
+                Load::Closed { users, .. } => users as f64,
+                Load::Open { .. } => f64::INFINITY,
+            });
         let room = center.capacity.map_or(f64::INFINITY, |jobs| jobs as f64);
+        let room = room.min(jobs.sum());
         let mut ranges = vec![
             (
                 "utilization".into(),
@@ -196,10 +203,23 @@ impl<'a> Stated<'a> {
         ranges.extend(center.visitors().map(|class| {
             (
                 format!("residence_time_s.{}", names[class]),
-                self.stays[station][class],
+                self.residence(station, class),
             )
         }));
         ranges
+    }
+
+    /// Returns the range of the time of a class at a station per completed transaction, of which others are dropped at
+    /// later stations. [s]
+    fn residence(&self, station: usize, class: usize) -> Ends {
+        let [low, high] = self.stays[station][class];
+        let come = self.solution.flow[class][station] / self.solution.throughput[class];
+        let [least, most] = self.flows[class];
+        if come > 1.0 {
+            [low * (come / most).max(1.0), high * come / least]
+        } else {
+            [low, high]
+        }
     }
 
     /// Returns the range of the share of visits that a station drops.

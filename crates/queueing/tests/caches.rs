@@ -206,3 +206,25 @@ fn what_a_cache_cannot_be_solved_with_is_refused() {
         "{faults:?}"
     );
 }
+
+/// The values of a station with a cache count the hits, and so do their ranges.
+#[test]
+fn ranges_of_a_station_with_a_cache_count_the_hits() {
+    let mut value = single(0.8, json!({"services": service(2.0)}));
+    value["classes"][0]["arrivals"] = json!({"scv": 4.0});
+    let answer = solved(cached(value, json!({"hit_ratio": 0.75, "hit_time_s": 3.0})));
+    let within = answer.within.expect("the answer is approximate");
+    assert_eq!(within.stations.0.len(), 1);
+    let (ranges, station) = (&within.stations["s"], &answer.stations["s"]);
+    for (quantity, found) in [
+        ("queue_length", station.queue_length),
+        ("residence_time_s.jobs", station.residence_time_s["jobs"]),
+        ("utilization", station.utilization),
+    ] {
+        let [low, high] = ranges[quantity];
+        assert!(
+            low <= found && found <= high,
+            "{quantity}: {low} to {high}, {found}"
+        );
+    }
+}

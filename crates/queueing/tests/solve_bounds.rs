@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::model;
+use support::{covers, model, run};
 use towtank_queueing::answer::Answer;
 use towtank_queueing::solve::{Method, solve};
 
@@ -154,4 +154,55 @@ fn exact_answers_have_no_ranges() {
         "classes": [{"name": "jobs", "arrival_rate_per_s": 0.8}],
         "stations": [{"name": "s", "services": [{"class": "jobs", "service_time_s": 1.0}]}]}));
     assert!(found.exact && found.within.is_none() && found.approximate_within.is_none());
+}
+
+/// A time at a station is that of its visits per completed transaction. M/M/1 with Q = 1 is before M/M/1/1, which drops
+/// a third of 0.5/s, so that 1/3 of a transaction per second is completed.
+#[test]
+fn times_at_a_station_are_those_per_completed_transaction() {
+    let services = json!([{"class": "jobs", "service_time_s": 1.0}]);
+    let value = json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.5}],
+        "stations": [{"name": "first", "services": services},
+            {"name": "full", "services": services, "capacity": 1}]});
+    let found = answer(value.clone());
+    let time = found.stations["first"].residence_time_s["jobs"];
+    assert!((time - 3.0).abs() < 1e-9, "{time}");
+    let simulated = run(value, 2_000_000);
+    let ends = simulated.stations["first"].confidence_interval["residence_time_s.jobs"];
+    assert!(covers(ends, 3.0), "{ends:?}");
+}
+
+/// The range of such a time counts the losses behind the station.
+#[test]
+fn ranges_of_times_at_a_station_count_the_losses_behind_it() {
+    let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.25}}]);
+    let value = json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.5, "arrivals": {"scv": 4.0}}],
+        "stations": [{"name": "first", "services": services},
+            {"name": "full", "services": services, "capacity": 2}]});
+    let found = answer(value.clone());
+    let time = found.stations["first"].residence_time_s["jobs"];
+    let [low, high] = found.within.expect("a range").stations["first"]["residence_time_s.jobs"];
+    let simulated = run(value, 2_000_000);
+    let [least, most] = simulated.stations["first"].confidence_interval["residence_time_s.jobs"];
+    assert!(low <= time && time <= high);
+    assert!(
+        low <= most && least <= high,
+        "{low} to {high}, {least} to {most}"
+    );
+}
+
+/// A chance of one half to come back at once: M/D/1 with 0.4/s and 1, 2, 3, ... visits of 1 s. Takács gives the mean of
+/// all visits at once, 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2).
+#[test]
+fn a_loop_at_one_station_is_exact_and_states_no_range() {
+    let found = answer(json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.4}],
+        "stations": [{"name": "s", "services":
+            [{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.0}}]}],
+        "routing": [{"class": "jobs", "start": {"s": 1.0}, "next": {"s": {"s": 0.5}}}]}));
+    assert!(found.exact && found.within.is_none() && found.warnings.is_empty());
+    let time = found.classes["jobs"].response_time_s;
+    assert!((time - 8.0).abs() < 1e-9, "{time}");
 }

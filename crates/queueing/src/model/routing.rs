@@ -59,7 +59,7 @@ fn routed(model: &Model, route: &Route) -> Result<Vec<f64>, Fault> {
 }
 
 /// Gauss-Jordan elimination with partial pivoting; for a singular matrix the values are not finite.
-fn eliminate(matrix: &mut [Vec<f64>]) {
+pub(crate) fn eliminate(matrix: &mut [Vec<f64>]) {
     let rows = matrix.len();
     for pivot in 0..rows {
         let best = (pivot..rows)

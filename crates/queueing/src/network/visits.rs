@@ -9,7 +9,8 @@
 //! - f = 1 / V for a visit that is the last with probability 1 / V: all visits at once leave the same number of jobs
 //!   (Takács, Bell System Technical Journal 42(2), 1963).
 //!
-//! With several classes, servers or ranks, and behind other stations, this is an approximation.
+//! With several classes the mean numbers at one server are exact by [`crate::open`], for Poisson arrivals. With several
+//! servers or ranks, and behind other stations, the factor is an approximation.
 
 use super::{Center, Load, Network};
 use crate::model::{Distribution, Model, Station};
@@ -19,6 +20,10 @@ use crate::shape::Shape;
 const ROUNDING: f64 = 1e-9;
 /// Least squared coefficient of variation of times between arrivals that vary. [1]
 const LEAST: f64 = 1e-3;
+/// Largest number of visits of all classes together for which mean waits are computed exactly, which takes some 20 ms.
+const STAGES_AT_MOST: usize = 300;
+/// Share of jobs below which further visits at once are left out. [ratio]
+const NO_SHARE: f64 = 1e-12;
 
 /// Place from which a job may come back to a station, by the route of its class. The number of its visits is then random.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,7 +134,7 @@ impl Center {
     #[must_use]
     pub fn scv_of_row(&self, class: usize) -> f64 {
         let (count, factor) = (self.in_row[class], self.row_factor[class]);
-        let of_visit = 1.0 + (self.scv[class] - 1.0) / factor;
+        let of_visit = self.scv_of_visit(class);
         if (count * factor - 1.0).abs() < ROUNDING {
             1.0 + (of_visit - 1.0) / count
         } else {
@@ -160,18 +165,43 @@ impl Center {
         })
     }
 
-    /// Returns `true` if the mean number of jobs at one server is known exactly for the visits of its only class: all in
-    /// a row, and as many in each transaction, or with a chance after each on a route.
+    /// Returns, by class, the shares of the jobs that come from elsewhere which make at least 1, 2, ... visits in a row.
+    /// Returns `None` if they are not known: if a job may come back from elsewhere, or if a cache serves some of its
+    /// visits. Also returns `None` if the visits of all classes together are more than [`STAGES_AT_MOST`].
     #[must_use]
-    pub fn has_known_rows(&self, routed: bool) -> bool {
-        let mut visitors = self.visitors();
-        let (Some(class), None) = (visitors.next(), visitors.next()) else {
-            return false;
-        };
-        let count = self.visits[class];
-        let whole = (count - count.round()).abs() < ROUNDING;
-        let in_a_row = self.back[class] != Back::FromElsewhere;
-        in_a_row && (self.entries(class) - 1.0).abs() < ROUNDING && (whole || routed)
+    pub fn rows(&self) -> Option<Vec<Vec<f64>>> {
+        let rows: Option<Vec<Vec<f64>>> = (0..self.visits.len())
+            .map(|class| match self.demand[class] {
+                0.0 => Some(Vec::new()),
+                _ => self.row(class),
+            })
+            .collect();
+        rows.filter(|rows| rows.iter().map(Vec::len).sum::<usize>() <= STAGES_AT_MOST)
+    }
+
+    fn row(&self, class: usize) -> Option<Vec<f64>> {
+        let count = self.in_row[class];
+        match self.back[class] {
+            Back::AtOnce => {
+                let again = 1.0 - 1.0 / count;
+                let shares = std::iter::successors(Some(1.0), |share| Some(share * again));
+                let shares = shares.take_while(|&share| share > NO_SHARE);
+                Some(shares.take(STAGES_AT_MOST + 1).collect())
+            }
+            Back::Never if count <= 1.0 => Some(vec![1.0]),
+            Back::Never if (self.entries(class) - 1.0).abs() < ROUNDING => {
+                let shares = (0..=STAGES_AT_MOST as u32).map(|before| count - f64::from(before));
+                let shares = shares.take_while(|&share| share > ROUNDING);
+                Some(shares.map(|share| share.min(1.0)).collect())
+            }
+            Back::Never | Back::FromElsewhere => None,
+        }
+    }
+
+    /// Returns the squared coefficient of variation of the service time of one visit. [1]
+    #[must_use]
+    pub fn scv_of_visit(&self, class: usize) -> f64 {
+        1.0 + (self.scv[class] - 1.0) / self.row_factor[class]
     }
 
     /// Takes the visits of a class as those that missed a cache with the given hit ratio: of V visits in a row at least

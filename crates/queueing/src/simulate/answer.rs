@@ -24,6 +24,9 @@ pub(super) const FAILURES: u64 = 30;
 /// and smallest relative growth that counts.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
+/// Share of the transactions in the system above which those that are missing in Little's law do not end.
+const ENDLESS: f64 = 0.05;
+
 /// Results of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
@@ -39,7 +42,7 @@ pub struct Answer {
     pub method: &'static str,
     /// Always `false`, since the results are estimates.
     pub exact: bool,
-    /// `true` if the model reached a steady state.
+    /// `true` if the model reached a steady state: the number in the system does not grow, and all transactions end.
     pub steady: bool,
     /// Settings of the simulation, and the length and precision of the run.
     pub simulation: Run,
@@ -87,7 +90,8 @@ pub struct StationAnswer {
     pub hit_ratio: f64,
     /// Share of the time during which the station is up, that is, not failed.
     pub availability: f64,
-    /// Mean time at the station per completed transaction, by class. [s]
+    /// Time of all visits to the station per completed transaction, by class. It includes the visits of transactions that
+    /// are not completed. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy, by class.
     pub utilization_by_class: Named<f64>,
@@ -231,6 +235,15 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
+    /// Returns `true` if transactions of a class do not end, although the run has reached its precision: by Little's law, a
+    /// share of those in the system is not among the completed ones.
+    pub(super) fn has_endless(&self, class: usize, stopped: &str) -> bool {
+        let unfinished = |law: &Little| {
+            law.difference > ENDLESS * (law.users_by_law + law.difference) && !law.holds
+        };
+        stopped == "precision" && Little::of(self, class).as_ref().is_some_and(unfinished)
+    }
+
     /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
     /// of jobs of an open class, or of jobs after their response, keeps growing, any length is enough.
     pub fn is_long_enough(&self) -> bool {
@@ -284,8 +297,9 @@ impl Over<'_> {
             widest,
             seed: settings.seed,
         };
-        let steady = stopped != "jobs" && self.steady();
-        let warnings = self.warnings(&simulation, steady);
+        let grows = stopped == "jobs" || !self.steady();
+        let endless = (0..self.plan.classes.len()).any(|class| self.has_endless(class, stopped));
+        let warnings = self.warnings(&simulation, grows);
         Answer {
             schema: "towtank/simulate/1",
             classes: Named(
@@ -314,7 +328,7 @@ impl Over<'_> {
             ),
             method: "discrete-event simulation",
             exact: false,
-            steady,
+            steady: !grows && !endless,
             simulation,
             warnings,
         }

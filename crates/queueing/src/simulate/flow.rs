@@ -21,6 +21,14 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + time);
     }
 
+    /// Moves the first event of a slot to a random moment before it. Replications of a model in which nothing else is
+    /// random then begin with different distances between jobs.
+    pub(super) fn begin_between(&mut self, slot: u32, class: usize) {
+        let time = self.calendar.clear(slot).unwrap_or(0.0);
+        let share = self.streams.think[class].uniform();
+        self.calendar.set(slot, time * share);
+    }
+
     /// Begins a transaction, with its first attempt.
     #[inline]
     pub fn begin_transaction(&mut self, job: u32) {

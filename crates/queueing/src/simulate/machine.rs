@@ -320,6 +320,12 @@ impl<'a> Machine<'a> {
             for _ in 0..self.plan.classes[class].users {
                 let job = self.new_job(class as u32);
                 self.think(job);
+                if self.plan.deterministic {
+                    self.begin_between(self.timer(job), class);
+                }
+            }
+            if self.plan.deterministic && self.plan.classes[class].arrivals.is_some() {
+                self.begin_between(class as u32, class);
             }
         }
         for (index, station) in self.plan.stations.iter().enumerate() {

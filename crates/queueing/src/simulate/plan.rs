@@ -23,6 +23,8 @@ pub struct Plan {
     pub balancers: Vec<BalancerPlan>,
     /// `true` if jobs of a class give up while they wait.
     pub gives_up: bool,
+    /// `true` if nothing in the model is random; see [`Model::is_deterministic`].
+    pub deterministic: bool,
     /// Smallest mean time in the model, used as the initial length of a slice of the record. [s]
     pub shortest_s: f64,
 }
@@ -209,6 +211,7 @@ impl Plan {
             .collect();
         Ok(Self {
             shortest_s: shortest(model),
+            deterministic: model.is_deterministic(),
             gives_up: classes.iter().any(|class| class.patience_s.is_some()),
             classes,
             stations,

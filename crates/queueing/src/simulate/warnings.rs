@@ -84,10 +84,10 @@ impl Over<'_> {
         ))
     }
 
-    /// Returns all warnings about the answer.
-    pub(super) fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
+    /// Returns all warnings about the answer; `grows` is `true` if the number in the system grows.
+    pub(super) fn warnings(&self, run: &Run, grows: bool) -> Vec<String> {
         let mut warnings = Vec::new();
-        if !steady {
+        if grows {
             let (name, utilization) = self.busiest();
             warnings.push(format!(
                 "no steady state: the number in the system grows until the end, so the figures describe this run only; \
@@ -95,7 +95,7 @@ impl Over<'_> {
                 utilization * 100.0
             ));
         }
-        if steady && !self.samples.iter().all(Sample::is_long_enough) {
+        if !grows && !self.samples.iter().all(Sample::is_long_enough) {
             warnings.push(format!(
                 "measured for only {:.1} times the relaxation time of {:.3} s, in which the influence of the initial state \
                  disappears: the means may be off by more than their intervals; allow more events",
@@ -104,7 +104,14 @@ impl Over<'_> {
         }
         warnings.extend(self.few_failures());
         let tails = self.tailed(run).or_else(|| self.skewed());
-        warnings.extend(tails.filter(|_| steady));
+        warnings.extend(tails.filter(|_| !grows));
+        if self.plan.deterministic && run.stopped != "precision" {
+            warnings.push(
+                "no time is random, so jobs keep the distances with which they begin, and mean times depend on these: the \
+                 intervals are those of random starts; use more replications"
+                    .into(),
+            );
+        }
         if run.replications < FEW {
             warnings.push(format!(
                 "only {} replications: intervals of few replications are wide, or narrow by chance; use {FEW} or more",
@@ -112,13 +119,18 @@ impl Over<'_> {
             ));
         }
         for (class, class_plan) in self.plan.classes.iter().enumerate() {
-            if let Some(law) = Little::of(self, class).filter(|law| steady && !law.holds) {
+            if let Some(law) = Little::of(self, class).filter(|law| !grows && !law.holds) {
                 warnings.push(format!(
                     "Little's law does not hold for class {}: throughput times response time is {:.4} users, but \
-                     {:.4} are in the system; the run is too short compared with the response time",
+                     {:.4} are in the system; {}",
                     class_plan.name,
                     law.users_by_law,
-                    law.users_by_law + law.difference
+                    law.users_by_law + law.difference,
+                    if self.has_endless(class, run.stopped) {
+                        "some transactions do not end, so the figures depend on how the run began"
+                    } else {
+                        "the run is too short compared with the response time"
+                    }
                 ));
             }
         }

@@ -2,13 +2,14 @@
 
 use super::TABLE_AT_MOST;
 use crate::model::{Discipline, Fault, Model, forks};
-use crate::network::{Load, Network};
+use crate::network::{Center, Load, Network, Speed};
 use crate::row;
 
 /// Returns faults for stations that no method of solution supports.
 pub(super) fn beyond_methods(network: &Network) -> Vec<Fault> {
     let mut faults = regular(network);
     faults.extend(interrupted_stacks(network));
+    faults.extend(endless_stacks(network));
     faults
 }
 
@@ -47,6 +48,50 @@ fn interrupted_stacks(network: &Network) -> Vec<Fault> {
         .map(|center| {
             let message = "must not be 'lcfs-pr' for solving if there are several servers, unless all classes have the \
                            same exponential service time: simulate";
+            Fault::new(&["stations", &center.name, "discipline"], message)
+        })
+        .collect()
+}
+
+/// Returns faults for stations that serve the last job first, where some users may never be served: a user who comes back
+/// at once interrupts all others for ever, and constant times may let the same users be last for ever.
+fn endless_stacks(network: &Network) -> Vec<Fault> {
+    let stays = |center: &Center, class: usize| {
+        matches!(
+            network.loads[class],
+            Load::Closed {
+                think_time: 0.0,
+                ..
+            }
+        ) && network
+            .centers
+            .iter()
+            .filter(|other| other.demand[class] > 0.0)
+            .count()
+            == 1
+            && center.demand[class] > 0.0
+            && !network.holds.iter().any(|hold| hold.concerns[class])
+    };
+    let jobs = |class: usize| match network.loads[class] {
+        Load::Closed { users, .. } => users,
+        Load::Open { .. } => u64::MAX,
+    };
+    let constant = network.deterministic && !network.closed().is_empty();
+    let why = |center: &Center| match center.visitors().find(|&class| stays(center, class)) {
+        Some(class) => Some(format!(
+            "users of class {:?} neither think nor visit other stations: the first of them interrupts all others for ever",
+            network.names[class]
+        )),
+        None => constant
+            .then(|| "think and service times are constant: some users may never be served".into()),
+    };
+    (network.centers.iter())
+        .filter(|center| center.discipline == Discipline::LcfsPr)
+        .filter(|center| !matches!(center.speed, Speed::Servers(servers) if servers > 1))
+        .filter(|center| center.visitors().map(jobs).fold(0, u64::saturating_add) > 1)
+        .filter_map(|center| Some((center, why(center)?)))
+        .map(|(center, why)| {
+            let message = format!("must not be 'lcfs-pr' for solving, since {why}; simulate");
             Fault::new(&["stations", &center.name, "discipline"], message)
         })
         .collect()

@@ -2,8 +2,9 @@
 //!
 //! The error of a time is stated as a factor of the part of it that is spent waiting, and the error of a loss as a
 //! factor of the loss. The logarithm of the factor is a sum of terms that grow with the variation of arrivals and
-//! services, the differences between classes, and the number of servers. The coefficients are the least whose sums
-//! exceed the error of every simulated network (linear programming), rounded up.
+//! services, the differences between classes, and the number of servers. Their coefficients are the least whose sums
+//! exceed the error of every simulated network (linear programming), rounded up. The factors for several visits, unequal
+//! visits, even arrivals and classes that others overtake, and the constants of this file, were set by hand.
 
 mod kinds;
 
@@ -42,8 +43,9 @@ pub(super) struct Traits {
     servers: f64,
     /// 1 behind a station whose departures are not Poisson, otherwise 0.
     behind: f64,
-    /// 1 − 1 / V for V visits to a station that has no product form; otherwise 0.
-    rows: f64,
+    /// Terms of the logarithms of both factors for V visits to a station that has no product form: 1 − 1 / V times the
+    /// coefficients of [`kinds::rows`].
+    rows: [f64; 2],
     /// `true` if the classes of a station that has no product form differ in their visits in a row.
     unequal: bool,
     /// `true` if the arrivals of a class with several visits in a row vary less than Poisson arrivals.
@@ -58,8 +60,6 @@ pub(super) type Coefficients = [f64; 6];
 pub(super) struct Factors {
     pub(super) large: Coefficients,
     pub(super) small: Coefficients,
-    /// Coefficients of both factors for several visits of a transaction to a station.
-    pub(super) rows: [f64; 2],
 }
 
 /// Factor by which a value may be too large, and factor by which it may be too small.
@@ -118,6 +118,18 @@ impl Traits {
         let (shortest, longest) = times.fold((f64::INFINITY, 0.0_f64), |(least, most), time| {
             (least.min(time), most.max(time))
         });
+        let rows = if center.is_product_form() {
+            0.0
+        } else {
+            largest(&|class| {
+                let least = if center.back[class] == Back::FromElsewhere {
+                    2.0
+                } else {
+                    1.0
+                };
+                1.0 - 1.0 / center.visits[class].max(center.in_row[class]).max(least)
+            })
+        };
         Self {
             arrivals: arrivals.max(upstream.services),
             services: largest(&|class| (center.scv[class] - 1.0).abs()),
@@ -131,18 +143,7 @@ impl Traits {
                 _ => 0.0,
             },
             behind: upstream.behind,
-            rows: if center.is_product_form() {
-                0.0
-            } else {
-                largest(&|class| {
-                    let least = if center.back[class] == Back::FromElsewhere {
-                        2.0
-                    } else {
-                        1.0
-                    };
-                    1.0 - 1.0 / center.visits[class].max(center.in_row[class]).max(least)
-                })
-            },
+            rows: kinds::rows(network, center).map(|term| term * rows),
             unequal: !center.is_product_form() && has_unequal_rows(center),
             even: visitors.iter().any(|&class| {
                 center.in_row[class] > 1.0
@@ -159,7 +160,7 @@ impl Traits {
             times: self.times.max(other.times),
             servers: self.servers.max(other.servers),
             behind: self.behind.max(other.behind),
-            rows: self.rows.max(other.rows),
+            rows: [0, 1].map(|side| self.rows[side].max(other.rows[side])),
             unequal: self.unequal || other.unequal,
             even: self.even || other.even,
         }
@@ -168,23 +169,23 @@ impl Traits {
 
 impl Factors {
     fn margin(&self, traits: Traits, more: f64) -> Margin {
-        let factor = |terms: &Coefficients| {
+        let factor = |terms: &Coefficients, rows: f64| {
             let sum: f64 = terms
                 .iter()
                 .zip(traits.list())
                 .map(|(term, value)| term * value)
                 .sum();
-            sum.exp()
+            (sum + rows).exp()
         };
-        let [large, small] = self.rows.map(|term| (term * traits.rows).exp());
+        let [large, small] = traits.rows;
         let unequal = if traits.unequal { UNEQUAL_ROWS } else { 1.0 };
         Margin {
             large: if traits.even {
                 f64::INFINITY
             } else {
-                factor(&self.large) * large * unequal
+                factor(&self.large, large) * unequal
             },
-            small: factor(&self.small) * small * unequal,
+            small: factor(&self.small, small) * unequal,
             more,
         }
     }
@@ -207,10 +208,10 @@ impl Margin {
         let more = self.more * least;
         [
             least + (wait / self.large - more).max(0.0),
-            if wait > 0.0 {
-                least + wait * self.small + more
+            if self.small.is_infinite() {
+                f64::INFINITY
             } else {
-                least + more
+                least + wait * self.small + more
             },
         ]
     }
@@ -227,9 +228,14 @@ impl Margin {
             && better(solution, center, station, class) > OVERTAKEN;
         let in_step = in_step(network, class) && self.more > 0.0;
         let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
+        let any = network.deterministic;
         Self {
-            large: if in_step { f64::INFINITY } else { self.large },
-            small: if overtaken || in_step && elsewhere {
+            large: if in_step || any {
+                f64::INFINITY
+            } else {
+                self.large
+            },
+            small: if overtaken || in_step && elsewhere || any {
                 f64::INFINITY
             } else {
                 self.small
@@ -347,7 +353,7 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
         let traits = Traits::of(network, center, upstream);
         let mut visitors = center.visitors();
         let poisson = visitors.all(|class| network.loads[class].is_poisson());
-        let exact = poisson && !mixed && kinds::is_exact(center, network.routed);
+        let exact = poisson && !mixed && kinds::is_exact(center);
         found.push(one(solution, center, traits, exact));
         if center.is_queue() {
             mixed |= !poisson;

@@ -9,286 +9,230 @@ use crate::network::{Center, Network, Speed};
 
 use super::Factors;
 
-/// Coefficients for several visits to a station: at stations of open classes.
-const OPEN_ROWS: [f64; 2] = [0.2, 0.1];
-/// At stations that serve open classes by rank, without interruption.
-const RANK_ROWS: [f64; 2] = [0.6, 1.3];
-/// The same with interruption.
-const INTERRUPTING_ROWS: [f64; 2] = [0.2, 0.3];
-/// At full stations.
-const FULL_ROWS: [f64; 2] = [1.0, 0.3];
-/// In networks with closed classes or pools.
-const CLOSED_ROWS: [f64; 2] = [0.3, 0.6];
-
 /// Networks of product form that are too large for an exact solution: Linearizer.
 const PRODUCT_FORM: Factors = Factors {
     large: [0.2, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.2, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// First come, first served.
 const TURN: Factors = Factors {
     large: [0.06, 0.63, 0.01, 0.22, 0.0, 0.0],
     small: [0.06, 0.42, 0.0, 0.0, 0.0, 0.07],
-    rows: OPEN_ROWS,
 };
 /// Shared servers, and last come, first served with interruption.
 const SHARED: Factors = Factors {
     large: [1.19, 0.0, 0.0, 0.0, 0.35, 0.0],
     small: [0.06, 0.35, 0.3, 0.16, 0.0, 0.0],
-    rows: OPEN_ROWS,
 };
 /// Ranks without interruption.
 const RANKED: Factors = Factors {
     large: [0.12, 0.32, 0.08, 0.12, 0.1, 0.0],
     small: [0.08, 0.14, 0.0, 0.15, 0.0, 0.0],
-    rows: RANK_ROWS,
 };
 /// Ranks with interruption.
 const INTERRUPTING: Factors = Factors {
     large: [0.1, 0.48, 0.0, 0.83, 0.0, 0.0],
     small: [0.06, 0.13, 0.0, 0.09, 0.0, 0.0],
-    rows: INTERRUPTING_ROWS,
 };
 /// Full stations: Markov chains.
 const FULL: Factors = Factors {
     large: [0.35, 0.04, 0.0, 0.0, 0.0, 0.0],
     small: [0.14, 0.01, 0.0, 0.03, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Losses of [`FULL`].
 const FULL_LOSSES: Factors = Factors {
     large: [0.42, 0.0, 0.0, 0.03, 0.0, 0.0],
     small: [0.13, 0.0, 0.0, 0.24, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Full stations: Markov chains with far fewer phases than the variation needs.
 const EXTRAPOLATED: Factors = Factors {
     large: [0.07, 0.83, 0.0, 0.0, 0.0, 0.0],
     small: [0.06, 0.17, 0.0, 1.43, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Losses of [`EXTRAPOLATED`].
 const EXTRAPOLATED_LOSSES: Factors = Factors {
     large: [0.13, 2.59, 0.0, 0.0, 0.0, 0.0],
     small: [0.35, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Full stations whose classes are merged.
 const MERGED: Factors = Factors {
     large: [0.06, 0.29, 0.0, 0.0, 0.0, 0.0],
     small: [0.06, 0.12, 0.0, 0.0, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Losses of [`MERGED`].
 const MERGED_LOSSES: Factors = Factors {
     large: [0.45, 0.17, 0.0, 0.34, 0.13, 0.0],
     small: [0.22, 0.09, 0.0, 0.0, 0.0, 0.0],
-    rows: FULL_ROWS,
 };
 /// Several closed classes at one station, first come, first served.
 const CLOSED: Factors = Factors {
     large: [0.09, 0.0, 0.36, 0.22, 0.0, 0.0],
     small: [0.32, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Several closed classes at several stations.
 const CLOSED_SEVERAL: Factors = Factors {
     large: [0.48, 0.0, 0.0, 0.52, 0.0, 0.0],
     small: [0.07, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`CLOSED_SEVERAL`].
 const CLOSED_SEVERAL_STATIONS: Factors = Factors {
     large: [0.84, 0.0, 0.0, 0.3, 0.0, 0.0],
     small: [0.06, 0.0, 0.19, 0.17, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Open and closed classes at one station.
 const MIXED: Factors = Factors {
     large: [0.08, 0.0, 0.67, 0.33, 0.0, 0.0],
     small: [0.06, 0.0, 0.06, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Open and closed classes at several stations.
 const MIXED_SEVERAL: Factors = Factors {
     large: [0.52, 0.0, 0.12, 0.76, 0.0, 0.0],
     small: [0.18, 0.0, 0.0, 0.0, 0.98, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`MIXED_SEVERAL`].
 const MIXED_SEVERAL_STATIONS: Factors = Factors {
     large: [0.76, 0.0, 0.1, 0.7, 0.0, 0.0],
     small: [1.0, 0.0, 0.0, 0.07, 1.03, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Phases of service at one station.
 const PHASES: Factors = Factors {
     large: [0.08, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.08, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Phases of service at several stations.
 const PHASES_SEVERAL: Factors = Factors {
     large: [0.33, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.07, 0.0, 0.01, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`PHASES_SEVERAL`].
 const PHASES_SEVERAL_STATIONS: Factors = Factors {
     large: [0.23, 0.0, 0.0, 0.0, 0.29, 0.0],
     small: [0.06, 0.0, 0.04, 0.0, 0.18, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// One class that stands for all closed classes.
 const ONE_CLASS: Factors = Factors {
     large: [0.08, 0.0, 0.21, 0.0, 0.0, 0.0],
     small: [0.09, 0.0, 0.01, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`ONE_CLASS`].
 const ONE_CLASS_STATIONS: Factors = Factors {
     large: [0.07, 0.0, 0.21, 0.0, 0.0, 0.0],
     small: [0.07, 0.0, 0.01, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Forks of closed classes.
 const FORKS_CLOSED: Factors = Factors {
     large: [1.25, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.09, 0.0, 0.1, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`FORKS_CLOSED`].
 const FORKS_CLOSED_STATIONS: Factors = Factors {
     large: [0.06, 0.0, 0.15, 0.82, 0.23, 0.0],
     small: [0.52, 0.0, 0.0, 0.0, 3.35, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Forks of open classes.
 const FORKS_OPEN: Factors = Factors {
     large: [0.85, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.06, 0.25, 0.04, 0.0, 0.0, 0.0],
-    rows: OPEN_ROWS,
 };
 /// Stations of [`FORKS_OPEN`].
 const FORKS_OPEN_STATIONS: Factors = Factors {
     large: [0.06, 1.32, 0.0, 0.0, 0.0, 0.0],
     small: [0.06, 0.29, 0.0, 0.0, 0.0, 0.0],
-    rows: OPEN_ROWS,
 };
 /// Forks of open and closed classes.
 const FORKS_MIXED: Factors = Factors {
     large: [1.17, 0.0, 0.0, 0.23, 0.0, 0.0],
     small: [0.06, 0.0, 0.03, 0.16, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`FORKS_MIXED`].
 const FORKS_MIXED_STATIONS: Factors = Factors {
     large: [0.19, 0.0, 0.35, 0.5, 0.0, 0.0],
     small: [0.06, 0.0, 0.12, 0.0, 0.32, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Pools of one class by flow-equivalent servers.
 const POOLS_BY_FLOW: Factors = Factors {
     large: [0.12, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.12, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Pools of one closed class.
 const POOLS_ONE_CLASS: Factors = Factors {
     large: [0.68, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.11, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`POOLS_ONE_CLASS`].
 const POOLS_ONE_CLASS_STATIONS: Factors = Factors {
     large: [0.71, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.08, 0.0, 0.4, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Pools of several closed classes.
 const POOLS_CLOSED: Factors = Factors {
     large: [0.9, 0.0, 0.0, 0.0, 0.0, 0.0],
     small: [0.11, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`POOLS_CLOSED`].
 const POOLS_CLOSED_STATIONS: Factors = Factors {
     large: [0.08, 0.0, 0.06, 0.49, 0.0, 0.0],
     small: [0.08, 0.0, 0.0, 0.0, 1.88, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Pools of open and closed classes.
 const POOLS_MIXED: Factors = Factors {
     large: [1.98, 0.0, 0.34, 1.78, 0.0, 0.0],
     small: [0.06, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`POOLS_MIXED`].
 const POOLS_MIXED_STATIONS: Factors = Factors {
     large: [0.69, 0.0, 0.24, 0.69, 0.0, 0.0],
     small: [0.06, 0.0, 0.2, 0.0, 0.04, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Pools of open classes.
 const POOLS_OPEN: Factors = Factors {
     large: [0.36, 1.21, 0.38, 0.0, 0.0, 0.0],
     small: [0.07, 0.29, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Stations of [`POOLS_OPEN`].
 const POOLS_OPEN_STATIONS: Factors = Factors {
     large: [0.24, 1.04, 0.3, 0.0, 0.0, 0.0],
     small: [0.06, 0.25, 0.06, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Waits for pools of [`POOLS_ONE_CLASS`].
 const POOLS_ONE_CLASS_WAITS: Factors = Factors {
     large: [0.21, 0.0, 0.2, 0.0, 0.0, 0.0],
     small: [0.12, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Waits for pools of [`POOLS_CLOSED`].
 const POOLS_CLOSED_WAITS: Factors = Factors {
     large: [0.71, 0.0, 0.02, 0.0, 0.0, 0.0],
     small: [0.11, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Waits for pools of [`POOLS_MIXED`].
 const POOLS_MIXED_WAITS: Factors = Factors {
     large: [1.85, 0.0, 0.42, 2.1, 0.0, 0.0],
     small: [0.06, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Waits for pools of [`POOLS_OPEN`].
 const POOLS_OPEN_WAITS: Factors = Factors {
     large: [0.07, 0.0, 0.52, 0.0, 0.0, 0.0],
     small: [0.07, 1.58, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Ranks of closed classes.
 const RANKS_CLOSED: Factors = Factors {
     large: [0.75, 0.0, 0.13, 1.35, 0.0, 0.0],
     small: [1.22, 0.0, 0.0, 0.0, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Ranks of open and closed classes.
 const RANKS_MIXED: Factors = Factors {
     large: [1.35, 0.0, 0.0, 2.01, 0.0, 0.0],
     small: [1.22, 0.0, 0.27, 1.1, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Ranks of closed classes with interruption.
 const INTERRUPTING_CLOSED: Factors = Factors {
     large: [1.98, 0.0, 0.0, 0.0, 0.13, 0.0],
     small: [0.06, 0.0, 0.19, 0.07, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 /// Ranks of open and closed classes with interruption.
 const INTERRUPTING_MIXED: Factors = Factors {
     large: [1.0, 0.0, 0.52, 0.0, 0.0, 0.0],
     small: [1.68, 0.0, 0.0, 0.46, 0.0, 0.0],
-    rows: CLOSED_ROWS,
 };
 
 /// Returns the factors of response times, and of the times at stations, of a network with closed classes, pools or
@@ -361,6 +305,19 @@ pub fn pool_waits(network: &Network, method: &str) -> Factors {
     }
 }
 
+/// Returns the coefficients for several visits to a station of the logarithms of both factors. They were set by hand, so
+/// that the ranges hold the times and losses of simulated networks with 2 to 10 visits.
+pub fn rows(network: &Network, center: &Center) -> [f64; 2] {
+    let closed = !network.closed().is_empty() || !network.holds.is_empty();
+    match center.discipline {
+        _ if closed => [0.3, 0.6],
+        _ if center.capacity.is_some() => [1.0, 0.3],
+        Discipline::Priority if center.preemptive => [0.2, 0.3],
+        Discipline::Priority => [0.6, 1.3],
+        _ => [0.2, 0.1],
+    }
+}
+
 /// Returns the factors of times and losses at a station of open classes.
 pub fn station(center: &Center, method: &str) -> (Factors, Option<Factors>) {
     if center.capacity.is_some() {
@@ -382,12 +339,12 @@ pub fn station(center: &Center, method: &str) -> (Factors, Option<Factors>) {
 }
 
 /// Returns `true` if a station without a capacity limit is solved exactly for Poisson arrivals.
-pub fn is_exact(center: &Center, routed: bool) -> bool {
+pub fn is_exact(center: &Center) -> bool {
     // A job that comes back finds the queue that it left behind, not the queue that a Poisson arrival finds.
     let once = center.is_visited_once();
     match center.discipline {
         Discipline::Fcfs => {
-            let known = once || center.has_known_rows(routed);
+            let known = once || center.rows().is_some();
             known && center.speed.is_single() || center.is_product_form()
         }
         Discipline::Priority => {

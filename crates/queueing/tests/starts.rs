@@ -1,0 +1,128 @@
+//! Networks whose mean values depend on how they begin, since jobs keep their distances or interrupt others for ever.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{model, run};
+use towtank_queueing::answer::Answer;
+use towtank_queueing::simulate::{Settings, simulate};
+use towtank_queueing::solve::{Method, solve};
+
+fn solved(value: &Value) -> Answer {
+    solve(&model(value.clone()), Method::Auto).expect("the model is right")
+}
+
+/// Returns a model of users at one station, with the given squared coefficients of variation of think and service times.
+fn users(count: u32, think_s: f64, scv: [f64; 2], discipline: &str) -> Value {
+    json!({
+        "classes": [{"name": "jobs", "users": count, "think_time_s": think_s, "think": {"scv": scv[0]}}],
+        "stations": [{"name": "s", "discipline": discipline, "services":
+            [{"class": "jobs", "service_time_s": 0.4, "variation": {"scv": scv[1]}}]}]})
+}
+
+/// Two users who share a server and begin d apart with d < 0.4 s stay d apart, and have a response time of 0.8 s − d.
+#[test]
+fn constant_times_keep_the_distance_between_users() {
+    let value = users(2, 1.0, [0.0, 0.0], "ps");
+    let found = solved(&value);
+    let [low, high] = found.within.expect("a range").classes["jobs"]["response_time_s"];
+    assert!(!found.exact && (low - 0.4).abs() < 1e-12 && (high - 0.8).abs() < 1e-12);
+    assert!(found.warnings[0].contains("jobs keep the distances"));
+    assert!(solve(&model(value.clone()), Method::Exact).is_err());
+    let settings = Settings {
+        replications: 100,
+        ..Settings::default()
+    };
+    let outcome = simulate(&[model(value)], &settings).expect("the model is right");
+    let answer = &outcome.answers[0];
+    let time = answer.classes["jobs"].response_time_s;
+    let [least, most] = answer.classes["jobs"].confidence_interval["response_time_s"];
+    // Both begin at random within 1 s. The distance d has the density 2 (1 − d): 0.4 + ∫ (0.4 − d) 2 (1 − d) dd = 0.539 s,
+    // with a standard deviation of 0.139 s.
+    assert!((0.49..0.59).contains(&time), "{time}");
+    assert!(most - least > 0.02 && answer.simulation.stopped == "events");
+    assert!(
+        answer
+            .warnings
+            .iter()
+            .any(|text| text.contains("use more replications"))
+    );
+}
+
+#[test]
+fn one_random_time_forgets_the_distance() {
+    for scv in [[1.0, 0.0], [0.0, 1.0]] {
+        assert!(solved(&users(2, 1.0, scv, "ps")).exact);
+    }
+}
+
+/// Users who do not think are always at the station, whatever their distance: N times 0.4 s.
+#[test]
+fn distances_do_not_matter_if_the_bounds_agree() {
+    let found = solved(&users(5, 0.0, [0.0, 0.0], "ps"));
+    assert!(found.exact && (found.classes["jobs"].response_time_s - 2.0).abs() < 1e-12);
+}
+
+/// Users in turn never wait again once each has waited for those ahead: the true time is 0.4 s.
+#[test]
+fn users_in_turn_with_constant_times_are_within_their_range() {
+    let value = users(3, 1.0, [0.0, 0.0], "fcfs");
+    let within = solved(&value).within.expect("a range");
+    let [low, high] = within.classes["jobs"]["response_time_s"];
+    let time = run(value, 20_000).classes["jobs"].response_time_s;
+    assert!((time - 0.4).abs() < 0.004 && low < 0.4 + 1e-9 && 0.4 < high);
+}
+
+/// Two streams of arrivals at equal distances, which meet or do not meet for ever.
+#[test]
+fn two_streams_of_equal_distances_have_no_upper_end() {
+    let class = |name| json!({"name": name, "arrival_rate_per_s": 0.5, "arrivals": {"scv": 0.0}});
+    let service = |name| json!({"class": name, "service_time_s": 0.9, "variation": {"scv": 0.0}});
+    let found = solved(&json!({
+        "classes": [class("a"), class("b")],
+        "stations": [{"name": "s", "services": [service("a"), service("b")]}]}));
+    let [low, high] = found.within.expect("a range").classes["b"]["response_time_s"];
+    assert!((low - 0.9).abs() < 1e-12 && high.is_infinite());
+}
+
+/// A user who comes back at once interrupts all others, who are never served.
+#[test]
+fn users_who_come_back_at_once_interrupt_others_for_ever() {
+    let value = users(4, 0.0, [1.0, 1.0], "lcfs-pr");
+    let faults = solve(&model(value.clone()), Method::Auto).expect_err("it is refused");
+    assert_eq!(faults[0].path, ["stations", "s", "discipline"]);
+    assert!(faults[0].message.contains("interrupts all others"));
+    let settings = Settings {
+        precision: 0.05,
+        ..Settings::default()
+    };
+    let outcome = simulate(&[model(value)], &settings).expect("the model is right");
+    let answer = &outcome.answers[0];
+    assert!(!answer.steady && answer.simulation.stopped == "precision");
+    let warnings = answer.warnings.join("; ");
+    assert!(
+        warnings.contains("some transactions do not end"),
+        "{warnings}"
+    );
+    // One user is alone, and users who think let others be served, as at shared servers (BCMP).
+    assert!(solved(&users(1, 0.0, [1.0, 1.0], "lcfs-pr")).exact);
+    let [last, shared] = ["lcfs-pr", "ps"].map(|discipline| {
+        solved(&users(4, 1.0, [1.0, 4.0], discipline)).classes["jobs"].response_time_s
+    });
+    assert!((last - shared).abs() < 1e-12);
+}
+
+/// Two stations that serve the last first, with constant times: it depends on the start which jobs are served.
+#[test]
+fn constant_times_at_two_stacks_are_refused() {
+    let stations = |scv: f64| {
+        [("fast", 0.2), ("slow", 2.0)].map(|(name, time_s)| {
+            json!({"name": name, "discipline": "lcfs-pr", "services":
+                [{"class": "jobs", "service_time_s": time_s, "variation": {"scv": scv}}]})
+        })
+    };
+    let value = |scv| json!({"classes": [{"name": "jobs", "users": 8}], "stations": stations(scv)});
+    let faults = solve(&model(value(0.0)), Method::Auto).expect_err("it is refused");
+    assert!(faults.len() == 2 && faults[0].message.contains("constant"));
+    assert!(solved(&value(0.5)).exact);
+}
