@@ -65,8 +65,9 @@ def read_bounds(text: str, unit: str) -> NumberBounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit of its quantity. A share may be written in percent, such as 70 %; a bound of 0 may
-    be written without a unit.
+    """Convert the text of a bound to a number in the base unit.
+
+    A ratio may be written in percent, such as `70 %`; the bound 0 needs no unit.
     """
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":
