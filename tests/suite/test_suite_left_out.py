@@ -1,5 +1,5 @@
-"""The lines at the end of a test run: the number of skipped tests, the reasons, and the command with which they would
-run.
+"""Summary of skipped tests at the end of a session: their number, the reasons, and the command that installs the
+missing packages.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests that wait for real time get a second try: a test that passes then is listed as disturbed. Real faults
-fail the run.
+"""With `--second-try`, a failed test marked `waits` runs again. If it then passes, it is listed as disturbed; if not,
+the session fails.
 """
 
 from __future__ import annotations

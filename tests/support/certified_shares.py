@@ -1,4 +1,4 @@
-"""Section of the certification page on intervals of fits, predictions and forecasts. Several tests fill it."""
+"""Section of the certification page with the coverage of intervals of fits, predictions and forecasts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SECTION = Section(
 
 
 def record_share(tabled: Tabled, of: str, system: str, held: int, series: int, *, least: float) -> None:
-    """Store the fraction of intervals that contain the true value, for the certification page.
+    """Store the coverage (fraction of intervals that contain the true value) for the certification page.
 
-    The test fails if the fraction is too low. It also fails if all intervals of 100 or more series contain the true
-    value, because such intervals are too wide.
+    The test fails if the coverage is below `least`. It also fails if all intervals of 100 or more series contain the
+    true value, because such intervals are too wide.
     """
     always = held == series >= 100
     cells = (str(series), percent(held / series), percent(least))

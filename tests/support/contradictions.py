@@ -1,4 +1,4 @@
-"""Rules for a study summary: pairs of its statements that must not contradict each other.
+"""Rules that the statements of a study summary must satisfy, so that no two statements contradict each other.
 
 The docstring of each function states a rule; the function yields the violations of this rule.
 """
@@ -14,7 +14,7 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Return True if at least one run of a load level is not invalid."""
+    """Return True if a load level has at least one run that is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
@@ -36,13 +36,15 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
 
 
 def _sharing(limit: Json) -> list[str]:
-    """Return the tier that is the capacity limit, and the tiers that share its CPUs according to the evidence."""
+    """Return the tier that limits the capacity, and the tiers that share its CPUs according to the evidence."""
     found = re.search(r"while (.+) together use ", limit["evidence"])
     return re.split(r", | and ", found[1]) if found else [limit["resource"]]
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
-    """A capacity limit names a resource only if it is a CPU limit. Then this resource was observed to be saturated."""
+    """A capacity limit names a resource if and only if it is a CPU limit. This resource was observed to be
+    saturated.
+    """
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
@@ -69,7 +71,7 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 def limit_and_headline(summary: Json) -> Iterator[str]:
     """The headline states that the limit was not reached only if a configuration has no limit.
 
-    The headline names the CPU only if the CPU is the limit or the diagnosed cause of a configuration.
+    The headline names the CPU only if the CPU is the limit, or the diagnosed cause, of a configuration.
     """
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
@@ -80,7 +82,7 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
 
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
-    """A resource is ruled out as the limit only if it was observed."""
+    """No text contains a phrase that excludes the CPU or the disk as the limit without an observation as evidence."""
     texts = [summary["headline"], *(sentence["text"] for sentence in summary["observations"])]
     for text in texts:
         if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
@@ -101,8 +103,8 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is reported as met or violated only at valid load levels. For other levels, the reason for the
-    missing result is stated.
+    """An objective is met or violated only at load levels with a valid run. At other levels, the reason is stated why
+    it is undecided.
     """
     by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:

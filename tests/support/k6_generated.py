@@ -35,7 +35,7 @@ _MISSED = "(r) => r.status === 201"
 
 
 def generated(seed: int) -> str:
-    """Return a k6 script with the placeholder ADDRESS. The same seed gives the same script."""
+    """Return a k6 script with the placeholder ADDRESS. The same seed yields the same script."""
     draw = Random(seed)
     options = {"noCookiesReset": True} if draw.random() < 0.3 else {}
     first = [_once(draw)] if draw.random() < 0.3 else []
@@ -91,9 +91,9 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """Return a k6 request and a condition on its status. If the condition is false, the iteration ends.
+    """Return k6 statements that end the iteration if the response has an unexpected status.
 
-    The server returns 200. Some conditions expect status 201, so they are always false.
+    The server returns 200. Some of the conditions expect status 201, so they are always false.
     """
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
@@ -128,7 +128,7 @@ def _known(draw: Random, number: int) -> str:
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a k6 batch of one request. With more, their order would not be defined."""
+    """Return a k6 batch with a single request. With more requests, their order would be undefined."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",

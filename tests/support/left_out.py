@@ -1,9 +1,8 @@
-"""Plugin of pytest. At the end of a run it prints the number of skipped tests, the reasons, and the command with which
-these tests would run.
+"""Pytest plugin that prints the number of skipped tests, the reasons, and the command that installs the missing
+packages.
 
-In CI all requirements of tests are installed, so a skipped test is a failure. With the mark
-`@pytest.mark.applies(parameter=predicate)`, a test is collected only for those values of its parameter for which the
-predicate is true.
+In CI, a skipped test is a failure, because all packages are installed. The mark
+`@pytest.mark.applies(parameter=predicate)` restricts a test to the parameter values for which the predicate is true.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return the requirement that a skipped test lacks: a package or `root`. If the reason names none, return the whole
-    reason.
+    """Return the missing requirement of a skipped test: a package or `root`. If the reason names no requirement, return
+    the reason.
     """
     if found := _INSTALL.search(reason):
         return found[2]
@@ -50,14 +49,14 @@ def line(reasons: Iterable[str]) -> str | None:
 
 
 class LeftOut:
-    """Collects the reasons of skipped tests, and prints one line with the number of tests for each reason."""
+    """Collects the reasons of skipped tests, and prints the number of tests for each reason."""
 
     def __init__(self, in_ci: bool) -> None:
         self.in_ci = in_ci
         self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the reason of a skipped test. A test that is expected to fail does not count."""
+        """Store the reason of a skipped test, unless the test is marked as an expected failure."""
         if report.skipped and not hasattr(report, "wasxfail"):
             self.reasons.append(_reason(report))
 
@@ -74,7 +73,7 @@ class LeftOut:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Print the line about skipped tests at the very end of the output."""
+        """Print the line about skipped tests after all other output."""
         if text := line(self.reasons):
             print(f"error: {text}; in CI none may be" if self.in_ci else text)
 
@@ -84,7 +83,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark `applies`. Collect reports in the controller, not in a worker of pytest-xdist."""
+    """Register the mark `applies`, and collect reports in the controller process of pytest-xdist."""
     config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))

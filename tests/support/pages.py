@@ -1,4 +1,4 @@
-"""Reads the pages of the documentation: fenced blocks, headings, links and inline code, each with its line."""
+"""Reads pages of the documentation: fenced code blocks, headings, links and inline code, each with its line number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Found:
-    """Link or inline code that was found on a page."""
+    """Link or inline code of a page."""
 
     page: str
     line: int
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """Page of the documentation: its fenced blocks, and its lines of prose with their numbers."""
+    """Page of the documentation: fenced code blocks, and numbered lines of prose."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -57,7 +57,6 @@ class Page:
 
     @property
     def path(self) -> Path:
-        """Path of the file of the page."""
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
@@ -78,7 +77,7 @@ class Page:
                 yield Found(self.name, number, link["target"])
 
     def code(self) -> Iterator[Found]:
-        """Yield the pieces of inline code on the page."""
+        """Yield all inline code of the page."""
         for number, line in self.prose:
             for code in _CODE.finditer(line):
                 yield Found(self.name, number, code["text"].strip())
@@ -97,7 +96,7 @@ def slug(heading: str) -> str:
 
 
 def parse(name: str, text: str) -> Page:
-    """Split a page into blocks and prose. A fence that is never closed is an error."""
+    """Split a page into code blocks and prose. Raise an error if a code block is not closed."""
     blocks: list[Block] = []
     prose: list[tuple[int, str]] = []
     lines = enumerate(text.splitlines(), start=1)
@@ -121,11 +120,10 @@ def parse(name: str, text: str) -> Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages of the documentation for users and contributors, sorted by path."""
+    """Return all pages of the documentation, sorted by path."""
     paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
     return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
 
 
 def page(name: str) -> Page:
-    """Return the page of the documentation with the given path."""
     return next(page for page in pages() if page.name == name)

@@ -1,4 +1,4 @@
-"""Output of an engine that measures the speed of a machine; the rates of the benchmark kernels are known."""
+"""Generates the output of an engine that measures the speed of a machine, with known rates of the benchmark kernels."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def lines(
             one = (single or {}).get(name, 1000.0)
             rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
             for mode, rate in rates.items():
-                # One of the three time slices is disturbed, which does not change their median.
+                # One of the three time slices is disturbed, which does not change the median rate.
                 slices = [rate * factor, rate * factor * 0.1, rate * factor]
                 turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
                 written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})

@@ -1,4 +1,4 @@
-"""Decodes Prometheus write requests as strictly as the specification demands, independently of Towtank."""
+"""Decodes Prometheus write requests strictly by the specification, independently of Towtank's encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """Sample of a series. `bits` distinguishes a stale marker from any other NaN."""
+    """Sample of a series. `bits`, the bit pattern of the value, distinguishes a stale marker from other NaNs."""
 
     at_ms: int
     value: float
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Written:
-    """Decoded write request: samples by their sorted labels, and metric families with type and help text."""
+    """Decoded write request: samples by their sorted labels, and type and help text of metric families."""
 
     series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
     metadata: dict[str, tuple[int, str]]
@@ -43,7 +43,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield each field of a protobuf message: its number and its content. Fail on a wire type that write requests do
+    """Yield the number and the content of each field of a protobuf message. Fail on a wire type that write requests do
     not use.
     """
     at = 0

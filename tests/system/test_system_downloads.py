@@ -1,4 +1,4 @@
-"""Downloads of files with fixed checksums from a small server."""
+"""Downloads of files with known checksums from a small server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ class Repository:
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Send the file, or the requested range of the file."""
         wanted = handler.headers.get("Range")
         self.asked.append((handler.path, wanted))
         if handler.path != PATH:

@@ -1,5 +1,5 @@
-"""Files of other users in a temporary folder must not block Towtank. Towtank neither follows links among these files
-nor removes the files.
+"""Files of other users in a temporary folder must not block Towtank, which neither removes such files nor follows
+links.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ HERE = Path("/proc/self/ns/pid").stat().st_ino
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use an empty folder as the temporary folder of this process."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -35,7 +34,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planted(folder: Path, kind: str) -> Path:
-    """Create a folder with an invalid owner file; return the path of this file."""
+    """Create a folder with an invalid owner file; return the path of the owner file."""
     folder.mkdir()
     note = folder / "owner"
     if kind == "pipe":

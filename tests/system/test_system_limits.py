@@ -1,6 +1,4 @@
-"""Limits of open files of services: the soft limit is raised to the hard limit, and the limits in force are
-recorded.
-"""
+"""Open-file limits of services: the soft limit is raised to the hard limit, and the resulting limits are recorded."""
 
 import os
 import resource
@@ -29,7 +27,7 @@ Max locked memory         unlimited            unlimited            bytes
 
 @pytest.fixture
 def login_limit() -> Iterator[int]:
-    """Set a low soft limit of open files, as in a login session; yield the hard limit."""
+    """Set a low soft limit of open files, like that of a login session; yield the hard limit."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, before[1]))
     yield before[1]
@@ -53,7 +51,7 @@ def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit
 
 
 class Sleeper(PlainService):
-    """A service with one idle process; it is ready when its log contains a line."""
+    """A service with one idle process. The service is ready when its log contains a line."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         self.log = place.logs / f"{self.name}.log"

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server starts beside other servers, answers queries, and leaves nothing behind."""
+"""A private PostgreSQL server starts beside other servers, answers queries, and leaves no files or processes behind."""
 
 import hmac
 import os
@@ -136,8 +136,8 @@ def test_a_population_brings_its_rows(tmp_path: Path) -> None:
 
 
 def test_the_databases_of_a_system_have_one_secret_and_those_of_another_system_have_another() -> None:
-    """A target may consist of several databases and then uses the same login for all. So all databases of a system have
-    the same secret.
+    """All databases of a system have the same secret, because a target with several databases uses the same login for
+    all of them.
     """
     several, other = [service() for _ in range(4)], service()
     for database in several:
@@ -193,7 +193,7 @@ def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
 
 
 def test_a_verifier_is_that_of_the_standard() -> None:
-    # Example of RFC 7677, section 3. The server signature is computed with the key in the verifier.
+    # Example of RFC 7677, section 3. The test computes the server signature with the key in the verifier.
     first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     exchange = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}"
@@ -210,7 +210,7 @@ def test_folder_of_a_killed_conductor_is_swept(tmp_path: Path) -> None:
     with System([service()], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
         assert not stale.exists()
-        assert mine.exists()  # a folder that does not state its owner is not removed
+        assert mine.exists()  # `mine` has no file that states its owner, so it is not removed
     mine.rmdir()
 
 

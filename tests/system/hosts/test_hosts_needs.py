@@ -1,4 +1,6 @@
-"""Requirements that a system file has on the machine, and the messages if they are not met."""
+"""Requirements of a system file on the machine (programs, rights, CPUs), and the messages if the machine does not meet
+them.
+"""
 
 import os
 import subprocess
@@ -154,7 +156,7 @@ services:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user may enter, unlike the folders of the tests."""
+    """A folder that every operating-system user may enter. Other users cannot enter `tmp_path`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)

@@ -1,4 +1,4 @@
-"""Hosts of the provider `ssh`, beyond the conformance tests: secrets, lost connections, services, and observation."""
+"""Hosts of the provider `ssh`: secrets, lost connections, services, and observation."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def system_file(folder: Path, server: SshServer, services: str = NULL) -> Path:
 
 
 def copied(server: SshServer) -> list[Path]:
-    """Return the folders of Towtank on the remote machine."""
+    """Return Towtank's folders on the remote machine."""
     return sorted(Path(server.keys["folder"]).glob("towtank-*"))
 
 
@@ -80,8 +80,7 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     assert counted <= set(stream.samples[-1]["host"]), "its network is looked at there"
     assert stream.damage.bad_lines == 0
     clocks = run.manifest["clocks"]["far"]
-    # Both ends of the ssh connection use the clock of this machine. So the interval of the measured clock offset must
-    # contain zero.
+    # The SSH client and server use the same clock, so the confidence interval of the clock offset must contain zero.
     assert len(clocks) == 2
     assert all(abs(clock["offset_ns"]) <= clock["uncertainty_ns"] for clock in clocks)
 

@@ -1,4 +1,4 @@
-"""Programs of the user as services."""
+"""Services that run a program of the user (kind `command`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
-    """Build a system with one program. `keys` are the keys of its service. They are written as JSON, which is also
-    valid YAML.
+    """Builds a system with one service of kind `command`. `keys` are the keys of the service in the system file,
+    written as JSON, which is also valid YAML.
     """
     given = {
         "kind": "command",
