@@ -1,4 +1,4 @@
-"""The request for a study (its file and options) is stored in the results, and can be read from there."""
+"""The requested study (its file and options) is stored in the results folder and read from it."""
 
 from pathlib import Path
 

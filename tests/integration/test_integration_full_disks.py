@@ -1,4 +1,6 @@
-"""The disk becomes full at any write of a run or report: recorded data stays readable, and the failure is reported."""
+"""The disk becomes full at a random write of a run or report. Recorded data stays readable, and the failure is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,17 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "8" if os.environ.get("CI") else "6"))
-"""Number of tested amounts of free space; the nightly suite tests hundreds."""
-# Largest tested free space, for a run and for a report. It is somewhat more than their files need. [KiB]
+"""Number of tested amounts of free space; hundreds in the nightly tests."""
+# Largest tested amount of free space for a run and for a report, slightly more than their files need. [KiB]
 RUN_KIB = 400
 REPORT_KIB = 2000
 
 
 def drawn(what: str, number: int, most: int) -> int:
-    """Return a random free space. [KiB]
+    """Return a random amount of free space. [KiB]
 
-    The range up to `most` is divided into `DISKS` equal parts; the value is from part `number`. So both early and late
-    writes fail.
+    The range up to `most` is divided into `DISKS` equal intervals, and the value lies in interval `number`. So both
+    early and late writes fail.
     """
     part = most / DISKS
     return 4 + round(part * (number + random.Random(f"{what} {number} of {DISKS}").random()))
