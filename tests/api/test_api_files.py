@@ -1,4 +1,4 @@
-"""`towtank.validate`, `towtank.import_workload` and `towtank.rate` return the results of the commands, as typed
+"""`towtank.validate`, `towtank.import_workload` and `towtank.rate` return the results of the commands as typed
 objects.
 """
 
@@ -134,7 +134,6 @@ def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Pa
     for force in (False, True):
         with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): out: {message}"):
             towtank.import_workload("curl", source, out=place, force=force)
-    # Only printable strings can be passed on a command line.
     if isinstance(out, str) and out.isprintable():
         done = command("import", "curl", source, "--out", place)
         assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Progress is passed to a callback as records, and is shown on a terminal or in a notebook."""
+"""Progress of a measurement is passed to a callback, and is shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Rate of false alarms, power and coverage of the intervals of `towtank compare`, from simulations with known true
-values.
-"""
+"""False alarms, statistical power and coverage of `towtank compare`, from simulations with known true values."""
 
 from __future__ import annotations
 
@@ -45,7 +43,8 @@ HISTORIES = Section(
     "standard deviations of so many allowed, and a change of 5 in 85 %. Results that resemble their neighbours "
     "(correlated) are found to change more often; `towtank history` states this, and these rows are not judged.",
 )
-# With fewer runs a side, the sample variances often differ much by chance. Welch's degrees of freedom are then few.
+# With fewer runs on each side, the two sample variances often differ much by chance, so Welch's test has few degrees of
+# freedom and is conservative.
 _WELCH_IS_CAUTIOUS = 5
 CASES = [(3, 0.0, 0.03), (3, 0.03, 0.0), (3, 0.02, 0.02), (5, 0.02, 0.02)]
 
@@ -101,7 +100,7 @@ def test_intervals_hold_by_t_and_not_by_the_bootstrap(runs: int, tabled) -> None
 
 
 def deviations(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
-    """Return a series without a change, with a standard deviation of 1 of the normal kinds."""
+    """Return a series without a change. The standard deviation of both normal kinds is 1."""
     if kind == "lognormal":
         return rng.lognormal(0, 1, count)
     noise = rng.normal(size=count)

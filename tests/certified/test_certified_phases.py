@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals of the CPU time of a ramp-up. The true value is the mean over many runs."""
+"""Coverage of 95 % intervals of the CPU time of a ramp-up; the true value is the mean of many runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 COUNT = SERIES or 60
 COVERAGE = 0.93
-"""Smallest allowed coverage of the intervals of a ratio; the true ratio is 1, because the systems are equal. [1]"""
+"""Smallest allowed coverage of the interval of a ratio. The true ratio is 1, because both systems are equal. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
     "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
@@ -35,14 +35,14 @@ SECTION = Section(
 
 @dataclass(frozen=True)
 class Ramp:
-    """Users who start at equal intervals over the ramp, and a server.
+    """Users who start at equal intervals during a ramp, and a server.
 
     Attributes
     ----------
     think_s, service_s : float
-        Means of exponential think times and of gamma-distributed service times. [s]
+        Mean exponential think time, and mean gamma-distributed service time. [s]
     variance : float
-        Squared coefficient of variation of the service. [1]
+        Squared coefficient of variation of service times. [1]
     """
 
     users: int
@@ -52,16 +52,16 @@ class Ramp:
     seconds: int = 9
 
     def busy(self, random: np.random.Generator) -> np.ndarray:
-        """Return the CPU time used in each second of the ramp. [s]"""
+        """Return the CPU time of each second of the ramp. [s]"""
         return self.run(random)[0]
 
     def responses(self, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each second, the sum [s] and the number [1] of the response times that ended in it."""
+        """Return the sum [s] and the number [1] of the response times that end in each second."""
         _, sums, counts = self.run(random)
         return sums, counts
 
     def run(self, random: np.random.Generator, beyond: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return CPU time [s], sum of response times [s] and completions [1] of each second.
+        """Return CPU time [s], sum of response times [s] and number of completions [1] for each second.
 
         `beyond` is the number of simulated seconds after the ramp.
         """
@@ -118,7 +118,7 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
     """Return the ratio of two runs of the same system.
 
-    The values of each run have a common random factor with a standard deviation of 10 %.
+    All values of a run have a common random factor with a standard deviation of 10 %.
     """
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
@@ -169,7 +169,7 @@ def of_another_speed(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 
 def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
-    """Return the elasticities of the system from the last ten seconds, which follow the ramp."""
+    """Return the elasticities of the system from the last ten seconds of a run, after the ramp."""
     used, sums, counts = ramp.run(random, beyond=20)
     last = slice(-10, None)
     x_per_s, r_s = counts[last].sum() / 10, sums[last].sum() / counts[last].sum()
@@ -179,7 +179,7 @@ def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
 def test_a_ratio_along_a_trend_by_hand() -> None:
     """The sums 2, 4, 8, 8, 10, 14 over counts of 2 have the ratios 1, 2, 4, 4, 5, 7.
 
-    So the mean ratio is 23 / 6, with the same error as the mean of this series.
+    Therefore the mean ratio is 23 / 6, with the same error as the mean of this series.
     """
     counts, sums = np.full(6, 2.0), 2 * np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0])
     found, alone = ratio_along_trend(sums, counts), mean_along_trend(sums / 2)
@@ -194,7 +194,7 @@ def test_a_straight_ramp_has_no_error() -> None:
 
 
 def test_the_error_of_a_ramp_by_hand() -> None:
-    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, which gives a variance of 7 / 24 with 2 degrees of
+    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, so the variance is 7 / 24 with 2 degrees of
     freedom.
     """
     found = mean_along_trend(np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0]))

@@ -1,8 +1,8 @@
-"""Compares the ranges that approximate solutions state with the simulator, at random single stations and networks,
-and at networks where transactions visit a station several times.
+"""Error ranges stated by approximate solutions, compared with the simulator for random stations and networks, also with
+repeated visits to a station.
 
-`TOWTANK_STATIONS`, `TOWTANK_NETWORKS` and `TOWTANK_RETURNS` are their numbers. By default all are small; the
-certification of a release uses 400, 200 and 200, and longer simulations.
+`TOWTANK_STATIONS`, `TOWTANK_NETWORKS` and `TOWTANK_RETURNS` set the numbers of models. The certification of a release
+uses 400, 200 and 200 models, and longer simulations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stated_ranges import RATIOS, Ranged, ranged
 from towtank.model import SimulationSettings, simulate_models, solve_models
 
 FIRST = 200
-"""Number of the first model. The ranges were determined from models with smaller numbers, and with 1000 and more."""
+"""Seed of the first model. Models with smaller seeds, and with seeds from 1000, were used to determine the ranges."""
 FEW = 12
 COUNTS = {
     "station": int(os.environ.get("TOWTANK_STATIONS", FEW)),
@@ -38,17 +38,17 @@ DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {
     "network": lambda seed: network(seed)[2],
     "return": returning,
 }
-"""Model of a kind with the given seed."""
+"""Functions that return the model with a given seed, by kind of model."""
 WHOLE = min(COUNTS.values()) > FEW
 EVENTS = {"station": 2_000_000, "network": 1_500_000, "return": 1_500_000} if WHOLE else dict.fromkeys(COUNTS, 100_000)
 WIDEST = 2.0
-"""Largest ratio of a stated error to the error seen, at the 95th percentile. [1]"""
+"""Largest allowed ratio of the stated error to the observed error, at the 95th percentile. [1]"""
 DERIVED = ("jobs", "throughput", "utilization")
-"""Quantities whose ranges follow from those of times and losses; they may be wider."""
+"""Quantities whose ranges are derived from the ranges of times and losses, and may be wider."""
 MANY = 10.0
-"""Stated error from which it is not given as a number. [ratio]"""
+"""Stated error above which the error is not reported as a number. [ratio]"""
 CHANCE = 500
-"""Number of values of exact solutions of which one may lie outside of its widened interval by chance."""
+"""Number of values of exact solutions of which one may lie outside its widened interval by chance."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Grid:
     Attributes
     ----------
     compared : list of tuple of int, bool and Ranged
-        Seed of the model, True if its solution is exact, and a value of the solution.
+        Seed of the model, True if the solution is exact, and a value of the solution.
     refused : dict of int to str
         Message of the first fault of each refused model, by seed.
     """
@@ -77,7 +77,6 @@ def grid(kind: str) -> Grid:
             found.refused[seed] = solved["faults"][0]["message"]
             continue
         simulated = _simulated(model, seed, EVENTS[kind])
-        # A simulation that did not reach a steady state has no interval to compare with.
         if simulated["steady"]:
             rows = ranged(model, solved["answer"], simulated)
             found.compared.extend((seed, solved["answer"]["exact"], row) for row in rows)
@@ -130,7 +129,9 @@ def test_no_value_is_outside_its_stated_range(kind: str, tabled: Tabled) -> None
 
 
 def _stated(row: Ranged) -> float:
-    """Return the larger stated error of a value: a difference for loss and utilization, otherwise relative. [ratio]"""
+    """Return the larger of both stated errors of a value: absolute for loss and utilization, otherwise relative.
+    [ratio]
+    """
     error = max(min(row.high, 1e9) - row.solved, row.solved - row.low)
     return error if row.quantity in RATIOS or row.solved == 0 else error / row.solved
 

@@ -1,6 +1,7 @@
-"""Intervals of the simulator for queues with known means and percentiles; each run ends at a requested precision.
+"""Coverage of the simulator's intervals for queues with known mean and percentiles. Each simulation ends at a requested
+precision.
 
-`TOWTANK_CERTIFY` is the number of runs of each queue, by default 30.
+`TOWTANK_CERTIFY` is the number of simulations of each queue, by default 30.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Probability that, at a true coverage of `COVERAGE`, the counted coverage falls below the allowed range by
-chance. [1]
+"""Probability that, at a true coverage of `COVERAGE`, the observed coverage is below the allowed range by chance.
+[1]
 """
 
 
@@ -43,7 +44,7 @@ class Queue:
 
     @property
     def model(self) -> dict[str, Any]:
-        """Model document of the queue for the simulator."""
+        """Model of the queue, in the JSON format of the engine."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {
@@ -53,9 +54,9 @@ class Queue:
 
     @property
     def truths(self) -> dict[str, float]:
-        """True throughput, mean response time and percentiles of the response time.
+        """True throughput [1/s], mean response time [s] and percentiles of the response time [s].
 
-        The mean is by Pollaczek and Khinchine; response times of M/M/1 are exponential.
+        The mean is given by the Pollaczek-Khinchine formula; response times of M/M/1 are exponential.
         """
         load = self.utilization
         mean = SERVICE_S * (1 + load * (1 + self.scv) / (2 * (1 - load)))

@@ -1,4 +1,4 @@
-"""Outcomes of the steady-state test of a window (holds, fails, or undecided) for series with noise and for series with
+"""Steady-state test of a window: fractions of the outcomes (holds, fails, undecided) for series with noise and with
 drift.
 """
 
@@ -15,9 +15,9 @@ RUNS = SERIES or 150
 
 
 def outcomes(seed, seconds, noise, correlation, drift):
-    """Return the shares of windows whose trend test holds, fails or is undecided.
+    """Return the fractions of windows whose trend test holds, fails and is undecided.
 
-    The response time grows by the share `drift` over the window.
+    The response time grows by the fraction `drift` during the window.
     """
     stream, found = np.random.default_rng(seed), []
     edges = np.arange(seconds + 1.0)
@@ -48,7 +48,7 @@ SECTION = Section(
 def test_a_window_without_a_drift_hardly_ever_fails_and_with_one_hardly_ever_holds(
     seconds, noise, correlation, drift, tabled
 ):
-    # Noise of 0.3 with a correlation of 0.8 can cause large changes by chance, so more short windows may fail.
+    # Noise of 0.3 with a correlation of 0.8 can cause large changes by chance, so more of the short windows may fail.
     nominal = 0.06 if noise > 0.2 and seconds < 100 else 0.03
     found = outcomes(seconds, seconds, noise, correlation, drift)
     allowed = drift > 0.0 or found[1] <= nominal + 4 * (nominal / RUNS) ** 0.5
