@@ -43,7 +43,7 @@ def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
         held += found.low is None or found.low <= RATE <= found.high
         plain, _ = ratio_of_sums(counts[:30], np.ones(30))
         fixed += plain.low is None or plain.low <= RATE <= plain.high
-    assert early > RUNS / 2, "most stages need less than the longest time"
+    assert early > RUNS / 2, "most stages must end before their time limit"
     assert held / RUNS >= fixed / RUNS - 0.03
     assert held / RUNS >= 0.93
 
@@ -75,7 +75,7 @@ def test_a_stage_does_not_end_while_response_time_drifts():
     drift = 0.1 * np.exp(np.linspace(0.0, 0.8, 40) + stream.normal(size=40) * 0.05)
     precision = Precision(0.08, 10.0)
     assert not any(precision.take(record(counts[:n], drift[:n])) for n in range(8, 41))
-    assert precision.half_width < 0.08, "throughput is known, but a response time that drifts has no interval"
+    assert precision.half_width < 0.08, "a drifting response time has no interval"
 
 
 def with_transient(seed, transient, most):
@@ -94,7 +94,7 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
-    assert 26 <= length < 34, "six seconds of transient and the twenty that an interval needs"
+    assert 26 <= length < 34, "6 s of transient plus the 20 s that an interval needs"
 
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():
@@ -114,4 +114,4 @@ def test_a_stage_whose_transient_takes_half_goes_on():
     precision = Precision(0.08, 12.0)
     ends_s = [n for n in range(20, 41) if precision.take(record(counts[:n], responses[:n]))]
     assert ends_s
-    assert min(ends_s) > 31, "a batch beyond twice the transient"
+    assert min(ends_s) > 31, "the stage must end after twice the transient"

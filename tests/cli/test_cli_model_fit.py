@@ -35,7 +35,7 @@ def document_of(capsys: Any, *arguments: str) -> dict[str, Any]:
 
 
 def _not_json(word: str) -> Any:
-    raise AssertionError(f"{word} is no JSON")
+    raise AssertionError(f"{word} is not valid JSON")
 
 
 def test_the_contract_of_a_usl_fit(capsys: Any) -> None:

@@ -54,7 +54,7 @@ def test_list_shows_what_ships() -> None:
     sources = {entry["name"]: entry["source"] for entry in document["studies"]}
     assert sources["database-queries"] == "capabilities reference for business servers, chapter 4"
     assert sources["runtime-memory"] == "sizing guide for a requirements server"
-    assert all(sources.values()), "each shipped study has a claim with a source"
+    assert all(sources.values()), "each shipped study must have a claim with a source"
 
 
 def test_list_for_people_has_one_line_each() -> None:

@@ -93,7 +93,7 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
-            pytest.skip("this user may not become another one")
+            pytest.skip("this user may not start programs as another user")
         done = sh(f"{user} {drive(server, '--out results')}", own)
         assert done.returncode in (0, 4), done.stderr
         assert (own / "results" / "summary.json").stat().st_uid == NOBODY

@@ -63,7 +63,7 @@ def own(kept_model: Path) -> Iterator[Path]:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         if subprocess.run(["sh", "-c", f"{USER} true"], check=False, capture_output=True).returncode != 0:
-            pytest.skip("this user may not become another one")
+            pytest.skip("this user may not start programs as another user")
         yield folder
 
 

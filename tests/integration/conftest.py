@@ -35,7 +35,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         time.sleep(0.05)
     for line in left:
         os.kill(int(line.split()[0]), signal.SIGKILL)
-    assert left == [], "processes stayed behind"
+    assert left == [], "processes of the test still run"
 
 
 @pytest.fixture

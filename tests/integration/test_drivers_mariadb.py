@@ -186,7 +186,7 @@ def test_failures_are_distinguished_and_a_session_goes_on_after_a_refusal(bench:
     ok = result["ok"]["one"]
     assert ok > 0
     assert result["calls"]["refusals"] == {"23000": ok, "42S02": ok}
-    assert after["Connections"] - before["Connections"] - 1 == 3, "one session for each user"
+    assert after["Connections"] - before["Connections"] - 1 == 3, "each user must have one session"
 
 
 def test_a_call_out_of_time_costs_its_session_and_leaves_nothing_open(bench: Bench) -> None:

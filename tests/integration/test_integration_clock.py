@@ -53,7 +53,7 @@ time_t time(time_t *out) {
 def settable(bench: Bench, tmp_path: Path) -> Path:
     """Path of a file that, when it is created, shifts the wall clock of all programs of the bench."""
     compiler = shutil.which("cc")
-    assert compiler is not None, "the engine is built with a compiler of C"
+    assert compiler is not None, "no C compiler was found"
     (tmp_path / "shim.c").write_text(SHIM)
     subprocess.run([compiler, "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], cwd=tmp_path, check=True)
     bench.environment |= {"LD_PRELOAD": str(tmp_path / "shim.so"), "CLOCK_IS_SET": str(tmp_path / "set")}

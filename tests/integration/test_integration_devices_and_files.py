@@ -84,7 +84,9 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         sent = MIB * value(summary, "throughput_per_s")
         assert sent > 0
         if link in ("loopback", "unix_socket"):
-            assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
+            assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, (
+                "packets must not pass through the device"
+            )
             continue
         # Headers take 4 % of a packet of 1,492 bytes; retransmissions and packets in transit also cause differences.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
@@ -149,10 +151,10 @@ def test_a_conductor_that_is_killed_leaves_no_generator_on_a_host(bench: Bench) 
     bench.await_stage("r001", "steady")
     (engine,) = [event["pid"] for event in bench.events("r001") if event["k"] == "engine_started"]
     joined = re.search(rf"/({PREFIX.pattern})/client\n", Path(f"/proc/{engine}/cgroup").read_text())
-    assert joined is not None, "it is in the control group of its host"
+    assert joined is not None, "the engine must be in the control group of its host"
     there, here = Path(f"/proc/{engine}/ns"), Path("/proc/self/ns")
     assert (there / "net").readlink() != (here / "net").readlink()
-    assert (there / "mnt").readlink() == (here / "mnt").readlink(), "it writes where we do"
+    assert (there / "mnt").readlink() == (here / "mnt").readlink(), "the engine must use this mount namespace"
     os.kill(process.pid, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{engine}").exists(), 60.0)
     until(lambda: cleaning.leftovers(joined[1]) == [], 60.0)

@@ -114,7 +114,7 @@ def half_a_cpu():
             (group / "cpu.max").write_text("50000 100000")
     except OSError as error:
         shutil.rmtree(group, ignore_errors=True)
-        pytest.skip(f"no control group with a CPU limit can be made here: {error}")
+        pytest.skip(f"a control group with a CPU limit cannot be created: {error}")
     yield group
     group.rmdir()
 

@@ -91,7 +91,7 @@ def test_the_database_is_killed_and_recovers(bench: Bench) -> None:
     event = described(summary, "database_restarted")
     assert event["disturbed"]
     assert event["during"]["failed_requests"]
-    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server found its database again"
+    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server must work again with its database"
 
 
 def test_the_directory_is_stopped_and_logins_are_refused(bench: Bench) -> None:
@@ -108,7 +108,7 @@ def test_a_disk_is_filled_and_documents_are_refused(bench: Bench) -> None:
     event = described(summary, "disk_filled")
     assert event["left"]["free_bytes"] < 0.1 * 256 * 2**20
     assert event["during"]["failed_requests"]["status_5xx"] > 0
-    assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "what does not write goes on"
+    assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "transactions without writes must continue"
 
 
 def test_the_network_is_cut_and_what_waited_goes_on(bench: Bench) -> None:

@@ -200,7 +200,7 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
         if count >= KEPT_AT_LEAST * undisturbed["count"] > 0:
             return
         without = undisturbed.pop("count")
-    pytest.fail(f"{count} answers for the others, {without} without an attack")
+    pytest.fail(f"{count} transactions of other users during the attack, {without} without it")
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:

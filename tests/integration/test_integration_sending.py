@@ -115,7 +115,7 @@ def test_increase_over_a_stage_misses_nothing(
     )  # fmt: skip
     document = json.loads(ended.stdout)
     first = query(f"sum by (phase) (min_over_time({_range('requests_total')}))")
-    assert set(first.values()) == {0.0}, "counters begin with zero"
+    assert set(first.values()) == {0.0}, "counters must start at zero"
     assert query(f"sum by (phase) ({last('requests_total')})")["steady"] == document["requests"]
     assert document["sent"][0]["dropped_points"] == 0
 

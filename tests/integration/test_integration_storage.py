@@ -118,7 +118,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     full = found["few"]
     disk = full["hosts"]["web"]["disks"]["contents"]
     assert failed(full, "add_document") > 5
-    assert failed(full, "download") == 0, "what is stored is read as before"
+    assert failed(full, "download") == 0, "stored documents must remain readable"
     stored = full["stored"]
     assert stored["acknowledged"] > 5
     assert stored["found"] == stored["acknowledged"], json.dumps(stored["named"])

@@ -156,7 +156,7 @@ def run(bench: Bench, port: int, read_back: str = "{users: 3}") -> dict[str, Any
 def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, shelf: tuple[Shelf, int]) -> None:
     kept, port = shelf
     result = run(bench, port)
-    assert result["uncertain"] == 0, "the server answered everything"
+    assert result["uncertain"] == 0, "the server must have answered every request"
     assert result["acknowledged"] == len(kept.held) + len(kept.lost) > 30
     assert result["removed"] == kept.removed > 0
     assert result["unread"] == result["unreadable"] == 0

@@ -157,7 +157,7 @@ def test_a_good_drive_names_what_was_not_checked(bench: Bench, serve: Callable[.
     assert code == (0 if document["valid"] else 4)
     missing = {entry["check"]: entry["why"] for entry in document["not_checked"]}
     assert {"interference", "steal_time"}.isdisjoint(missing)
-    assert "service_died" not in missing, "the process that serves is found and watched"
+    assert "service_died" not in missing, "the server process must be found and observed"
     assert "generator_stalled" not in missing
     assert {"physical_bound", "nothing_completed", "framing"}.isdisjoint(doubt["kind"] for doubt in document["doubts"])
 

@@ -52,7 +52,7 @@ def test_the_table_of_the_busiest_names_what_the_page_of_the_stream_shows() -> N
 
 def test_counters_are_reported_by_their_names() -> None:
     for table in metrics.TABLES:
-        assert len(names(table)) == len(table.metrics), f"{table.title}: a name stands twice"
+        assert len(names(table)) == len(table.metrics), f"{table.title}: a name occurs twice"
         for metric in table.metrics:
             assert metric.name.endswith("_total") == (metric.kind == "counter")
             assert metric.unit in ("s", "bytes", "1")

@@ -72,7 +72,7 @@ def read(run: RunFolder, stream: str) -> list[dict[str, Any]]:
 def wait_for(run: RunFolder, stream: str, ready: Callable[[list[dict[str, Any]]], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not ((run.observe / f"{stream}.ndjson").exists() and ready(read(run, stream))):
-        assert time.monotonic() < deadline, "the stream does not show what is waited for"
+        assert time.monotonic() < deadline, "the expected documents were not recorded in time"
         time.sleep(0.01)
 
 
@@ -191,7 +191,7 @@ def test_the_probe_ends_with_its_parent(run: RunFolder) -> None:
     probe = int(parent.stdout)
     deadline = time.monotonic() + PATIENCE_S
     while _runs(probe):
-        assert time.monotonic() < deadline, "the probe outlived its parent"
+        assert time.monotonic() < deadline, "the probe still runs after the end of its parent"
         time.sleep(0.01)
 
 

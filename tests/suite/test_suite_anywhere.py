@@ -89,7 +89,7 @@ def test_root_is_given_up_last_and_the_other_folder_stays(anywhere: ModuleType, 
         assert anywhere.joined(order).setting(tmp_path) == ({"TMPDIR": "other"}, ["prlimit", "setpriv"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root rights, which the test then drops")
 def test_half_a_cpu_is_a_control_group_that_is_gone_afterwards(
     anywhere: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

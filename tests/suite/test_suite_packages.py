@@ -73,7 +73,9 @@ def test_root_installs_what_is_missing(script: dict[str, Any], monkeypatch: pyte
 
 def test_another_user_installs_nothing(script: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script["os"], "geteuid", lambda: 1000)
-    monkeypatch.setattr(script["debian"], "install", lambda names, run: pytest.fail("only root may"))
+    monkeypatch.setattr(
+        script["debian"], "install", lambda names, run: pytest.fail("without root, nothing may be installed")
+    )
     assert script["main"]() == 0
 
 

@@ -56,7 +56,7 @@ def counts_in(text: str) -> dict[str, float] | None:
 def await_counts(read: Callable[[], str]) -> dict[str, float]:
     deadline = time.monotonic() + WITHIN_S
     while (found := counts_in(read())) is None:
-        assert time.monotonic() < deadline, f"nothing was printed within {WITHIN_S:g} s: {read()}"
+        assert time.monotonic() < deadline, f"the program printed no counts within {WITHIN_S:g} s: {read()}"
         time.sleep(0.05)
     return found
 

@@ -48,7 +48,7 @@ class Cell:
             self.given += 1
             self.held += found.low <= truth <= found.high
         else:
-            assert found.needs_s is not None, "what has no interval says how long a run would have to be"
+            assert found.needs_s is not None, "an estimate without an interval must state the needed length of a run"
 
     @property
     def wrong(self):

@@ -50,7 +50,7 @@ def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
     """Call a function until it returns a true value; return this value."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
+        assert time.monotonic() < deadline, f"condition not met within {within_s} s"
         time.sleep(0.02)
     return value
 

@@ -96,7 +96,9 @@ class SecondTry:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--second-try", action="store_true", help="run failed tests marked waits once more, alone")
+    parser.addoption(
+        "--second-try", action="store_true", help="run each failed test with the mark `waits` again, alone"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -131,7 +131,7 @@ def as_another_user(work: Callable[[], object]) -> object:
     it does not run as root.
     """
     if os.geteuid() != 0:
-        pytest.skip("only root becomes another user")
+        pytest.skip("only root may become another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
         return pool.submit(work).exception()
 

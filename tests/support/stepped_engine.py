@@ -52,7 +52,7 @@ class SteppedEngine:
         """Run all stages of the load plan."""
         self._enter(0, steering)
         while self.index < len(self.stages):
-            assert self.now < seconds, "the load does not end"
+            assert self.now < seconds, "the load did not end in time"
             self._second()
             for command in self._look(steering):
                 self._obey(command, steering)

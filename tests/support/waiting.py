@@ -14,6 +14,6 @@ def until(true: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
     """Call a function until it returns a true value; return this value."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
+        assert time.monotonic() < deadline, f"condition not met within {within_s} s"
         time.sleep(0.02)
     return value

@@ -61,7 +61,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             yield key >> 3, data[at : at + length]
             at += length
         else:
-            raise AssertionError(f"wire type {key & 7}")
+            raise AssertionError(f"unexpected wire type {key & 7}")
 
 
 def _label(data: bytes) -> tuple[str, str]:
@@ -84,7 +84,7 @@ def decode(body: bytes) -> Written:
         parts = list(fields(bytes(content)))
         if number == 1:
             labels = tuple(_label(bytes(entry)) for key, entry in parts if key == 1)
-            assert list(labels) == sorted(set(labels)), "labels are sorted by name and occur once"
+            assert list(labels) == sorted(set(labels)), "labels must be sorted by name and must not repeat"
             assert labels[0][0] == "__name__"
             assert all(value for _, value in labels)
             written.series.append((labels, [_point(bytes(part)) for key, part in parts if key == 2]))

@@ -202,7 +202,7 @@ def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatc
     assert downloads.cache_folder() == tmp_path / ".cache" / "towtank"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has other users' folders")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may create folders of other users")
 def test_the_cache_is_not_that_of_another_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = Path(pwd.getpwuid(0).pw_dir) / ".cache" / "towtank"
     os.chown(tmp_path, 65534, 65534)

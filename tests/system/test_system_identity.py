@@ -104,7 +104,7 @@ def test_folders_behind_links_are_not_removed(temporary: Path, tmp_path: Path) -
     assert (elsewhere / "owner").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the owner of a folder")
 def test_folders_and_states_of_others_are_left_alone(temporary: Path, tmp_path: Path) -> None:
     for name in ("towtank-postgresql-x", f"towtank-system-4194304-1-{HERE}-x", "towtank-abcdef"):
         (temporary / name).mkdir()
@@ -119,5 +119,5 @@ def test_folders_and_states_of_others_are_left_alone(temporary: Path, tmp_path: 
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"keeper": state.remember(os.getpid())}))
     os.chown(file, 65534, 65534)
-    assert take_down(tmp_path) == [], "this process is what it names"
+    assert take_down(tmp_path) == [], "a state file of another user must be ignored"
     assert file.exists()

@@ -207,7 +207,7 @@ def test_the_kernel_names_the_server_at_the_other_end_of_a_unix_socket(tmp_path:
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_the_kernel_reports_tcp_sockets_as_in_its_tables(family: socket.AddressFamily, host: str) -> None:
     if not is_this_machine(host):
-        pytest.skip(f"no network with {host}")
+        pytest.skip(f"this machine has no address {host}")
     with socket.create_server((host, 0), family=family) as server, socket.socket(family) as client:
         client.connect(server.getsockname()[:2])
         inodes = {str(os.fstat(each.fileno()).st_ino) for each in (server, client)}

@@ -106,7 +106,7 @@ def test_what_root_writes_for_the_server_cannot_be_planted(tmp_path: Path) -> No
         assert folder.st_uid == os.geteuid()
         assert stat.S_IMODE(folder.st_mode) in (0o700, 0o710)
         for file in (database._rules, database._beginning):
-            assert stat.S_IMODE(file.stat().st_mode) & 0o027 == 0, "others read nothing, its group writes nothing"
+            assert stat.S_IMODE(file.stat().st_mode) & 0o027 == 0, "no access for others, no writes for the group"
         assert not (database.folder / "superuser").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_population_is_on_the_disk_before_the_run_though_its_user_is_no_superu
         assert ask(database.dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == "f"
         before = ask(database.dsn, "SELECT checkpoint_lsn FROM pg_control_checkpoint()")
         written = ask(database.dsn, f"SELECT pg_current_wal_lsn() - '{before}'::pg_lsn")
-        assert float(written) < 1e5, "the checkpoint is older than the population"
+        assert float(written) < 1e5, "a checkpoint must follow the creation of the data"
 
 
 @needs_server
@@ -170,7 +170,7 @@ def test_a_script_may_ask_for_a_checkpoint_where_postgresql_can_grant_it(tmp_pat
 
 
 @needs_server
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs clients as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run clients as another user")
 def test_clients_run_as_the_user_of_the_server(tmp_path: Path) -> None:
     database = service()
     with System([database], tmp_path / "data", tmp_path / "logs") as system:

@@ -183,7 +183,7 @@ def test_version_2_reclaims_the_size_of_the_page_cache(new: Trees, tmp_path: Pat
         group.drop_page_cache()
     (web / "memory.reclaim").write_text("")
     assert group.drop_page_cache() == 8192
-    assert (web / "memory.reclaim").read_text() == "6144 swappiness=0", "files in a tmpfs have no disk"
+    assert (web / "memory.reclaim").read_text() == "6144 swappiness=0", "memory of a tmpfs must not be evicted"
     (web / "memory.stat").write_text("file 8192\nshmem 8192\n")
     (web / "memory.reclaim").write_text("")
     assert group.drop_page_cache() == 8192

@@ -140,7 +140,7 @@ def test_nothing_is_written_or_made_through_a_link(host: Host, tmp_path: Path) -
     host.remove(folder)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other groups")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the group of a file")
 def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: Path) -> None:
     folder = host.temporary / f"group-{tmp_path.name}"
     host.make_private_folder(folder, "daemon")

@@ -207,7 +207,7 @@ def test_a_disk_has_its_file_system(virtual: Make, keys: dict[str, Any], shown: 
     mounted = next(line.split() for line in said(host, "cat", "/proc/mounts").splitlines() if f" {point} " in line)
     assert mounted[2] == shown
     assert set(keys.get("mount_options", [])) <= set(mounted[3].split(","))
-    assert point not in Path("/proc/mounts").read_text(), "the mount is the host's own"
+    assert point not in Path("/proc/mounts").read_text(), "the mount must be visible on the host only"
     said(host, "dd", "if=/dev/zero", f"of={point}/file", "bs=1M", "count=2", "oflag=sync", "status=none")
     values = scraped(host)
     assert values['host_disk_write_bytes_total{disk="data"}'] >= 2 * 2**20

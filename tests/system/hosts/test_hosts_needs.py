@@ -163,7 +163,7 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root rights, which the test then drops")
 def test_without_root_local_works_and_the_rest_says_what_it_needs(open_folder: Path) -> None:
     (open_folder / "system.yaml").write_text(SYSTEM)
     environment = {**os.environ, "TOWTANK_STATE": str(open_folder / "state")}

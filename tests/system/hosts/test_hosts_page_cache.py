@@ -30,7 +30,7 @@ def on_a_disk(tmp_path: Path) -> None:
     """Skips the test if `tmp_path` is on a file system in memory, whose files cannot be evicted."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout
     if kind.strip() in ("tmpfs", "ramfs"):
-        pytest.skip(f"{tmp_path} is a {kind.strip()}, which has no disk")
+        pytest.skip(f"{tmp_path} is on a {kind.strip()}, a file system in memory")
 
 
 def resident(*paths: Path) -> int:
@@ -76,7 +76,7 @@ def test_files_that_towtank_wrote_on_a_host_are_evicted(virtual: Callable[..., V
     assert resident(*files, population) == 4 * SIZE
     host.confine([population.parent])
     assert resident(*files, population) == 0
-    assert resident(source) == SIZE, "files that are not the host's stay"
+    assert resident(source) == SIZE, "files outside the host must not be evicted"
 
 
 def test_a_host_that_keeps_its_page_cache_keeps_these_files(

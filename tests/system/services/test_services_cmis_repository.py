@@ -91,7 +91,7 @@ def processes_of(mark: Path) -> list[int]:
 def until(true: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + WITHIN_S
     while not (value := true()):
-        assert time.monotonic() < deadline, "did not come true in time"
+        assert time.monotonic() < deadline, "condition not met in time"
         time.sleep(0.05)
     return value
 

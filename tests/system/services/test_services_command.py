@@ -246,7 +246,7 @@ def test_a_population_that_fails_is_reported_and_not_kept(tmp_path: Path) -> Non
             system_of(tmp_path, population={"command": ["sh", "-c", "echo no rows; exit 4"]}).up()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start programs as another user")
 def test_it_runs_as_its_user_with_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "app.ini").write_text("a = 1\n")
     tmp_path.chmod(0o755)

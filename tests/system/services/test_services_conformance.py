@@ -129,7 +129,7 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
         assert [str(path) for path in (folder, *folder.iterdir()) if stat.S_IMODE(path.stat().st_mode) & 0o007] == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may drop its rights")
 @those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server runs as its own operating-system user, even if that user cannot access the working folder of this
@@ -145,7 +145,7 @@ def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pyte
         assert Path(f"/proc/{server_of(bench)}").stat().st_uid == wanted
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may drop its rights")
 @those([case for case in CASES if case.account])
 def test_it_does_not_outlive_its_guard(bench: Bench) -> None:
     with bench.make() as system:

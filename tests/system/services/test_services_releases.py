@@ -116,7 +116,7 @@ def test_a_package_is_downloaded_and_unpacked_and_a_version_that_apt_lacks_is_re
     release.fetch(run)
     assert release.found() == str(release.folder / "usr" / "sbin" / "server")
     assert [command[0] for command in commands] == ["env", "dpkg-deb"]
-    assert list(release.folder.parent.iterdir()) == [release.folder], "nothing else stays"
+    assert list(release.folder.parent.iterdir()) == [release.folder], "temporary folders must be removed"
     with pytest.raises(TargetError, match=r"the package server=2\.6\.12-1 has no program other"):
         Release("server=2.6.12-1", "other").fetch(run)
 
@@ -169,7 +169,7 @@ def test_the_account_of_a_server_starts_a_copy_of_its_program(tmp_path: Path, mo
     for _ in range(2):  # The second iteration is a restart, at which the copy already exists.
         assert service.as_server([service.path, "-db"])[-2:] == [str(copy), "-db"]
     assert copy.stat().st_mode & 0o777 == 0o755
-    assert "=" not in service.path, "env takes a program with such a path for a variable"
+    assert "=" not in service.path, "`env` interprets a path with `=` as a variable"
 
 
 def test_program_and_package_exclude_each_other(tmp_path: Path) -> None:
@@ -187,4 +187,6 @@ def test_releases_are_levels_of_a_factor(tmp_path: Path) -> None:
     found = {run.factors["release"]: run.system.services["front"].program for run in study.design()}
     assert found == {"old": "releases/old/haproxy", "new": "releases/new/haproxy"}
     named = {str(each.path.relative_to(tmp_path)) for each in study.named_files() if each.key.endswith(".program")}
-    assert named == {"releases/old/haproxy", "releases/new/haproxy"}, "their digests belong to the results"
+    assert named == {"releases/old/haproxy", "releases/new/haproxy"}, (
+        "the results must contain the digests of these programs"
+    )

@@ -200,7 +200,7 @@ def paths_on_both(storage: StorageBench) -> list[Path]:
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S
     while len(paths) < 6 or not any(storage.has_content(path.name) for path in paths):
-        assert time.monotonic() < deadline, "the first server gets no files"
+        assert time.monotonic() < deadline, "server store-1 received no file"
         paths.append(storage.root / f"before-{len(paths)}")
         printed(storage, WRITE, paths[-1], 50_000)
     return paths
@@ -208,7 +208,7 @@ def paths_on_both(storage: StorageBench) -> list[Path]:
 
 def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
     status, output = storage.python(READ, path)
-    assert status != 0 or output == digest, "what is read is right or refused"
+    assert status != 0 or output == digest, "a read must return the correct content or fail"
     return status == 0
 
 

@@ -129,10 +129,10 @@ def test_settings_stand_in_the_volume_files() -> None:
     assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
     for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):
         assert line in server
-    assert "auth.addr" not in server, "an address alone lets nobody in"
+    assert "auth.addr" not in server, "access must need a secret, not only an address"
     assert server.count("its-secret") == 1
     assert (plain.count("first-secret"), plain.count("second-secret")) == (1, 1)
-    assert "option flush-behind off" in plain, "what is closed is with the servers"
+    assert "option flush-behind off" in plain, "a closed file must be on the servers"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> 
         assert settings["storage"] == ("data" if place == "disk" else "area")
         count, held = contents(system, place)
         assert count > 20
-        assert held == (place == "disk"), "the rest of the data lies elsewhere"
+        assert held == (place == "disk"), "the database must not be on the mount"
 
 
 def contents(system: System, place: str) -> tuple[int, bool]:

@@ -232,7 +232,7 @@ def test_the_mount_of_one_host_is_killed_and_started_again(shared: Shared) -> No
     shared.system.signal("area-2", "kill")
     assert shared.system.taken_down() == ["area-2"]
     assert shared.try_python(2, READ, path).status != 0
-    assert shared.python(1, READ, path) == "stored", "the others do not notice"
+    assert shared.python(1, READ, path) == "stored", "other hosts must not be affected"
     assert list(shared.system.start("area-2")) == ["area-2"]
     assert shared.python(2, READ, path) == "stored"
     assert shared.system.ended() == []
