@@ -174,7 +174,7 @@ def test_interrupted(towtank):
 
 
 def with_plugin(pytester: pytest.Pytester, code: str) -> pytest.RunResult:
-    """Run tests with the plugin and with real loads."""
+    """Run tests with the plugin. Loads are real."""
     pytester.makepyfile(code)
     named = () if entry_points(group="pytest11", name="towtank") else ("-p", "towtank.api.plugin")
     return pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider")

@@ -137,7 +137,7 @@ def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
 
 
 def shown(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval of the ratio that Towtank computes from the values of the runs."""
+    """Return the interval that Towtank computes for the ratio of the runs' means."""
     found = ratio_interval(*(combined([Estimate(float(value)) for value in side]) for side in (top, bottom)))
     return None if found.low is None or found.high is None else (found.low, found.high)
 

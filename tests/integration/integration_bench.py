@@ -59,7 +59,7 @@ def engine_of(parent: int) -> int:
 
 @dataclass
 class Bench:
-    """Folder with a tiny study, and methods to run the command line in it."""
+    """Folder of a tiny study, in which `towtank` commands are run."""
 
     folder: Path
     environment: dict[str, str]
@@ -110,7 +110,6 @@ class Bench:
         return json.loads(path.read_text()) if path.exists() else {}
 
     def statuses(self) -> dict[str, str]:
-        """Return the status of every run of the study."""
         return {
             path.parent.name: json.loads(path.read_text())["status"]
             for path in sorted((self.results / "runs").glob("*/run.json"))

@@ -124,7 +124,7 @@ def test_the_table_names_what_is_reported(collector: str) -> None:
     assert gc_log.GcLogScraper.source == "gc_log"
 
 
-# Page of Jetty 9.4.57 after four requests, without some lines.
+# Page of Jetty 9.4.57 after four requests; some lines are omitted.
 PAGE = """\
 statistics:
   connections:

@@ -25,7 +25,7 @@ Draw = Callable[[np.random.Generator], float]
 
 
 def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[float] = WEIGHTS) -> dict[str, Any]:
-    """Return the plan of a closed load with one user group."""
+    """Return the load plan of a closed load with one user group."""
     group = {
         "name": "readers",
         "share": 1.0,
@@ -42,7 +42,7 @@ def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[
 
 
 def open_plan(seconds: float, rate: float, arrivals: str, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
-    """Return the plan of an open load in which every group has the same mix of transactions."""
+    """Return the load plan of an open load whose groups have the same mix of transactions."""
     plan = closed_plan(seconds, None)
     plan["groups"] = [
         {**plan["groups"][0], "name": f"group {number}", "share": share} for number, share in enumerate(shares)

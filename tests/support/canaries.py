@@ -56,7 +56,9 @@ class Found:
 
 
 def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
-    """Search all files below a folder for canaries. `expected` contains patterns of files that may hold secrets."""
+    """Search all files below a folder for canaries. `expected` contains name patterns of files that may contain
+    secrets.
+    """
     found = Found()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         canaries = found_in(path.read_bytes().decode("utf-8", "replace"))

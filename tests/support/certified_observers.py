@@ -43,7 +43,7 @@ _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 
 
 def command(case: str, folder: Path | str) -> list[str]:
-    """Return the command that runs the self-counting program of a case."""
+    """Return the command that runs a program of `self_counting.py`."""
     return [sys.executable, "-S", str(PROGRAM), case, str(folder)]
 
 
@@ -95,7 +95,7 @@ def _samples(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
-    """Compare the last sample of a process group with the counts that its program printed."""
+    """Certify the observed values of a process group against the counts that its program printed."""
     shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)

@@ -123,8 +123,8 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:
-    """The verdict of a study contains the correct number of runs of each kind. The headline of an invalid study states
-    that the study is invalid.
+    """The verdict of a study contains the correct number of runs at each level. If the study is invalid, the headline
+    states this.
     """
     verdict = summary["verdict"]
     levels = [run["verdict"] for run in summary["runs"]]

@@ -74,7 +74,7 @@ class Cell:
 
 
 def autoregressive(stream, count, correlation):
-    """Generate a stationary normal autoregressive series with mean 10 and variance 1."""
+    """Return a stationary normal first-order autoregressive series with mean 10 and variance 1."""
     noise = stream.normal(size=count)
     noise[0] /= np.sqrt(1 - correlation**2)
     return 10 + np.sqrt(1 - correlation**2) * lfilter([1.0], [1.0, -correlation], noise)

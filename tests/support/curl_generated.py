@@ -71,7 +71,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Return curl options for form fields, or for a text of another media type."""
+    """Return curl options for form fields, some with another media type or method."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):

@@ -1,6 +1,6 @@
 """Generates random JMeter test plans with known requests.
 
-The plans contain no random or time-dependent values, and their import causes no notes.
+The plans contain no random or time-dependent values, and Towtank imports them without notes.
 """
 
 from __future__ import annotations

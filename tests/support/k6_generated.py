@@ -1,6 +1,6 @@
 """Generates random k6 scripts with known requests.
 
-The scripts contain no random or time-dependent values, and their import causes no notes.
+The scripts contain no random or time-dependent values, and Towtank imports them without notes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _once(draw: Random) -> str:
 
 
 def _work(draw: Random, number: int) -> str:
-    """Return k6 statements with one or several requests."""
+    """Return random k6 statements with one or several requests."""
     kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch, _addressed)
     return draw.choice(kinds)(draw, number)
 
@@ -78,7 +78,7 @@ def _list(draw: Random, number: int) -> str:
 
 
 def _token(draw: Random, number: int) -> str:
-    """Return k6 requests that use values of an earlier response."""
+    """Return k6 statements that store a value from a response and use it in a later request."""
     taken = draw.choice(("json('token')", "json().token", "json('id')", "headers['X-Id']", "status"))
     used = draw.choice(
         (
@@ -153,7 +153,7 @@ def _addressed(draw: Random, number: int) -> str:
 
 
 def _call(draw: Random) -> str:
-    """Return the k6 call of one request."""
+    """Return a call of the k6 function for a random request."""
     method, path = draw.choice(_METHODS), draw.choice(_PATHS)
     url = draw.choice((f"`${{base}}{path}`", f"base + '{path}'"))
     params = draw.choice(("", "", _params(draw)))

@@ -61,7 +61,7 @@ class LeftOut:
             self.reasons.append(_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Store the reason why a test file was skipped."""
+        """Store the reason why an entire test file was skipped."""
         if report.skipped:
             self.reasons.append(_reason(report))
 

@@ -1,4 +1,4 @@
-"""Writes queueing models to files, and solves them as a user would."""
+"""Writes queueing models to files, and solves them."""
 
 from __future__ import annotations
 

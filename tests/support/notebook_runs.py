@@ -64,7 +64,6 @@ def run_notebook(path: Path) -> list[list[dict[str, Any]]]:
 
 
 def text_of(outputs: list[dict[str, Any]]) -> str:
-    """Return the outputs of a cell as plain text."""
     parts = [
         output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"] for output in outputs
     ]

@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """Fenced block of a page. `line` is the number of the line with the opening fence."""
+    """Fenced code block of a page. `line` is the number of the line with the opening fence."""
 
     page: str
     line: int
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def first(self) -> str:
-        """First line of the block that is not blank, without indentation."""
+        """First line that is not blank, without indentation."""
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Page:
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
-        """Return the anchors of the headings of the page, as GitHub generates them."""
+        """Return the anchors of the headings of the page, in the form that GitHub generates."""
         seen: Counter[str] = Counter()
         found = set()
         for _, line in self.prose:
@@ -84,7 +84,7 @@ class Page:
 
 
 def slug(heading: str) -> str:
-    """Return the anchor of a heading: lower case, without punctuation, dashes in place of blanks.
+    """Return the anchor of a heading in lower case, without punctuation, with hyphens in place of spaces.
 
     Examples
     --------

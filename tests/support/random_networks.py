@@ -70,9 +70,7 @@ class Compared:
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return the kind, the load and the model of the network with the given seed. The model is in the JSON format of
-    the engine.
-    """
+    """Return kind, load and model of the network with the given seed. The model has the JSON format of the engine."""
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":

@@ -267,8 +267,8 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program that holds memory; in Python, the memory of the interpreter would make the true amount
-    uncertain.
+    """Execute a small C program that holds memory. A Python program would also hold the interpreter's memory, whose
+    size is unknown.
     """
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118

@@ -15,7 +15,7 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """Folder with a system file for one service under test, and the system that is built from it."""
+    """Folder with a generated system file, and the system that is built from it."""
 
     folder: Path
     case: ServiceCase

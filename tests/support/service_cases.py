@@ -241,7 +241,7 @@ def writes_and_reads(database: Any) -> None:
 
 
 def shown(database: Any) -> tuple[str, ...]:
-    """Return settings that the running PostgreSQL server reports."""
+    """Return some settings of the running PostgreSQL server."""
     return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
 
 
@@ -262,7 +262,7 @@ def keeps_a_row(database: Any) -> None:
 
 
 def mariadb_variables(database: Any) -> list[str]:
-    """Return settings that the running MariaDB server reports."""
+    """Return some settings of the running MariaDB server."""
     names = ("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "tx_isolation", "innodb_doublewrite")
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 

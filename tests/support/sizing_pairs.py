@@ -150,7 +150,7 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """If an objective is violated in more than 97.5 % of the random samples, its probability is at most 2.5 %."""
+    """If more than 97.5 % of the random samples violate an objective, its probability is at most 2.5 %."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -400,7 +400,7 @@ def history_and_growth(document: Json) -> Iterator[str]:
 
 
 def mix_and_load(document: Json) -> Iterator[str]:
-    """The classes have the requested shares of the load."""
+    """Each class has the requested fraction of the load."""
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for name, share in document["_mix"].items():
         if abs(load[name] / sum(load.values()) - share) > 1e-3:

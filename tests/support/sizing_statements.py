@@ -47,7 +47,7 @@ def costs(document: Json) -> Iterator[str]:
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
-    """No candidate is counted twice, and only candidates that the search tried are simulated."""
+    """No candidate is counted twice, and only candidates that were tried are simulated."""
     search = document["search"]
     counted = search["cut"] + search["passed_over"] + search["tried"]
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
@@ -59,7 +59,7 @@ def counts_of_the_search(document: Json) -> Iterator[str]:
 
 
 def words_and_tiers(document: Json) -> Iterator[str]:
-    """The configuration in words matches the table of tiers."""
+    """The text that describes the configuration matches the table of tiers."""
     answer = document["answer"]
     if answer is None or any(tier["machine"] for tier in answer["tiers"].values()):
         return

@@ -1,4 +1,4 @@
-"""Runs a small suite of tests with one of Towtank's pytest plugins, in a separate process."""
+"""Runs a small test file with one of Towtank's pytest plugins, in a separate pytest process."""
 
 from __future__ import annotations
 

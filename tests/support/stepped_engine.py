@@ -45,7 +45,7 @@ class SteppedEngine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Receive a command of the conductor. The engine executes it in the next second."""
+        """Receive a command of the conductor, which is executed in the next second."""
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:

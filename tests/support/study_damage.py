@@ -64,7 +64,7 @@ def lost(folder: Path, stream: random.Random) -> str:
 
 
 def lost_folder(folder: Path, stream: random.Random) -> str:
-    """Remove a folder of a run."""
+    """Remove a random folder of a run."""
     found = [path for path in sorted(folder.glob("runs/*/*")) if path.is_dir()]
     if not found:
         return ""
@@ -169,7 +169,7 @@ def odd_numbers(folder: Path, stream: random.Random) -> str:
 
 
 def odd_series(folder: Path, stream: random.Random) -> str:
-    """Replace the values of one key in all lines of all streams by one unusual number."""
+    """Replace the values of a random key, in all lines of all streams, by one unusual number."""
     key = stream.choice(
         ("ok", "offered", "started", "picked", "response_sum_ns", "user_ns", "users", "cpu_ns", "count")
     )

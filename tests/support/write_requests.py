@@ -78,7 +78,7 @@ def _point(data: bytes) -> Point:
 
 
 def decode(body: bytes) -> Written:
-    """Decode the snappy-compressed body of a write request."""
+    """Decode the body of a write request, which is compressed with snappy."""
     written = Written([], {})
     for number, content in fields(bytes(cramjam.snappy.decompress_raw(body))):
         parts = list(fields(bytes(content)))

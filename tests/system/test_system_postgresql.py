@@ -52,7 +52,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
 
 
 def refused(dsn: str, query: str = "SELECT 1") -> str:
-    """Return the error message of psql for a query that the server refuses."""
+    """Run a query that the server must refuse; return the error message of psql."""
     command = [str(program("psql")), "-wAt", dsn, "-c", query]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode != 0, said.stdout

@@ -122,7 +122,7 @@ def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]
     assert counters(hosts[0])() == before
 
 
-# Counters in the text format of the kernel, with fewer columns than the kernel prints.
+# Counters in the text format of the kernel; most columns are omitted.
 SNMP = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 42\n"
 
 
