@@ -38,12 +38,14 @@ For these queues, the coverage of the mean response time may be below `COVERAGE`
 """
 SECTION = Section(
     "Intervals of one run",
-    "series | window | quantity | with an interval | of these, held | wrong, of all",
-    f"{COUNT} series each, seeds fixed. 95 % intervals hold in {100 * COVERAGE:.0f} % or more, or are not given. Five "
-    "queues are excepted, for their mean response time, since their memory is long beside the window: M/M/1 with 100 "
-    "/s at 0.9 in 20 and 30 s, and at 0.95 in 30, 60 and 120 s. Of all series at most "
-    f"{100 * (1 - COVERAGE):.0f} % get a wrong interval, and at most {100 * WRONG:.0f} % where fewer than "
-    f"{100 * RARE:.0f} % get any. Four standard deviations of so many are allowed.",
+    "series | window | quantity | series with an interval | coverage of these intervals | wrong intervals, of all "
+    "series",
+    f"{COUNT} series each, with fixed seeds. The coverage of 95 % intervals must be at least {100 * COVERAGE:.0f} %. "
+    f"At most {100 * (1 - COVERAGE):.0f} % of all series may have a wrong interval. This limit is "
+    f"{100 * WRONG:.0f} %, and the coverage is not tested, if fewer than {100 * RARE:.0f} % of the series have an "
+    "interval. The tolerance is four standard deviations. The mean response time of five queues is excepted, because their "
+    "relaxation time is long relative to the window: M/M/1 with 100 /s at a utilization of 0.9 in 20 and 30 s, and "
+    "of 0.95 in 30, 60 and 120 s.",
 )
 
 

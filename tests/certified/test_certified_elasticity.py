@@ -183,11 +183,13 @@ def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHAR
 
 SECTION = Section(
     "Single runs of a system whose speed differs",
-    "system | users, relative to the knee | truth | throughput called different | response time called different",
-    f"{PAIRS} pairs of single runs of a closed system, solved exactly, with a think time of 1 s; each run knows itself "
-    f"to {100 * WITHIN:g} %, and all service times of a run differ from those of the next by a standard deviation of "
-    f"{100 * ASSUMED_SHARE:g} %. Equal systems are called different in 5 % at most; four standard deviations of so "
-    "many are allowed. Below the knee think times fix the throughput, so that a slower system has the same.",
+    "system | users, relative to the knee | truth | throughput reported as different | response time reported as "
+    "different",
+    f"{PAIRS} pairs of single runs of a closed system with a think time of 1 s, computed exactly. The error within a "
+    f"run is {100 * WITHIN:g} %. All service times of a run have a common random factor with a standard deviation of "
+    f"{100 * ASSUMED_SHARE:g} %. At most 5 % of the pairs of equal systems may be reported as different; the "
+    "tolerance is four standard deviations. Below the knee, think times determine the throughput, so a slower system "
+    "has the same throughput.",
 )
 
 

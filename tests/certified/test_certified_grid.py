@@ -88,9 +88,10 @@ def test_most_networks_are_solved_and_within_their_bounds() -> None:
 
 SECTION = Section(
     "The solver against the simulator",
-    "method | exact | networks | classes | largest error beyond chance | stated",
-    f"{NETWORKS} random networks over every kind of station. Mean response times of exact methods lie in the intervals "
-    "of the simulator, stretched 2.2 times, those of others within the error that the answers state.",
+    "method | exact | networks | classes | largest significant error | stated error",
+    f"{NETWORKS} random networks with all kinds of stations. Mean response times of exact methods must lie in the "
+    "simulated 95 % intervals, widened by the factor 2.2. For other methods, they may differ by the error that the "
+    "solution states.",
 )
 
 

@@ -17,19 +17,19 @@ FILES = SERIES or 4
 REQUESTS = 10_000
 SECTION = Section(
     "Intervals of files of other tools",
-    "file | quantity | with an interval | of these, held",
-    f"{FILES} files of {REQUESTS:,} requests each, plain CSV, seeds fixed. 93 to 97 % of 95 % intervals are to hold, "
-    "with three standard deviations of so many allowed, and half of the files are to have an interval of the mean, "
-    "except at 95 %. Intervals that fewer than a tenth of the files have are not judged: these are the files without a "
-    "long queue.",
+    "file | quantity | files with an interval | coverage of these intervals",
+    f"{FILES} CSV files of {REQUESTS:,} requests each, with fixed seeds. 93 to 97 % of the 95 % intervals must "
+    "contain the true value; the tolerance is three standard deviations. At least half of the files must have an "
+    "interval of the mean, except at a utilization of 95 %. Intervals that fewer than a tenth of the files have are "
+    "not tested, because only files without a long queue have them.",
 )
 FILES_OF_A_FORM = min(SERIES, 100) or 2
 FORMS = Section(
     "Intervals of files of each tool",
-    "form | file | quantity | with an interval | of these, held",
-    f"{FILES_OF_A_FORM} files of {REQUESTS:,} requests each, with the resolution in which each tool records times, "
-    "seeds fixed. At least 93 % of 95 % intervals are to hold, with three standard deviations of so many allowed, and "
-    "half of the files are to have an interval.",
+    "format | file | quantity | files with an interval | coverage of these intervals",
+    f"{FILES_OF_A_FORM} files of {REQUESTS:,} requests each, with fixed seeds and the time resolution of each tool. "
+    "At least 93 % of the 95 % intervals must contain the true value; the tolerance is three standard deviations. At "
+    "least half of the files must have an interval.",
 )
 _MAKE = {"M/M/1": queue, "lognormal": lognormal}
 _TOO_HIGH = 0.95

@@ -27,10 +27,11 @@ USL_TRUE = np.array([[100.0, 0.04, 0.0005]])
 BEND, SLOPE = 120.0, 4.0
 SECTION = Section(
     "Knees",
-    "knee | known system | levels | studies | with an interval | of these, held | median half width",
-    f"{STUDIES} studies each. 95 % intervals of the load hold in 93 % or more; four standard deviations of so many are "
-    "allowed. Where the levels go beyond the knee, half of the intervals are at most twice as wide as the knees of the "
-    "studies are spread (1.96 standard deviations, from their quartiles).",
+    "knee | known system | levels | studies | with an interval | coverage of these intervals | median half-width",
+    f"{STUDIES} studies each. At least 93 % of the 95 % intervals of the load must contain the true knee; the "
+    "tolerance is four standard deviations. If the load levels extend beyond the knee, half of the intervals must be "
+    "at most twice as wide as the spread of the estimated knees (1.96 standard deviations, computed from their "
+    "quartiles).",
 )
 
 

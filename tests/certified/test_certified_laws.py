@@ -40,9 +40,9 @@ CASES = [
 
 SECTION = Section(
     "The utilization law",
-    "window | noise of seconds | their correlation | step of the demand | fails | holds | undecided",
-    f"{RUNS} runs each. It fails without a step in 1 of 1,000 at most, and holds beside a step of 20 % and more in 5 % "
-    "at most. Four standard deviations of so many runs are allowed.",
+    "window | noise between seconds | correlation of the noise | step of the demand | fails | holds | undecided",
+    f"{RUNS} runs each. Without a step of the CPU demand, the test may fail in at most 1 of 1,000 runs. With a step "
+    "of 20 % or more, it may hold in at most 5 % of the runs. The tolerance is four standard deviations.",
 )
 
 

@@ -55,9 +55,10 @@ def test_erlang_c_of_two_servers():
 
 SECTION = Section(
     "The limit that a search finds",
-    "servers | objective, in service times | noise of a plateau | searches | with an interval | of these, held",
-    "Searches for the load at which the mean response time of M/M/m reaches an objective. 95 % intervals are given in "
-    "90 % or more, and hold in 93 % or more.",
+    "servers | objective, as a multiple of the service time | noise of a plateau | searches | with an interval | "
+    "coverage of these intervals",
+    "Searches for the load at which the mean response time of M/M/m reaches an objective. At least 90 % of the "
+    "searches must have a 95 % interval, and at least 93 % of the intervals must contain the true load.",
 )
 SEARCHES = 500
 

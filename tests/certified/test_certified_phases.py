@@ -23,13 +23,14 @@ COVERAGE = 0.93
 """Smallest allowed coverage of the interval of a ratio. The true ratio is 1, because both systems are equal. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
-    "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
-    "Users who arrive one after the other over a ramp-up of 9 s at one CPU, think for an exponential time and are "
-    f"served in turn; {COUNT} runs and {COUNT} pairs of runs each, seeds fixed. The mean is that of {4 * COUNT} other "
-    "runs; 95 % intervals within the run are too short where the CPU is busy, as neighbouring seconds are correlated. "
-    "The runs of a pair differ by another 10 % from run to run each, as a comparison of single runs assumes: "
-    f"{100 * COVERAGE:.0f} % or more of the intervals of their ratio hold 1, four standard deviations of so many "
-    "allowed.",
+    "users | CPU time of a request | variation | CPUs used | coverage of the mean, from one run | equal systems "
+    "reported as equal",
+    "Users start one after the other during a ramp-up of 9 s, think for an exponential time, and are served by one "
+    f"CPU in order of arrival: {COUNT} runs and {COUNT} pairs of runs each, with fixed seeds. The true mean is "
+    f"computed from {4 * COUNT} other runs. 95 % intervals from one run are too short if the CPU is busy, because "
+    "neighbouring seconds are correlated. Each run of a pair has a random factor with a standard deviation of 10 %, "
+    f"as a comparison of single runs assumes. At least {100 * COVERAGE:.0f} % of the intervals of the ratio must "
+    "contain 1; the tolerance is four standard deviations.",
 )
 
 
@@ -129,11 +130,12 @@ def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 RESPONSES = Section(
     "Mean response time of a ramp-up",
-    "users | CPU time of a request | variation | mean response time | mean held within the run | found equal",
-    f"The same ramps; {COUNT} runs and {COUNT} pairs of runs each. The speed of the runs of a pair differs by a "
-    "standard deviation of 10 %, as a comparison of single runs assumes, times the elasticity at the end of the ramp: "
-    f"{100 * COVERAGE:.0f} % or more of the intervals of their ratio hold 1, four standard deviations of so many "
-    "allowed.",
+    "users | CPU time of a request | variation | mean response time | coverage of the mean, from one run | equal "
+    "systems reported as equal",
+    f"The ramps are those of the section on CPU time: {COUNT} runs and {COUNT} pairs of runs each. The speed of the "
+    "runs of a pair differs by a standard deviation of 10 %, as a comparison of single runs assumes. The comparison "
+    f"multiplies this by the elasticity at the end of the ramp. At least {100 * COVERAGE:.0f} % of the intervals of "
+    "the ratio must contain 1; the tolerance is four standard deviations.",
 )
 
 

@@ -98,15 +98,17 @@ def _by_quantity(kind: str, *, exact: bool) -> Iterator[tuple[str, list[tuple[in
 
 SECTION = Section(
     "Ranges that solutions state",
-    "models | quantity | exact | values | outside | stated error, 95 of 100 at most | used of it, 95 of 100 at most",
-    f"{COUNTS['station']} random single stations (1 to 64 servers, every order of service, with and without a limited "
-    "capacity, squared coefficients of variation of arrivals and services from 0 to 4, service times that differ up to "
-    f"50 times), {COUNTS['network']} random networks, and {COUNTS['return']} networks whose transactions visit a "
-    "station 2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 and 4 (`returns`). "
-    f"Simulated 95 % intervals, stretched {STRETCH} times, meet the stated ranges, and the values of exact solutions. "
-    "A stated error is at most twice as large as the error seen, at "
-    "the 95th percentile, for times and losses; the ranges of jobs, throughput and utilization follow from these. "
-    "Errors of loss and utilization are differences, others are relative. Time-outs are refused.",
+    "models | quantity | exact | values | outside | stated error, 95th percentile | observed error relative to the "
+    "stated error, 95th percentile",
+    f"{COUNTS['station']} random single stations (1 to 64 servers, every queueing discipline, with and without a "
+    "limited capacity, squared coefficients of variation of interarrival and service times from 0 to 4, service "
+    f"times that differ up to 50 times between classes), {COUNTS['network']} random networks, and {COUNTS['return']} "
+    "networks whose transactions visit a station 2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 "
+    f"and 4 (`returns`). The simulated 95 % intervals, widened by the factor {STRETCH}, must overlap the stated "
+    "ranges, and contain the values of exact solutions. At the 95th percentile, the stated error of times and losses "
+    "may be at most twice the observed error. The ranges of jobs, throughput and utilization are derived from these "
+    "and may be wider. Errors of loss and utilization are absolute, others are relative. Models with a time limit "
+    "for waiting are refused.",
 )
 
 

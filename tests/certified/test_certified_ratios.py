@@ -168,13 +168,14 @@ UNEQUAL_RUNS = [
 ]
 SECTION = Section(
     "Ratios over repeated runs",
-    "runs of each side | error from run to run | distribution | true ratio | Fieller: have one, hold, half | "
-    "logarithm: have one, hold, half",
-    f"{COUNT} pairs of configurations each, seeds fixed. The interval shown is symmetric in the logarithm; that of "
-    "Fieller, from the same runs, is there for comparison. “Half” is the median of the factor from the ratio to the "
-    f"end of its interval (- where most pairs have none, or one down to 0). {100 * COVERAGE:.0f} % or more of the "
-    f"intervals hold, and at most {100 * WRONG:.0f} % of all pairs have a wrong one; where the side with fewer runs is "
-    f"ten times as noisy as the other, {100 * FEW_NOISY:.0f} % hold. Four standard deviations of so many are allowed.",
+    "runs of each side | error from run to run | distribution | true ratio | Fieller: with an interval, coverage, "
+    "half-width | logarithm: with an interval, coverage, half-width",
+    f"{COUNT} pairs of configurations each, with fixed seeds. The interval that Towtank shows is symmetric in the "
+    "logarithm; the interval of Fieller, from the same runs, is given for comparison. The half-width is the median "
+    "of the factor from the ratio to the end of its interval (- if most pairs have no interval, or an interval that "
+    f"begins at 0). At least {100 * COVERAGE:.0f} % of the intervals must contain the true ratio, and at most "
+    f"{100 * WRONG:.0f} % of all pairs may have a wrong interval. If the side with fewer runs is ten times as noisy "
+    f"as the other side, a coverage of {100 * FEW_NOISY:.0f} % suffices. The tolerance is four standard deviations.",
 )
 
 

@@ -53,10 +53,10 @@ def disturbed(seed, seconds, correlation):
 
 
 SECTION = Section(
-    "Recovery of what was not disturbed",
-    "seconds after the event | correlation of seconds | called disturbed",
-    f"{RUNS} runs each to which nothing happened. 1 % is allowed up to a correlation of 0.5, and four standard "
-    "deviations of so many runs.",
+    "Recovery of undisturbed runs",
+    "seconds after the event | correlation between seconds | runs reported as disturbed",
+    f"{RUNS} undisturbed runs each. Up to a correlation of 0.5, at most 1 % of the runs may be reported as disturbed; "
+    "the tolerance is four standard deviations.",
 )
 
 
@@ -72,9 +72,10 @@ def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, ta
 
 PLANTED = Section(
     "Recovery from outages",
-    "down | capacity over load | worked off after | median shown | within 1 s",
-    f"{RUNS} runs each of an open load of 100 /s. What waited through the outage is worked off at the capacity that is "
-    "left, first come, first served. 95 % are within 1 s; four standard deviations of so many runs are allowed.",
+    "outage | capacity divided by load | true recovery time | median of the reported recovery time | within 1 s",
+    f"{RUNS} runs each of an open load of 100 /s. After the outage, waiting requests are handled in order of arrival, "
+    "with the capacity that exceeds the load. At least 95 % of the reported times must be within 1 s of the true "
+    "time; the tolerance is four standard deviations.",
 )
 
 

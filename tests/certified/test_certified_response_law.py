@@ -130,15 +130,16 @@ SYSTEMS = [
 ]
 SECTION = Section(
     "Mean response time and throughput of a closed load within a run",
-    "system | window | mean from response times: have one, hold | by Little's law, too: have one, hold | half of it | "
-    "throughput: have one, hold",
-    f"{COUNT} runs each of users who think and wait for one to four servers in turn (relative to the knee; C² are the "
-    "squared coefficients of variation of service and think times); seeds fixed. At saturation neighbouring seconds "
-    "have nearly the same response time, so that a short window has no interval from these alone; user seconds less "
-    "pauses have the same mean and hardly any correlation. “Half of it” is the median of half of that interval, "
-    f"relative to the mean, of the runs that have one. {100 * COVERAGE:.0f} % or more of the intervals hold the value "
-    f"over all runs (where the speed of the servers drifts, {100 * DRIFTING:.0f} % of those of the mean and "
-    f"{100 * DRIFTING_THROUGHPUT:.0f} % of those of throughput), four standard deviations of so many allowed.",
+    "system | window | mean from response times: with an interval, coverage | with Little's law: with an interval, "
+    "coverage | half-width of these intervals | throughput: with an interval, coverage",
+    f"{COUNT} runs each of users who think and are served in order of arrival by one to four servers, with fixed "
+    "seeds. The load is relative to the knee; C² are the squared coefficients of variation of service and think "
+    "times. At saturation, neighbouring seconds have nearly the same response time, so response times alone yield no "
+    "interval for a short window. The time of all users minus their pauses has the same mean and hardly any "
+    "correlation. The half-width is the median, relative to the mean, of the runs with an interval. At least "
+    f"{100 * COVERAGE:.0f} % of the intervals must contain the mean over all runs. If the speed of the servers "
+    f"drifts, {100 * DRIFTING:.0f} % suffice for the response time and {100 * DRIFTING_THROUGHPUT:.0f} % for "
+    "throughput. The tolerance is four standard deviations.",
 )
 
 

@@ -17,10 +17,11 @@ RUNS = min(SERIES, 200) or 100
 THINK_S = 5.0
 SECTION = Section(
     "The steady state near saturation",
-    "system | utilization | service time | window | change | invalid | doubted",
-    f"{RUNS} windows each of M/M/1, of a lock (a closed load, one server), and of an open pool of four. At rest "
-    "at most 5 % are doubted and 1 % invalid; service times that double over the window are doubted in 60 % at least, "
-    "overloads in 90 %. Four standard deviations of so many windows are allowed.",
+    "system | utilization | service time | window | change | invalid | with a doubt",
+    f"{RUNS} windows each of an M/M/1 queue, of a lock (a closed load at one server), and of an open pool of four "
+    "servers. At most 5 % of the stationary windows may have a doubt, and at most 1 % may be invalid. At least 60 % "
+    "of the windows in which service times double, and 90 % of the overloaded windows, must have a doubt. The "
+    "tolerance is four standard deviations.",
 )
 
 

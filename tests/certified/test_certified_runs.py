@@ -65,9 +65,9 @@ def claimed(seed, repetitions, run_to_run, effect=1.0):
 
 SECTION = Section(
     "Equal systems, and different ones",
-    "runs of each | error from run to run | truth | called different",
-    f"{PAIRS} comparisons each; each run knows itself to {100 * WITHIN:g} %. Equal systems are called different in 5 % "
-    "at most. Four standard deviations of so many comparisons are allowed.",
+    "runs of each system | error from run to run | truth | reported as different",
+    f"{PAIRS} comparisons each; the error within a run is {100 * WITHIN:g} %. At most 5 % of the comparisons of equal "
+    "systems may report a difference; the tolerance is four standard deviations.",
 )
 
 
@@ -87,9 +87,9 @@ def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, ru
 
 PLANTED = Section(
     "Planted differences",
-    "runs of each | error from run to run | truth | called different | by Welch's test",
-    f"{PAIRS} comparisons each. What Welch's test at 5 % finds in the logarithms of the same runs is found in all but "
-    "5 % of the comparisons; four standard deviations of so many are allowed.",
+    "runs of each system | error from run to run | truth | reported as different | reported by Welch's test",
+    f"{PAIRS} comparisons each. Towtank may report at most 5 percentage points fewer differences than Welch's test at "
+    "5 % of the logarithms of the same runs; the tolerance is four standard deviations.",
 )
 
 

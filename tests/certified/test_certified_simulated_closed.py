@@ -82,10 +82,10 @@ def coverage(figure: str) -> int:
 
 SECTION = Section(
     "Intervals of the simulator, closed networks",
-    "figure | networks | held",
-    f"Random networks of product form with 2 to 2,000 users, at a precision of {100 * PRECISION:g} %, beside exact "
-    "mean value analysis. "
-    f"95 % intervals hold as often as {1 - 2 * CHANCE:.1%} of counts of so many do.",
+    "quantity | networks | coverage",
+    f"Random product-form networks with 2 to 2,000 users, simulated at a precision of {100 * PRECISION:g} % and "
+    "compared with exact mean value analysis. The coverage of the 95 % intervals must lie in the range that contains "
+    f"{1 - 2 * CHANCE:.1%} of the coverages of so many networks.",
 )
 
 

@@ -77,9 +77,9 @@ QUEUES = [
 ]
 SECTION = Section(
     "Intervals of the simulator, open queues",
-    "queue | precision asked | figure | held",
-    f"{RUNS} runs of each queue, seeds 5000 and on, each to the end that its precision sets. 95 % intervals hold in "
-    f"{100 * COVERAGE:.0f} % or more, with what chance leaves of so many.",
+    "queue | requested precision | quantity | coverage",
+    f"{RUNS} simulations of each queue, with seeds from 5000, each until the requested precision is reached. At least "
+    f"{100 * COVERAGE:.0f} % of the 95 % intervals must contain the true value, less a tolerance for chance.",
 )
 
 

@@ -36,9 +36,11 @@ NOISES = [(60, 0.1, 0.3), (60, 0.2, 0.7), (60, 0.3, 0.8), (300, 0.1, 0.3), (300,
 
 SECTION = Section(
     "The steady state of a window",
-    "window | noise of seconds | their correlation | drift of the response time | holds | fails | undecided",
-    f"{RUNS} windows each. Without a drift a window fails in 3 % at most, with noise of 30 % in 60 s in 6 %; with a "
-    "drift of 60 % it holds in 10 % at most. Four standard deviations of so many windows are allowed.",
+    "window | noise between seconds | correlation of the noise | drift of the response time | holds | fails | "
+    "undecided",
+    f"{RUNS} windows each. Without a drift, the test may fail in at most 3 % of the windows, and in at most 6 % with "
+    "a noise of 30 % in 60 s. With a drift of 60 %, it may hold in at most 10 % of the windows. The tolerance is "
+    "four standard deviations.",
 )
 
 

@@ -49,10 +49,11 @@ groups:
 DEMANDS = "Demand of a real server"
 FITS = Section(
     "Knee and limit of a real server",
-    "quantity | work | truth | studies | with an interval | of these, held",
-    f"{len(USERS)} levels of users who think for {THINK_S:g} s, {STUDIES} studies each, at a server with one thread "
-    f"that works {WORK_S * 1000:g} ms for each request. With fewer than five studies nothing is decided; else at least "
-    "half have an interval, and 95 % intervals hold as often as chance leaves in 999 of 1,000 cases.",
+    "quantity | work | true value | studies | with an interval | coverage of these intervals",
+    f"{len(USERS)} levels of users who think for {THINK_S:g} s, in {STUDIES} studies each, at a server with one "
+    f"thread that works for {WORK_S * 1000:g} ms for each request. With fewer than five studies there is no test. "
+    "Otherwise, at least half of the studies must have an interval, and the coverage of the 95 % intervals must be "
+    "in the range that chance leaves in 999 of 1,000 cases.",
 )
 
 

@@ -21,11 +21,12 @@ import pytest
 FILE = "TOWTANK_CERTIFICATION"
 _HEAD = """# Certification
 
-Quantities whose truth is known, as programs count them themselves or as they follow from their construction, beside
-what Towtank shows of them. `make certify` measures them and writes this page; a row outside of what is allowed fails.
+Quantities with known true values, compared with the values that Towtank reports. The true values were counted by the
+observed programs themselves, or follow from the construction of a case. `make certify` measures all quantities and
+writes this page. A row outside its tolerance fails.
 """
 _SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
+_QUANTITIES = "case | quantity | true value | reported value | difference | tolerance"
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ class Row:
 
 _HARMS = Section(
     "Bad and hostile input",
-    "what | times | without harm",
-    "Attacks, faults and bad data that must do no harm; the tests state what harm is in each case.",
+    "attack or fault | attempts | without harm",
+    "Attacks, faults and bad data that must do no harm; each test defines the possible harm.",
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}

@@ -6,9 +6,10 @@ from certification import Section, Tabled, percent
 
 SECTION = Section(
     "Fits, predictions and forecasts",
-    "interval of | known system | series | held | at least",
-    "95 % intervals around what is fitted to simulated measurements of a known system, or follows from it. The last "
-    "column is the least share that is allowed: that of chance in so many series, and a little less for few.",
+    "interval of | known system | series | coverage | lowest allowed coverage",
+    "95 % intervals of quantities that are fitted to simulated measurements of a known system, or derived from the "
+    "fit. The lowest allowed coverage takes account of chance in the given number of series, and is slightly lower "
+    "for few series.",
 )
 
 
