@@ -43,9 +43,9 @@ SECTION = Section(
     f"{COUNT} series each, with fixed seeds. The coverage of 95 % intervals must be at least {100 * COVERAGE:.0f} %. "
     f"At most {100 * (1 - COVERAGE):.0f} % of all series may have a wrong interval. This limit is "
     f"{100 * WRONG:.0f} %, and the coverage is not tested, if fewer than {100 * RARE:.0f} % of the series have an "
-    "interval. The tolerance is four standard deviations. The mean response time of five queues is excepted, because their "
-    "relaxation time is long relative to the window: M/M/1 with 100 /s at a utilization of 0.9 in 20 and 30 s, and "
-    "of 0.95 in 30, 60 and 120 s.",
+    "interval. The tolerance is four standard deviations. The mean response time of five queues is excepted, because "
+    "their relaxation time is long relative to the window: M/M/1 with 100 /s at a utilization of 0.9 in 20 and 30 s, "
+    "and of 0.95 in 30, 60 and 120 s.",
 )
 
 

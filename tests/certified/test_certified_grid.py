@@ -102,7 +102,7 @@ def test_every_method_is_within_what_it_states(tabled: Tabled) -> None:
     """
     assert len([row for row in grid()[0] if row.exact and row.error > 0]) <= NETWORKS // 500
     for row in table_rows():
-        stated = "" if row["exact"] else percent(row["stated"]) if math.isfinite(row["stated"]) else "no upper end"
+        stated = "" if row["exact"] else percent(row["stated"]) if math.isfinite(row["stated"]) else "no upper bound"
         counts = (str(row["networks"]), str(row["classes"]), percent(row["largest_error"]))
         allowed = row["exact"] or row["largest_error"] <= row["stated"]
         tabled(SECTION, row["method"], "yes" if row["exact"] else "no", *counts, stated, holds=allowed)

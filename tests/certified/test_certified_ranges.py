@@ -119,7 +119,9 @@ def test_no_value_is_outside_its_stated_range(kind: str, tabled: Tabled) -> None
         outside = sum(row.outside > 0 for _, row in rows)
         errors = [(_stated(row), row.used) for _, row in rows if row.used is not None]
         wide, used = np.quantile(errors, 0.95, axis=0) if errors else (math.nan, math.nan)
-        cells = [percent(float(wide)) if wide < MANY else "many times", percent(float(used))] if errors else ["", ""]
+        cells = (
+            [percent(float(wide)) if wide < MANY else "1,000 % or more", percent(float(used))] if errors else ["", ""]
+        )
         tight = not WHOLE or not errors or quantity in DERIVED or used >= 1 / WIDEST
         counts = (str(len(rows)), str(outside))
         tabled(SECTION, f"{kind}s", quantity, "no", *counts, *cells, holds=not outside and tight)

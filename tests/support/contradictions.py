@@ -54,7 +54,7 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
             for point in configuration["points"]
             if counts(point)
         ):
-            yield f"{configuration['label']}: limited by {limit['resource']}, which was nowhere full"
+            yield f"{configuration['label']}: limited by {limit['resource']}, which was not saturated at any level"
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
@@ -76,9 +76,9 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
-        yield f"headline without a limit, kinds {sorted(kinds)}"
+        yield f"headline without a limit, but limits have the kinds {sorted(kinds)}"
     if "limited by the CPU" in summary["headline"] and "cpu" not in kinds | causes:
-        yield f"headline with a limit of the CPU, kinds {sorted(kinds)}"
+        yield f"headline names the CPU, but limits have the kinds {sorted(kinds)}"
 
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
@@ -99,7 +99,7 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
                 continue
             above = [each["level"] for each in limit["plateaus"] if each["passed"] and each["level"] > limit["high"]]
             if above:
-                yield f"limit [{limit['low']}, {limit['high']}], but {above} passed"
+                yield f"limit [{limit['low']}, {limit['high']}], but levels {above} met the objectives"
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
@@ -115,11 +115,11 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
         if objective["met"] is not None and not decided:
             yield f"{objective['text']}: met {objective['met']} without a valid run"
         if objective["met"] is True and objective["not_judged"]:
-            yield f"{objective['text']}: met, but not judged at {objective['not_judged']}"
+            yield f"{objective['text']}: met, but not evaluated at {objective['not_judged']}"
         if objective["met"] is None and objective["seen"] is None and not objective["not_judged"]:
             has_value = any(counts(point) for point in points)
             if points and has_value and objective["metric"] == "p95":
-                yield f"{objective['text']}: not judged without a reason"
+                yield f"{objective['text']}: not evaluated, without a stated reason"
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:

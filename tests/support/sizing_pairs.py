@@ -41,7 +41,7 @@ def probability_and_asked(document: Json) -> Iterator[str]:
     """The probability of the answer is at least the requested probability."""
     answer = document["answer"]
     if answer and answer["probability"] is not None and answer["probability"] < document["probability_asked"]:
-        yield f"{answer['probability']} of {document['probability_asked']} asked"
+        yield f"{answer['probability']}, but a probability of {document['probability_asked']} was requested"
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
@@ -54,9 +54,9 @@ def probability_and_dates(document: Json) -> Iterator[str]:
     if row is None or row["days"] is None:
         return
     if row["days"] <= document["_horizon_d"]:
-        yield f"holds until day {document['_horizon_d']:.0f}, missed from day {row['days']}"
+        yield f"horizon is day {document['_horizon_d']:.0f}, but objectives are violated from day {row['days']}"
     if row["missed_from"] and row["chance"] < 0.5 and row["expected_on"] and row["missed_from"] > row["expected_on"]:
-        yield f"chance of {row['chance']} from {row['missed_from']}, of one half from {row['expected_on']}"
+        yield f"probability {row['chance']} from {row['missed_from']}, of one half from {row['expected_on']}"
 
 
 def dates_and_their_interval(document: Json) -> Iterator[str]:
@@ -77,7 +77,7 @@ def answer_and_dates(document: Json) -> Iterator[str]:
     if row is not None:
         carried = document["answer"]["load_at_limit"]
         if abs(row["limit"] / carried - 1) > _LIMIT:
-            yield f"carries {carried}, in the table of dates {row['limit']}"
+            yield f"load limit {carried}, in the table of dates {row['limit']}"
 
 
 def answer_and_limit(document: Json) -> Iterator[str]:
@@ -89,7 +89,7 @@ def answer_and_limit(document: Json) -> Iterator[str]:
         return
     asked = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if answer["load_at_limit"] < asked * (1 - _LIMIT):
-        yield f"carries {answer['load_at_limit']}, asked {asked}"
+        yield f"load limit {answer['load_at_limit']}, requested load {asked}"
     if abs((1 + answer["headroom"]) * asked / answer["load_at_limit"] - 1) > _TOLERANCE:
         yield f"headroom {answer['headroom']} of {asked} is not {answer['load_at_limit']}"
     first = document["bottlenecks"][0]
@@ -111,9 +111,9 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
         return
     for objective, other in zip(answer["objectives"], rows[0]["objectives"], strict=True):
         if objective["value"] != other["value"] or objective["interval"] != other["interval"]:
-            yield f"{objective['objective']}: {objective['shown']} in the answer, {other['shown']} as it is"
+            yield f"{objective['objective']}: {objective['shown']} in the answer, {other['shown']} at present"
     if answer["probability"] != rows[0]["probability"]:
-        yield f"probability {answer['probability']}, as it is {rows[0]['probability']}"
+        yield f"probability {answer['probability']}, at present {rows[0]['probability']}"
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
@@ -137,7 +137,7 @@ def met_and_values(document: Json) -> Iterator[str]:
         if row["met"] == bool(row["why_not"]):
             yield f"{row['what_if']}: met {row['met']}, why not: {row['why_not']}"
         if row["met"] and not all(objective["met"] for objective in row["objectives"]):
-            yield f"{row['what_if']}: met, with an objective that is missed"
+            yield f"{row['what_if']}: met, although an objective is violated"
     answer = document["answer"]
     for judged in answer["objectives"] if answer else ():
         good = (
@@ -202,7 +202,7 @@ def utilization_and_objective(document: Json) -> Iterator[str]:
         for name, used in scenario["utilization"].items():
             most = 1.0 if scenario["lost"] else document["utilization_at_most"].get(name, 1.0)
             if used > most + _TOLERANCE:
-                yield f"{name} used {used}, at most {most}"
+                yield f"{name} has utilization {used}, at most {most}"
 
 
 def laws(document: Json) -> Iterator[str]:
@@ -270,18 +270,18 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
             continue
         asks = any("throughput" in objective["objective"] for objective in row["objectives"])
         if asks != (row["throughput_missed"] is not None):
-            yield f"{row['configuration']}: {row['throughput_missed']} of the draws miss a throughput alone"
+            yield f"{row['configuration']}: {row['throughput_missed']} of the samples violate throughput only"
         sure = row["probability"] + (row["throughput_missed"] or 0.0) >= 0.975 - _TOLERANCE
         asked = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
-            yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
+            yield f"{row['configuration']}: probability {row['probability']}, but at least {spare['low']} to spare"
         # Load limits are compared only if growth is not random and the load limit is not below the requested load.
         # Below it, the lower end of the interval may be the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
-            yield f"{row['configuration']}: {row['probability']}, carries {carried['low']}, asked {asked}"
+            yield f"{row['configuration']}: probability {row['probability']}, limit {carried['low']}, load {asked}"
 
 
 def basis_and_counted(document: Json) -> Iterator[str]:
@@ -292,7 +292,7 @@ def basis_and_counted(document: Json) -> Iterator[str]:
     """
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
     if list(parts) != ["load", "growth", "demands", "stations", "machines"]:
-        yield f"rests on {list(parts)}"
+        yield f"the basis has the parts {list(parts)}"
     for name, part in parts.items():
         if part["counted"] != (name in document["trust"]["counted"]):
             yield f"{name}: counted {part['counted']}"
@@ -306,9 +306,9 @@ def uncounted_and_doubts(document: Json) -> Iterator[str]:
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "without uncertainty" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
-        yield "growth without uncertainty and without a doubt"
+        yield "growth has no uncertainty, and no doubt is stated"
     if "demands" not in document["trust"]["counted"] and not ("demands is unknown" in doubts or "unknown:" in doubts):
-        yield "demands without an error and without a doubt"
+        yield "demands have no error, and no doubt is stated"
 
 
 def answer_and_neighbours(document: Json) -> Iterator[str]:
@@ -320,7 +320,7 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
         return
     for candidate in (*document["neighbours"], *([document["next_cheaper"]] if document["next_cheaper"] else [])):
         if not candidate["why_not"]:
-            yield f"{candidate['configuration']} is cheaper and would do as well"
+            yield f"{candidate['configuration']} is cheaper, and no reason against it is stated"
         chance = candidate["probability"]
         if (
             chance is not None
@@ -368,13 +368,13 @@ def pools_and_waits(document: Json) -> Iterator[str]:
         # number of waiting requests is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
-            yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
+            yield f"pool {name}: {pool['held']} in use of {pool['size']}, {waiting} waiting"
         if pool["size"] < pool["size_at_best"]:
             yield f"pool {name}: {pool['size']}, at the best estimate {pool['size_at_best']}"
         if (pool["probability"] is None) != (document["trust"]["draws"] == 0):
             yield f"pool {name}: probability {pool['probability']} of {document['trust']['draws']} draws"
         if pool["probability"] is not None and pool["probability"] < document["probability_asked"] - _TOLERANCE:
-            yield f"pool {name}: enough with {pool['probability']}, asked {document['probability_asked']}"
+            yield f"pool {name}: sufficient with {pool['probability']}, requested {document['probability_asked']}"
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:

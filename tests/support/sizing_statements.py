@@ -41,9 +41,9 @@ def costs(document: Json) -> Iterator[str]:
     yield from (f"{row['configuration']} is not cheaper" for row in cheaper if row["cost"] >= answer["cost"])
     costs_of_front = [row["cost"] for row in document["pareto"]]
     if costs_of_front != sorted(costs_of_front):
-        yield f"others worth a look are not in the order of their cost: {costs_of_front}"
+        yield f"the candidates of the Pareto front are not ordered by cost: {costs_of_front}"
     if answer["configuration"] not in [row["configuration"] for row in document["pareto"]]:
-        yield "the answer is not among those worth a look"
+        yield "the answer is not on the Pareto front"
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
@@ -53,7 +53,7 @@ def counts_of_the_search(document: Json) -> Iterator[str]:
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
         yield f"{search}"
     if document["answer"] is None and counted != search["candidates"]:
-        yield f"nothing is good, but only {counted} of {search['candidates']} were looked at"
+        yield f"no answer, but only {counted} of {search['candidates']} candidates were examined"
     if document["answer"] is not None and search["tried"] < 1:
         yield "an answer without a candidate that was tried"
 
@@ -81,7 +81,7 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
         return
     first, *others = answer["scenarios"]
     if first["lost"] is not None:
-        yield f"the first scenario has lost {first['lost']}"
+        yield f"the first scenario has a lost node: {first['lost']}"
     for name, tier in answer["tiers"].items():
         for station, used in tier["utilization"].items():
             if used is not None and not _same(used, first["utilization"][station]):
@@ -144,7 +144,7 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
     reached = 0.0
     for row in document["bottlenecks"]:
         if row["load"] < reached * (1 - _LIMIT):
-            yield f"{row['station']} limits at {row['load']}, after {reached}"
+            yield f"{row['station']} has the load limit {row['load']}, after {reached}"
         reached = row["load"]
         if not _same(row["load_factor"] * total, row["load"]):
             yield f"{row['station']}: {row['load_factor']} times {total} is not {row['load']}"
@@ -181,7 +181,7 @@ def dates_and_what_if(document: Json) -> Iterator[str]:
         if row["what"] != "the hardware of the model" or not rows or None in (row["limit"], rows[0]["load_at_limit"]):
             continue
         if not _same(row["limit"], rows[0]["load_at_limit"], _LIMIT):
-            yield f"carries {row['limit']} in the table of dates, {rows[0]['load_at_limit']} in that of what-if"
+            yield f"load limit {row['limit']} in the table of dates, {rows[0]['load_at_limit']} in the what-if table"
 
 
 def _values(document: Json) -> Iterator[tuple[str, float | None, Json | None]]:
@@ -307,10 +307,10 @@ def limits_and_reasons(document: Json) -> Iterator[str]:
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):
-            yield f"carries {row['load_at_limit']}, no limit: {row['no_limit']}"
+            yield f"load limit {row['load_at_limit']}, reason for no limit: {row['no_limit']}"
     for row in document["dates"]:
         if (row["limit"] is None) != bool(row["no_limit"]):
-            yield f"{row['what']}: limit {row['limit']}, no limit: {row['no_limit']}"
+            yield f"{row['what']}: limit {row['limit']}, reason for no limit: {row['no_limit']}"
 
 
 RULES: tuple[Rule, ...] = (
