@@ -57,7 +57,7 @@ def assert_said(ended: subprocess.CompletedProcess[str] | tuple[int, str], room:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_run_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:
-    tried("run whose disk is full at some write")
+    tried("run whose disk is full at a random write")
     room = drawn("run", number, RUN_KIB)
     bench.study(users=[2, 3], steady="800 ms")
     with small_disk(bench.folder / "disk", f"{room}k") as disk:
@@ -119,7 +119,7 @@ def test_a_run_whose_disk_becomes_full_at_any_moment(bench: Bench, number: int, 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_report_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:
-    tried("report whose disk is full at some write")
+    tried("report whose disk is full at a random write")
     room = drawn("report", number, REPORT_KIB)
     with small_disk(bench.folder / "disk", PLENTY) as disk:
         results = disk.path / "results"

@@ -117,7 +117,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     # Roles alternate, so that a few kills cover all roles.
     parts = parts_of(provider)
     part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
-    tried(f"kill of a process of the kind `{part}` at a random moment of a study")
+    tried(f"kill of a process with the role `{part}` at a random time of a study")
     process = bench.start_study()
     killed = kill_at(watched, process, part, at)
     _, errors = process.communicate(timeout=240)
@@ -162,7 +162,7 @@ SAID = {
 def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     bench: Bench, part: str, provider: str, tried: Tried
 ) -> None:
-    tried(f"process of the kind `{part}` held for {HELD_S:g} s")
+    tried(f"process with the role `{part}` suspended for {HELD_S:g} s")
     watched = Watched(bench, provider)
     bench.study(users=[2], steady=f"{HELD_S + 4:g} s")
     (bench.folder / "system.yaml").write_text(SYSTEM.format(provider=provider))

@@ -133,6 +133,6 @@ def test_counts_are_those_of_the_closing_line(anywhere: ModuleType) -> None:
     lines = [
         "4 passed in the night\n",
         "2 failed, 10 passed, 3 skipped in 61.02s (0:01:01)\n",
-        "3 tests were left out\n",
+        "3 tests were skipped. Missing requirements: root (3)\n",
     ]
     assert anywhere.counts_of(lines) == {"failed": 2, "passed": 10, "skipped": 3}

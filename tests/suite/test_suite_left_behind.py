@@ -153,5 +153,5 @@ def test_beside_others_a_file_may_be_theirs(tmp_path: Path) -> None:
     leaves = "\n\ndef test_that_forgets_a_file():\n    Path(tempfile.gettempdir(), 'towtank-left').touch()\n"
     done = run(tmp_path, SUITE + leaves, ())
     assert done.returncode == 0, done.stdout
-    assert "new since the tests began" in done.stdout
+    assert "new since the start of the tests" in done.stdout
     assert f"temporary file {tmp_path}/temporary/towtank-left, first seen after" in done.stdout

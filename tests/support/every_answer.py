@@ -88,7 +88,7 @@ def _answered(arguments: list[str]) -> list[str]:
 
 
 def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 @contextmanager

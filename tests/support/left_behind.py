@@ -178,7 +178,7 @@ class Verdict:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the leftovers with the names of the tests."""
-        for title, lines in (("left behind by tests", self.left), ("new since the tests began", self.perhaps)):
+        for title, lines in (("left behind by tests", self.left), ("new since the start of the tests", self.perhaps)):
             if lines:
                 terminalreporter.section(title)
             for line in lines:

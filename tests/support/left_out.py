@@ -34,7 +34,7 @@ def line(reasons: Iterable[str]) -> str | None:
     Examples
     --------
     >>> line(["needs Chromium: apt-get install chromium", "needs Chromium: apt-get install chromium"])
-    '2 tests were left out for want of: chromium (2). To add them: sudo make test-packages'
+    '2 tests were skipped. Missing requirements: chromium (2). To run them: sudo make test-packages'
     """
     texts = list(reasons)
     if not texts:
@@ -44,8 +44,8 @@ def line(reasons: Iterable[str]) -> str | None:
     count = "1 test was" if len(texts) == 1 else f"{len(texts)} tests were"
     commands = ["sudo make test-packages"] if any(_INSTALL.search(text) for text in texts) else []
     commands += ["make test-all as root"] if "root" in causes else []
-    ways = f". To add them: {'; '.join(commands)}" if commands else ""
-    return f"{count} left out for want of: {wanted}{ways}"
+    ways = f". To run them: {'; '.join(commands)}" if commands else ""
+    return f"{count} skipped. Missing requirements: {wanted}{ways}"
 
 
 class LeftOut:
@@ -75,7 +75,7 @@ class LeftOut:
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Print the line about skipped tests after all other output."""
         if text := line(self.reasons):
-            print(f"error: {text}; in CI none may be" if self.in_ci else text)
+            print(f"error: {text}. In CI, no test may be skipped" if self.in_ci else text)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
@@ -84,7 +84,9 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark `applies`, and collect reports in the controller process of pytest-xdist."""
-    config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
+    config.addinivalue_line(
+        "markers", "applies(parameter=predicate): collect the test only for values that satisfy the predicate"
+    )
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))
 

@@ -104,7 +104,7 @@ def parse(name: str, text: str) -> Page:
         fence = _FENCE.match(line)
         if fence is None:
             if line.lstrip().startswith("```"):
-                raise ValueError(f"{name}:{number}: a fence in a form that this reader does not know: {line}")
+                raise ValueError(f"{name}:{number}: unknown form of a code fence: {line}")
             prose.append((number, line))
             continue
         inside: list[str] = []
@@ -113,7 +113,7 @@ def parse(name: str, text: str) -> Page:
                 break
             inside.append(content.removeprefix(fence["indent"]))
         else:
-            raise ValueError(f"{name}:{number}: a fence that is never closed")
+            raise ValueError(f"{name}:{number}: a code block is not closed")
         blocks.append(Block(name, number, fence["language"], "".join(f"{content}\n" for content in inside)))
     return Page(name, tuple(blocks), tuple(prose))
 

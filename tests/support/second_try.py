@@ -86,12 +86,12 @@ class SecondTry:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print both outcomes of each test that ran twice."""
         if self.failed:
-            terminalreporter.section("failed beside others")
+            terminalreporter.section("failed at the first try")
         for test in self.failed:
-            again = {True: "passed alone: disturbed", False: "failed alone", None: "not tried again"}
+            again = {True: "passed alone: disturbed", False: "failed alone", None: "not run again"}
             terminalreporter.line(f"{test}: {again[self.outcomes.get(test)]}")
         if self.failed and not self.outcomes:
-            reason = "another test failed for good" if self.others else f"more than {self.most} failed"
+            reason = "a test without the mark `waits` failed" if self.others else f"more than {self.most} failed"
             terminalreporter.line(f"no test ran a second time: {reason}")
 
 
