@@ -150,8 +150,8 @@ def test_von_neumann_ratio_by_hand():
     # By hand: the sum of squared differences is 7, the sum of squares about the mean 42. The von Neumann ratio 7 / 42
     # is far below 2, the value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
-    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. Such a series needs no longer batches,
-    # so it counts as independent.
+    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. The batches of such a series need not
+    # be longer, so the series counts as independent.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 

@@ -45,7 +45,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """A function that runs an event, which calls the function in its argument instead of killing a service."""
+    """A function that runs an event. The event calls the argument of the function instead of killing a service."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

@@ -51,7 +51,7 @@ time_t time(time_t *out) {
 
 @pytest.fixture
 def settable(bench: Bench, tmp_path: Path) -> Path:
-    """Path of a file that, when it is created, shifts the wall clock of all programs of the bench."""
+    """Path of a file. Its creation shifts the wall clock of all programs that the test starts."""
     compiler = shutil.which("cc")
     assert compiler is not None, "no C compiler was found"
     (tmp_path / "shim.c").write_text(SHIM)

@@ -42,7 +42,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count an estimate with its interval, if any."""
+        """Count an estimate, and its interval if it has one."""
         self.made += 1
         if found.low is not None:
             self.given += 1

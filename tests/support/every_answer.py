@@ -111,7 +111,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
         patch.object(pictures, "static_svg", lambda _: "<svg></svg>"),
-        # This replacement prevents a file for each fault.
+        # Without this replacement, Towtank would write a file for each internal fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),
         quickly(),

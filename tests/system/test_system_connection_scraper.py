@@ -161,11 +161,11 @@ def test_one_request_to_the_kernel_has_the_sockets_of_all_ports_and_address_fami
         ({"sent_ms": 8}, None),
         ({"unacknowledged": 9}, True),
         ({"unread": 9}, True),
-        # The first client acknowledges a response 40 ms after its last segment, the second one a probe after a pause of
-        # 9 s.
+        # First case: an acknowledgement without data 40 ms after the last data. Second case: the acknowledgement of a
+        # probe after a pause of 9 s.
         ({"sent_ms": 60, "received_ms": 60, "acknowledged_ms": 20}, True),
         ({"sent_ms": 9_000, "received_ms": 9_000, "acknowledged_ms": 20}, None),
-        # The first response takes longer than 10 s. The second connection sends a request after a long pause.
+        # First case: a response that takes longer than 10 s. Second case: a request after a long pause.
         ({"sent_ms": 30_000, "received_ms": 30_100, "acknowledged_ms": 29_960}, True),
         ({"sent_ms": 4, "received_ms": 60_000}, True),
     ],

@@ -12,7 +12,7 @@ from towtank.system.hosts.needs import absent_cpus
 
 @pytest.fixture
 def affinity(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """CPU sets to which this process was pinned, in order of time. The simulated process starts on CPUs 0 to 3."""
+    """CPU sets to which the process was pinned, in order of time. The fixture simulates a process on CPUs 0 to 3."""
     had = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(had[-1]))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _pid, cpus: had.append(set(cpus)))
