@@ -95,7 +95,6 @@ def test_relaxed_limits_are_named_and_kept(address: str, tmp_path: Path) -> None
 
 
 def children() -> set[str]:
-    """Return the ids of the child processes of this process."""
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 

@@ -118,7 +118,6 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    """Return the solution of a model with a single station `s`."""
     return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
 
 

@@ -107,7 +107,6 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Fraction of all pairs whose interval does not contain the true ratio."""
         return (self.given - self.held) / self.made
 
     @property

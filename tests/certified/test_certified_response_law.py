@@ -61,7 +61,6 @@ class Closed:
 
     @property
     def text(self) -> str:
-        """Description of the system in the table."""
         text = f"{self.load:g} × knee, {self.servers} × {1000 * self.service_s:g} ms"
         text += f", think {self.think_s:g} s" if self.pace_s is None else f", pace {self.pace_s:g} s"
         text += f", C² {self.variance:g}" + (f" and {self.think_variance:g}" if self.pace_s is None else "")

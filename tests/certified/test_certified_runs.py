@@ -32,7 +32,6 @@ def runs_of(stream, repetitions, run_to_run, truth):
 
 
 def point_of(runs):
-    """Return a point of a study with the given runs."""
     return {
         "users": 10, "load": 10, "verdicts": ["valid"] * len(runs), "transactions": {}, "tiers": {},
         "throughput_per_s": aggregation.combined(runs).document(), "response_time_s": {},
@@ -59,7 +58,6 @@ def pairs_of(seed, repetitions, run_to_run, effect=1.0):
 
 
 def claimed(seed, repetitions, run_to_run, effect=1.0):
-    """Return the fraction of comparisons that show a difference."""
     return sum(map(is_called_different, pairs_of(seed, repetitions, run_to_run, effect))) / PAIRS
 
 

@@ -38,13 +38,11 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Name of the queue in the certification table."""
         service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
         return f"{service} at {self.utilization:g}"
 
     @property
     def model(self) -> dict[str, Any]:
-        """Model of the queue, in the JSON format of the engine."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {

@@ -42,7 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    """Return the exit status and the JSON document of a command."""
     if name != "run":
         status = app.run([*COMMANDS[name], str(folder), "--json"])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)

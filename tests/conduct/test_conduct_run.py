@@ -32,8 +32,6 @@ SLEEP = "import time; time.sleep(600)"
 
 
 class Program(PlainService):
-    """A service that runs a Python program."""
-
     kind = "program"
 
     def __init__(self, code: str, ready_file: Path | None = None) -> None:
@@ -188,7 +186,6 @@ def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
 
 
 def kills_itself_after(path: Path) -> Program:
-    """Return a service that kills itself when a file exists."""
     return Program(
         f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\nos.kill(os.getpid(), 9)"
     )

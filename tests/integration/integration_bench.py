@@ -79,7 +79,6 @@ class Bench:
         return self.folder / "study.yaml"
 
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a `towtank` command and wait for its end."""
         return subprocess.run(
             [sys.executable, "-m", "towtank", *map(str, arguments)],
             cwd=self.folder,

@@ -62,7 +62,6 @@ class Monitor:
         self.looks = 0
 
     def close(self) -> None:
-        """Close the connection to the server."""
         self._scraper.close()
 
     def since(self) -> dict[str, float]:

@@ -95,7 +95,6 @@ def ask(address: str, query: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def status(address: str) -> dict[str, int]:
-    """Return the counters of the server by name."""
     wanted = ", ".join(f"'{name}'" for name in (*COUNTED, "Com_stmt_prepare", "Connections", "Threads_connected"))
     return {name: int(value) for name, value in ask(address, f"show global status where Variable_name in ({wanted})")}
 

@@ -93,7 +93,6 @@ def asks_sqlite(address: str) -> Ask:
 
 
 def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run the engine on a load plan; return the content of `engine.json`."""
     (folder / "plan.json").write_text(json.dumps(plan))
     ended = subprocess.run(
         [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=240

@@ -25,7 +25,6 @@ QUOTA = "0.5"
 
 
 def towtank(*arguments: str, folder: Path) -> dict:
-    """Run a `towtank` command with `--json`; return the printed document."""
     done = subprocess.run(
         [sys.executable, "-m", "towtank", *arguments, "--json"],
         check=False,

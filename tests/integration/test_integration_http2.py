@@ -16,7 +16,6 @@ pytestmark = pytest.mark.waits
 
 @contextmanager
 def null_server(*options: str) -> Iterator[str]:
-    """Run a null server; yield its address."""
     command = [str(binary()), "null-server", "--until-stdin-closes", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None

@@ -83,7 +83,6 @@ class Watched:
         return sorted({*made, *self.folders(), *self.bench.strays()})
 
     def folders(self) -> list[str]:
-        """Return the temporary folders that still exist, as text."""
         return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
 
     def recorded(self) -> dict[Path, list[dict[str, Any]]]:

@@ -58,7 +58,6 @@ FITS = Section(
 
 
 def measured(bench: Bench, number: int, variation: str) -> Path:
-    """Run a study; return its results folder."""
     steady = "8 s" if SERIES else "12 s"
     files = {
         "study.yaml": STUDY.format(users=USERS if SERIES else [10, 24], steady=steady, seed=number),

@@ -86,7 +86,6 @@ def write_study(bench: Bench, port: int) -> None:
 
 
 def run(bench: Bench, *arguments: str | Path) -> str:
-    """Run a command; return its output and error messages."""
     process = bench.start(*arguments)
     output, errors = process.communicate(timeout=240)
     assert process.returncode in (0, 4), errors

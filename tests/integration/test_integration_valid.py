@@ -45,7 +45,6 @@ def silent(connection: socket.socket) -> None:
 
 
 def surplus(connection: socket.socket) -> None:
-    """Send a correct response to each request, followed by further bytes."""
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxmore")
 

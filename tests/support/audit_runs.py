@@ -25,7 +25,6 @@ Draw = Callable[[np.random.Generator], float]
 
 
 def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[float] = WEIGHTS) -> dict[str, Any]:
-    """Return the load plan of a closed load with one user group."""
     group = {
         "name": "readers",
         "share": 1.0,

@@ -146,7 +146,6 @@ class Listener:
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """Yield a server that listens until the end of the block."""
     made = Listener()
     thread = Thread(target=made._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

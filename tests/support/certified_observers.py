@@ -43,7 +43,6 @@ _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 
 
 def command(case: str, folder: Path | str) -> list[str]:
-    """Return the command that runs a program of `self_counting.py`."""
     return [sys.executable, "-S", str(PROGRAM), case, str(folder)]
 
 

@@ -57,7 +57,6 @@ class Cell:
 
     @property
     def share_given(self):
-        """Fraction of all series that have an interval."""
         return self.given / self.made
 
     @property

@@ -103,12 +103,10 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
-    """Use the same load in all runs, with two repetitions."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
 def one_run(drawn: RandomStudy, _: random.Random) -> None:
-    """Reduce the study to a single run."""
     drawn.levels, drawn.others, drawn.repetitions = drawn.levels[-1:], [], 1
 
 
@@ -117,12 +115,10 @@ def no_load(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def a_rate(drawn: RandomStudy, _: random.Random) -> None:
-    """Use an arrival rate as the load factor."""
     drawn.load = "rate"
 
 
 def configurations(drawn: RandomStudy, _: random.Random) -> None:
-    """Add a second configuration to the study."""
     drawn.others = ["absent", "present"]
 
 
@@ -158,7 +154,6 @@ STUDIES = (
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
-    """Set the CPU time of all tiers to 0."""
     return replace(script, exchanges=[replace(each, service=0.0) for each in script.exchanges])
 
 
@@ -204,7 +199,6 @@ def all_equal(script: Script, _: random.Random) -> Script:
 
 
 def without_pauses(script: Script, _: random.Random) -> Script:
-    """Remove the users' think time."""
     return replace(script, exchanges=[replace(each, think=0.0) for each in script.exchanges])
 
 
@@ -235,7 +229,6 @@ def cut_off(script: Script, stream: random.Random) -> Script:
 
 
 def two_workers(script: Script, _: random.Random) -> Script:
-    """Use two load threads."""
     return replace(script, workers=2)
 
 

@@ -136,7 +136,6 @@ def _built(name: str) -> Any:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Use few bootstrap replicates in model fits, to save time."""
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

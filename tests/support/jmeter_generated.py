@@ -92,7 +92,6 @@ def _at(path: str, below: str = "", inside: str = "", method: str = "GET") -> st
 
 
 def header_manager(headers: list[tuple[str, str]]) -> str:
-    """Return the XML of a JMeter header manager."""
     entries = "".join(
         f'<elementProp name="" elementType="Header"><stringProp name="Header.name">{name}</stringProp>'
         f'<stringProp name="Header.value">{value}</stringProp></elementProp>'
@@ -131,7 +130,6 @@ def _cookies(draw: Random) -> str:
 
 
 def login_manager(url: str, user: str = "ann") -> str:
-    """Return the XML of a JMeter authorization manager with one login."""
     texts = {"url": url, "username": user, "password": "secret", "mechanism": "BASIC"}
     inner = "".join(f'<stringProp name="Authorization.{name}">{text}</stringProp>' for name, text in texts.items())
     entry = f'<elementProp name="" elementType="Authorization">{inner}</elementProp>'

@@ -153,7 +153,6 @@ def _addressed(draw: Random, number: int) -> str:
 
 
 def _call(draw: Random) -> str:
-    """Return a call of the k6 function for a random request."""
     method, path = draw.choice(_METHODS), draw.choice(_PATHS)
     url = draw.choice((f"`${{base}}{path}`", f"base + '{path}'"))
     params = draw.choice(("", "", _params(draw)))

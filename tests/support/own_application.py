@@ -60,7 +60,6 @@ class OwnApplication:
 
 
 def has_database() -> bool:
-    """Return True if PostgreSQL is installed."""
     return bool(list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb"))
 
 

@@ -37,8 +37,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Found:
-    """Link or inline code of a page."""
-
     page: str
     line: int
     text: str
@@ -71,13 +69,11 @@ class Page:
         return found
 
     def links(self) -> Iterator[Found]:
-        """Yield the targets of links and pictures on the page."""
         for number, line in self.prose:
             for link in _LINK.finditer(_CODE.sub("``", line)):
                 yield Found(self.name, number, link["target"])
 
     def code(self) -> Iterator[Found]:
-        """Yield all inline code of the page."""
         for number, line in self.prose:
             for code in _CODE.finditer(line):
                 yield Found(self.name, number, code["text"].strip())

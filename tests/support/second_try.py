@@ -51,11 +51,9 @@ class SecondTry:
 
     @property
     def most(self) -> int:
-        """Largest allowed number of disturbed tests."""
         return max(1, int(self.finished * _SHARE))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the report of a failed test."""
         self.finished += report.when == "call"
         if not report.failed:
             return
@@ -65,7 +63,6 @@ class SecondTry:
             self.others += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count a test file that could not be collected."""
         self.others += report.failed
 
     @pytest.hookimpl(tryfirst=True)

@@ -153,7 +153,6 @@ def report(answer: str) -> None:
 
 
 def sleeps(_: str) -> None:
-    """Sleep repeatedly, for 5 ms each time."""
     for _ in range(400):
         time.sleep(0.005)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
@@ -279,7 +278,6 @@ def _memory(private: int, shared: int, processes: int) -> None:
 
 
 def await_go(folder: str) -> None:
-    """Wait until the file `go` exists."""
     while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
         time.sleep(0.02)
 

@@ -274,7 +274,6 @@ def answers_with_its_arguments(program: Any) -> None:
 
 
 def its_arguments(program: Any) -> list[str]:
-    """Return the command-line arguments of the running program."""
     found: list[str] = json.loads(fetch(program.address)[2])["arguments"]
     return found
 

@@ -24,7 +24,6 @@ class SmallDisk:
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:
-        """Return the number of bytes in use on the file system."""
         reported = subprocess.run(
             ["df", "--block-size=1", "--output=used", str(self.path)], check=True, capture_output=True, text=True
         )

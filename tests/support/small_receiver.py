@@ -56,7 +56,6 @@ class Receiver:
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """Yield a receiver that listens until the end of the block."""
     found = Receiver()
     thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

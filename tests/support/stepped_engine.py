@@ -49,7 +49,6 @@ class SteppedEngine:
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:
-        """Run all stages of the load plan."""
         self._enter(0, steering)
         while self.index < len(self.stages):
             assert self.now < seconds, "the load did not end in time"
@@ -60,7 +59,6 @@ class SteppedEngine:
                 self._enter(self.index + 1, steering)
 
     def busy(self, share: float) -> None:
-        """Set the utilization of the load thread for the following seconds."""
         self._busy = share
 
     def _look(self, steering: Any) -> list[dict[str, Any]]:

@@ -62,7 +62,6 @@ class StorageCase:
 
     @property
     def is_mount(self) -> bool:
-        """True if the file system is mounted over the network."""
         return not self.disk
 
 
@@ -122,7 +121,6 @@ class StorageBench:
 
     @property
     def host(self) -> Host:
-        """The host with the file system under test."""
         return self.system._hosts.of("web")
 
     @property

@@ -194,7 +194,6 @@ def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
 
 
 def write_run(path: Path, script: Script) -> RunFolder:
-    """Write a run folder."""
     run = RunFolder.create(path, _run_manifest(script))
     for worker in range(script.workers):
         _write_segment(run, script, worker)

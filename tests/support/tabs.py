@@ -75,11 +75,9 @@ class Tab:
             self.requested.append(address)
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a DevTools method for the tab."""
         return await self.devtools.call(method, self.session, **parameters)
 
     async def load(self, page: Path) -> None:
-        """Load a page, and wait until it is complete."""
         await self.call("Page.navigate", url=page.as_uri())
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
@@ -108,7 +106,6 @@ class Tab:
         return found["result"].get("value")
 
     async def until(self, expression: str) -> None:
-        """Wait until a JavaScript expression is true."""
         async with asyncio.timeout(PATIENCE_S):
             while not await self.evaluate(f"Boolean({expression})"):
                 await asyncio.sleep(0.02)

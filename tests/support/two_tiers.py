@@ -113,7 +113,6 @@ def _stages(users: int, steady: float) -> list[Stage]:
 
 
 def write_two_tiers(path: Path, levels: Sequence[int] = LEVELS, steady: float = 60.0, seed: int = 7) -> ResultsFolder:
-    """Write a results folder with one run at each load level."""
     design = [
         {"run": f"r{number:03d}", "index": number, "repetition": 1, "factors": {"users": str(users)}}
         for number, users in enumerate(levels, start=1)

@@ -70,7 +70,6 @@ def said(host: VirtualHost, *command: str) -> str:
 
 
 def links(host: VirtualHost) -> dict[str, Any]:
-    """Return the network devices of a host, by name."""
     return {device["ifname"]: device for device in json.loads(said(host, "ip", "-json", "-statistics", "link", "show"))}
 
 

@@ -125,7 +125,6 @@ class Shared:
         self.mount = mount
 
     def host(self, number: int) -> Host:
-        """Return the host with the given number, counted from 1."""
         return self.system._hosts.of(f"web-{number}")
 
     def path(self, name: str) -> Path:
