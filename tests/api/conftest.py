@@ -1,4 +1,4 @@
-"""Fixtures: a server that receives load, and a tiny study of this server."""
+"""Fixtures: a running null server, and a tiny study of this server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.engine import binary
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """Yield the address of a server that responds to every request."""
+    """Address of a server that responds to every request immediately."""
     command = [str(binary()), "null-server", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -24,6 +24,6 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a study of two runs of one second each; return its path."""
+    """Path of a study with two runs of one second each."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     return write_tiny_study(tmp_path)

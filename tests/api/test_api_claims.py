@@ -1,4 +1,4 @@
-"""Claims of a study (statements that it tests) in the Python API."""
+"""Claims of a study (statements that the study tests) in the Python API."""
 
 from __future__ import annotations
 

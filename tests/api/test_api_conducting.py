@@ -1,4 +1,4 @@
-"""Work in a thread of its own: what ends it, and that nothing goes on after an exception."""
+"""Work in a separate thread, and its end after an exception in a callback."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from towtank.conduct import Display, StopRequest
 
 
 class Steps:
-    """Work that reports steps until it is asked to stop, as a load does.
+    """Work that reports steps until it is asked to stop, like a load.
 
     Attributes
     ----------
     begun, ended : bool
-        True if the work began, and if it ended.
+        True as soon as the work has begun, and as soon as it has ended.
     asked : int
-        Number of requests to stop when the work ended.
+        Number of requests to stop that were received before the work ended.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Steps:
             pause.wait(0.001)
         for _ in range(5):
             display.note("finishing")
-            pause.wait(0.02)  # the calling thread receives the step
+            pause.wait(0.02)  # gives the calling thread time to receive the step
         self.asked, self.ended = stop.count, True
         return "made"
 
@@ -53,7 +53,9 @@ def conducting_threads() -> list[threading.Thread]:
 
 @pytest.mark.parametrize("error", [LookupError("x"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
 def test_a_callback_that_always_raises_ends_the_work_once(error: BaseException) -> None:
-    """The callback is not called again: further exceptions would count as further interrupts, and leave the work."""
+    """The callback is called only once, because every further exception would count as another interrupt and abandon
+    the work.
+    """
     work = Steps()
     with pytest.raises(type(error)) as raised:
         conducted(work, raising(error))

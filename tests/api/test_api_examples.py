@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the API print the output shown."""
+"""The examples in the API's docstrings print the output shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towtank.validate`, `towtank.import_workload` and `towtank.rate` return the results of the commands, as typed
+"""`towtank.validate`, `towtank.import_workload` and `towtank.rate` return the results of the commands as typed
 objects.
 """
 
@@ -136,7 +136,6 @@ def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Pa
     for force in (False, True):
         with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): out: {message}"):
             towtank.import_workload("curl", source, out=place, force=force)
-    # Only printable strings can be passed on a command line.
     if isinstance(out, str) and out.isprintable():
         done = command("import", "curl", source, "--out", place)
         assert done.returncode == 2
@@ -184,7 +183,7 @@ def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypa
     monkeypatch.setattr(rating, "measure", measure)
     before, steps = signal.getsignal(signal.SIGINT), []
     found = towtank.rate(tmp_path, quick=True, progress=lambda kernel, share: steps.append((kernel, share)))
-    assert handlers == [before], "a library changes no signal handlers"
+    assert handlers == [before], "a library must not change signal handlers"
     assert steps == [("sort", 0.25)]
     assert found.scales["towtank"] == pytest.approx(found.document["ratings"]["towtank"]["whole"]["value"])
     assert found.per_cpu["towtank"] == pytest.approx(found.scales["towtank"] / found.cpus)

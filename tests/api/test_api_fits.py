@@ -1,4 +1,4 @@
-"""Python API of models: fitting to results and tables, prediction, and sizing of hardware for a load."""
+"""Python API for models: fits to results and tables, predictions, and sizing of hardware for a load."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_fit_is_written_as_a_model(shop: towtank.Fit, tmp_path: Path) -> None:
     predicted = shop.predict(200).throughput_per_s
     assert throughput is not None and predicted is not None
     assert throughput == pytest.approx(predicted, rel=0.02)
-    assert throughput.interval is not None  # the interval comes from the resampled replicates of the fit
+    assert throughput.interval is not None  # The interval is computed from bootstrap replicates of the fit.
 
 
 def test_only_a_closed_curve_is_a_model() -> None:
@@ -166,7 +166,9 @@ def test_notebooks_show_curve_verdict_and_parameters(shop: towtank.Fit) -> None:
 
 
 def test_a_loss_is_a_share_and_each_interval_of_a_day_is_sized(tmp_path: Path) -> None:
-    """M/M/1/1 drops a / (1 + a) of the arrivals: half of them at one erlang, a third at half an erlang."""
+    """The queue M/M/1/1 loses the fraction a / (1 + a) of the arrivals: a half at a = 1 erlang, a third at a = 0.5
+    erlang.
+    """
     model, day = tmp_path / "model.yaml", tmp_path / "day.csv"
     model.write_text("classes: {calls: {rate: 1 /s}}\nstations: {line: {capacity: 1, service_time: 1 s}}\n", "utf-8")
     day.write_text("time,load\n00:00,1\n12:00,0.5\n", "utf-8")

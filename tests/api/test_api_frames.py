@@ -1,4 +1,4 @@
-"""Data frame libraries read tables of results directly."""
+"""Data frame libraries read tables of results without a conversion by the user."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_pandas_takes_it() -> None:
 
 
 def test_intervals_that_do_not_exist_are_nulls() -> None:
-    """The column of a library has the type of numbers, and nulls instead of NaN."""
+    """Columns have a numeric type, with nulls instead of NaN."""
     nan = float("nan")
     frame = Frame.of({"p95_s": [0.1, 0.2], "p95_s_low": [None, 0.1], "p99_s_low": [None, None], "x": [nan, 1.0]})
     assert frame["x"] == (None, 1.0)

@@ -1,4 +1,4 @@
-"""Results in notebooks: verdict, figure and table as HTML; names and messages from outside never become markup."""
+"""HTML output of results in notebooks: verdict, figure and table. Names and messages from files never become markup."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ELEMENTS = {
 
 
 class Page(HTMLParser):
-    """Elements, texts and figures of a page.
+    """Elements, attributes, texts and figures of an HTML page.
 
     Attributes
     ----------
     styles : list of str
-        All styles.
+        Values of all `style` attributes.
     """
 
     def __init__(self, page: str) -> None:
@@ -53,7 +53,9 @@ class Page(HTMLParser):
         self.text += data
 
     def is_harmless(self) -> bool:
-        """Return True if there are no programs and no requests, and no colour of text or background is set."""
+        """Return True if the page and its figures contain no scripts, no requests, and no fixed colours of text or
+        background.
+        """
         drawn = [ElementTree.fromstring(base64.b64decode(source.partition(",")[2])) for source in self.sources]
         return (
             self.elements <= ELEMENTS
@@ -125,7 +127,7 @@ def test_relaxed_limits_are_stated(results: towtank.Results) -> None:
 
 
 def hostile(results: towtank.Results, tmp_path: Path) -> dict[str, Any]:
-    """Return an object of each kind with hostile names and messages."""
+    """Return objects of each kind whose names and messages contain markup."""
     doubt = {"kind": HOSTILE, "level": "suspect", "message": HOSTILE}
     run = results.runs[0]
     summary = {**run.summary, "verdict": {"level": "suspect", "reasons": [doubt]}, "factors": {HOSTILE: HOSTILE}}

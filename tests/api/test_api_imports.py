@@ -1,4 +1,4 @@
-"""`import towtank` is fast, and the public names are those in `__all__`."""
+"""`import towtank` is fast, and `__all__` contains the public names."""
 
 from __future__ import annotations
 

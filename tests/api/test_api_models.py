@@ -1,4 +1,4 @@
-"""`towtank.solve` and `towtank.simulate`: queueing networks that are read from files or built in Python."""
+"""`towtank.solve` and `towtank.simulate`: queueing networks from files and from Python mappings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import towtank
 from towtank.errors import StudyError
 
-# M/M/1 queue with utilization U = 0.8 and service time S: response time R = S / (1 - U), number of requests in the
+# M/M/1 queue with utilization U = 0.8 and service time S: response time R = S / (1 - U), and number of requests in the
 # system Q = U / (1 - U); Kleinrock, Queueing Systems I, section 3.2.
 WEB = {"classes": {"web": {"rate": "8 /s"}}, "stations": {"cpu": {"demand": {"web": "100 ms"}}}}
 

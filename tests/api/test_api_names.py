@@ -1,4 +1,4 @@
-"""The public names: no module hides one, and every type that a user meets has an entry on the page of the API."""
+"""Public names: no module hides a function, and every type of a result is on the reference page of the API."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and i
 
 
 def test_no_module_of_the_package_hides_a_public_function() -> None:
-    """An import of a submodule sets the attribute of the package with its name, so that a function would be gone."""
+    """The import of a submodule sets an attribute of the package, which would replace a function of the same name."""
     modules = {module.name for module in pkgutil.iter_modules(towtank.__path__)}
     assert modules & set(towtank.__all__) == {"errors"}
 
 
 def hints(found: type | Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a class or a function, with the names that only type checkers import."""
+    """Return the annotations of a class or function. Names that are imported for type checkers only are resolved."""
     module = sys.modules[found.__module__]
     names = dict(vars(module))
     for statement in ast.parse(inspect.getsource(module)).body:
@@ -37,7 +37,7 @@ def hints(found: type | Callable[..., Any]) -> dict[str, Any]:
 
 
 def types_in(annotation: object) -> Iterator[type]:
-    """Yield the types of Towtank of which an annotation consists."""
+    """Yield the types of Towtank that an annotation contains."""
     if isinstance(annotation, type) and annotation.__module__.partition(".")[0] == "towtank":
         yield annotation
     for part in typing.get_args(annotation):
@@ -45,7 +45,7 @@ def types_in(annotation: object) -> Iterator[type]:
 
 
 def types_of(found: type | Callable[..., Any]) -> Iterator[type]:
-    """Yield the types of the public attributes of a class and of the results of its methods, or of a function."""
+    """Yield the types of the public attributes and method results of a class, or the result types of a function."""
     if not isinstance(found, type):
         yield from types_in(hints(found)["return"])
         return
@@ -59,7 +59,7 @@ def types_of(found: type | Callable[..., Any]) -> Iterator[type]:
 
 
 def reachable() -> dict[type, str]:
-    """Return the types to which the attributes of public objects and of errors lead, each with a way to it."""
+    """Return the types that can be reached from public names and errors, each with a path of attributes."""
     found: dict[type, str] = {}
     ahead: list[tuple[str, Any]] = [*NAMES.items(), *((kind.__name__, kind) for kind in ERRORS)]
     while ahead:
@@ -82,6 +82,6 @@ def test_every_type_of_a_public_attribute_has_an_entry() -> None:
 
 
 def test_every_type_of_a_result_is_a_public_name() -> None:
-    """Programs annotate their variables with these types."""
+    """Users need these names to annotate variables."""
     of_errors = {*ERRORS, *reference_page._OF_ERRORS}
     assert {kind.__name__: way for kind, way in reachable().items() if kind not in of_errors}.keys() <= NAMES.keys()

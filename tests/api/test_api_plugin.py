@@ -1,6 +1,6 @@
-"""The pytest plugin: a violated objective is a test failure, an invalid measurement is a test error.
+"""Pytest plugin: a violated objective is a test failure, an invalid measurement is a test error.
 
-A failed test and an interrupt leave no process and no thread.
+A failed test or an interrupt leaves no process and no thread behind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.waits
 
 pytest_plugins = ["pytester"]
 
-# Text of a `conftest.py` that replaces `towtank.drive` by a function that returns a measurement of two requests.
+# Text of a `conftest.py` that replaces `towtank.drive` by a function that returns a fixed measurement of two requests.
 CONFTEST = """
 import pytest
 import towtank.api.plugin
@@ -51,9 +51,9 @@ def measured(monkeypatch):
 
 @pytest.fixture
 def ended(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Return a function that runs tests with the plugin in a separate process.
+    """A function that runs tests with the plugin in a separate process.
 
-    The plugin is named explicitly if its entry point is not installed.
+    If the plugin's entry point is not installed, an option loads the plugin.
     """
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     pytester.makeconftest(CONFTEST)
@@ -169,7 +169,7 @@ def test_nothing_goes_on():
     assert pathlib.Path(f"/proc/self/task/{{os.getpid()}}/children").read_text() == ""
     assert not [thread for thread in threading.enumerate() if "towtank" in thread.name]
 """
-# A test that sends an interrupt to its own process, as Ctrl-C does, while a load goes on.
+# A test that sends SIGINT to its own process during a load, as Ctrl-C does.
 INTERRUPTED = """
 import os, signal
 
@@ -183,14 +183,14 @@ def test_interrupted(towtank):
 
 
 def with_plugin(pytester: pytest.Pytester, code: str) -> pytest.RunResult:
-    """Run tests with the plugin and with real loads."""
+    """Run tests with the plugin. Loads are real."""
     pytester.makepyfile(code)
     named = () if entry_points(group="pytest11", name="towtank") else ("-p", "towtank.api.plugin")
     return pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider")
 
 
 def of_session(mark: str) -> list[str]:
-    """Return the command lines of the processes whose environment has a mark."""
+    """Return the command lines of the processes whose environment contains the given text."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Progress is passed to a callback as records, and is shown on a terminal or in a notebook."""
+"""Progress of a measurement is passed to a callback, and is shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_in_a_notebook_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys:
     lines: list[str] = []
 
     def show(data: dict[str, str], *, raw: bool, display_id: bool = False) -> SimpleNamespace:
-        assert raw, "IPython would fetch a text that begins with http"
+        assert raw, "without `raw`, IPython would fetch text that begins with http"
         lines.append(data["text/plain"])
         return SimpleNamespace(update=show)
 
@@ -68,7 +68,7 @@ def test_in_a_notebook_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys:
     assert lines[3] == "3 of 12 s, steady: 8 users, 120.0/s, p95 41 ms, 2 errors"
     assert lines[-1] == "analysing"
     shown.close(done=True)
-    assert lines[-1] == "done", "the line does not stay at the last step"
+    assert lines[-1] == "done", "the line must not remain at the last step"
     shown.close(done=False)
     assert lines[-1] == "stopped"
     assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Quantities are floats that have a unit and an interval."""
+"""Quantities are floats with a unit and an interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towtank.open`: results of a study as typed records with units and intervals."""
+"""`towtank.open` returns the results of a study as typed records with units and intervals."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_part_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.M
     def fails(summary: object) -> str:
         raise RuntimeError("no words")
 
-    # With a stored summary, `narrative.headline` would not be called.
+    # Without a stored summary, `narrative.headline` must be called.
     (folder / "study-summary.json").unlink(missing_ok=True)
     monkeypatch.setattr(narrative, "headline", fails)
     monkeypatch.setattr("towtank.containment.keep_fault", lambda *arguments: None)

@@ -1,4 +1,4 @@
-"""`towtank.drive` and `towtank.run`: measurements from Python. They must not change the calling process."""
+"""`towtank.drive` and `towtank.run`: measurements from Python, which must not change the calling process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_drive_leaves_the_process_as_it_is(address: str) -> None:
 def test_an_open_load_and_a_kept_record(address: str, tmp_path: Path) -> None:
     found = towtank.drive(f"http://{address}/", rate=100.0, duration="1 s", out=tmp_path / "kept")
     assert found.rate == 100.0
-    # These requests are due before the end of the load; on a busy machine some of them end later.
+    # These requests are due before the end of the load. On a busy machine, some of them end after it.
     engine = json.loads((tmp_path / "kept" / "engine" / "engine.json").read_text())
     assert found.requests <= engine["totals"]["offered"] == pytest.approx(100, abs=2)
     assert RunFolder(tmp_path / "kept").manifest["status"] == "complete"
@@ -97,12 +97,11 @@ def test_relaxed_limits_are_named_and_kept(address: str, tmp_path: Path) -> None
 
 
 def children() -> set[str]:
-    """Return the ids of the processes that this process has started."""
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 def test_it_works_while_an_event_loop_runs_and_leaves_nothing(address: str) -> None:
-    """The cells of a notebook run so."""
+    """Jupyter executes the cells of a notebook in a running event loop."""
 
     async def cell() -> towtank.Drive:
         return towtank.drive(f"http://{address}/", think="10 ms", duration="1 s")
@@ -150,7 +149,7 @@ def test_arguments_are_checked_before_anything_starts() -> None:
 
 def test_a_target_that_is_not_there_is_an_error() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # the port is bound without listening, so connections are refused
+        taken.bind(("127.0.0.1", 0))  # the port is bound but no process listens, so connections are refused
         with pytest.raises(TargetError, match="cannot be reached"):
             towtank.drive(f"http://127.0.0.1:{taken.getsockname()[1]}/", duration="1 s")
 
@@ -208,7 +207,7 @@ def test_a_study_is_run_and_resumed(study: Path, tmp_path: Path) -> None:
     assert results.folder == out
     assert [run.status for run in results.runs] == ["complete", "complete"]
     assert [run.load for run in results.runs] == [2, 4]
-    # On a busy machine, a run of two seconds may have no valid window. Such a run still has a point in the results.
+    # Every analysed run has a point, even a run without a valid window, which can happen on a busy machine.
     analysed = [run.load for run in results.runs if run.summary]
     assert [point.load for point in results.points] == analysed
     assert [objective.text for objective in results.objectives] == ["p95 < 10 s"]
@@ -262,7 +261,7 @@ def test_it_works_outside_of_the_main_thread(address: str) -> None:
 
 
 def test_a_signal_handler_of_the_caller_is_called_and_the_load_goes_on(address: str) -> None:
-    """A handler that raises nothing ends nothing, not even the handler of an interrupt."""
+    """If the caller's signal handler raises no exception, the load continues, even for SIGINT."""
     seen: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
     own = signal.getsignal(signal.SIGINT)
@@ -305,7 +304,7 @@ def test_an_exception_in_another_thread_leaves_nothing(address: str, tmp_path: P
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("jupyter_client", "ipykernel", "nbclient")
-# Prints the properties of the kernel's process that a library must not change, and what it may have left.
+# Prints the properties of the kernel's process that a library must not change, and possible leftovers of a measurement.
 STATE = """
 import os, pathlib, signal, threading
 print([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
@@ -318,7 +317,7 @@ print([pathlib.Path(f"/proc/{child}/cmdline").read_text() for child in
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of a Python that has Jupyter: this one, or one in an environment of its own."""
+    """Path of a Python interpreter with Jupyter: this interpreter, or one in a new virtual environment."""
     if all(map(find_spec, NEEDED)):
         return Path(sys.executable)
     environment = tmp_path_factory.mktemp("jupyter") / "environment"
@@ -336,7 +335,9 @@ def kernel_environment() -> dict[str, str]:
 
 
 def outputs_of(python: Path, *cells: str | tuple[str, str]) -> list[list[dict[str, Any]]]:
-    """Run cells in a kernel; a cell may have a text at which it is interrupted."""
+    """Run cells in a Jupyter kernel; return the outputs of each cell. A cell given as a tuple is interrupted when an
+    output contains the second string.
+    """
     given = [
         {"source": cell} if isinstance(cell, str) else {"source": cell[0], "interrupt_at": cell[1]} for cell in cells
     ]
@@ -354,7 +355,7 @@ def outputs_of(python: Path, *cells: str | tuple[str, str]) -> list[list[dict[st
 
 
 def texts(outputs: list[dict[str, Any]]) -> list[str]:
-    """Return the texts of a cell's outputs, of printed lines and of a line that changed."""
+    """Return the texts of a cell's outputs: printed lines, and displayed values."""
     return [str(each.get("text") or each.get("data", {}).get("text/plain", "")) for each in outputs]
 
 
@@ -370,7 +371,7 @@ def test_a_cell_shows_its_progress_and_the_result(python: Path, address: str) ->
     assert "verdict: <strong>" in result["text/html"] and "data:image/svg+xml" in result["text/html"]
     assert result["text/plain"].startswith("<Drive of http://")
     assert texts(after) == texts(before)
-    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process is left"
+    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process may remain"
 
 
 @pytest.mark.xdist_group("jupyter")
@@ -385,7 +386,7 @@ def test_the_stop_button_ends_the_load_and_leaves_nothing(python: Path, address:
     assert RunFolder(kept).manifest["status"] == "stopped"
     assert [each["ename"] for each in failed if each["kind"] == "error"] == ["ZeroDivisionError"]
     assert texts(after) == texts(at_last) == texts(before)
-    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process is left"
+    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process may remain"
 
 
 @pytest.mark.xdist_group("jupyter")

@@ -1,4 +1,4 @@
-"""`towtank.Session`: shared settings, and one end for all measurements. No load is made here."""
+"""`towtank.Session`: common settings for several measurements, and their end. The tests generate no load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ URL = "http://127.0.0.1:1/"
 
 
 class Loads:
-    """Stands for `drive_target`: keeps the arguments, and a load of more than 5 s goes on until it is stopped."""
+    """Replacement of `drive_target` that records its arguments. A load of 60 s continues until it is stopped; all other
+    loads end at once.
+    """
 
     def __init__(self) -> None:
         self.options: list[DriveOptions] = []

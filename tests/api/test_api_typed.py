@@ -1,4 +1,4 @@
-"""Programs that use the Python API are checked by a type checker."""
+"""Type checkers check programs that use the Python API."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_a_program_with_every_public_name_passes_strict_type_checks(tmp_path: Pa
         text=True,
         check=False,
     )
-    # The added line is the only fault, so the types are those of the package and not `Any`.
+    # The added line causes the only error, so the package exports its types instead of `Any`.
     assert checked.stdout.count("error:") == 1, checked.stdout
     assert 'has type "Solution"' in checked.stdout

@@ -1,4 +1,4 @@
-"""Verdicts in Python: one type, a text with doubts and with the relaxed limits."""
+"""Verdicts in Python have one type, whose text contains the doubts and the relaxed limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cache misses for published reference strings (sequences of accesses), computed exactly."""
+"""Cache misses for published sequences of accesses to files, computed exactly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_f2_an_index_that_fits() -> None:
         document = index_document(CachedIndex(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
-        # The first case needs 39 of 40 units of memory, so it has a warning that the margin is small.
+        # The first case needs 39 of 40 units of memory, so a warning states that the margin is small.
         assert bool(document["warnings"]) is (number == 1)
         assert all((row["hit_ratio"] == 1) is fits for row in document["by_skew"])
 
@@ -50,15 +50,15 @@ def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
         bytes=(verified["memory_bytes"],),
         metadata_bytes=inputs["file_bytes"],
     )
-    # There are more files than metadata entries. The page pool of 8 GiB is exactly full with 4096 files of 2 MiB.
+    # There are more files than metadata entries. 4096 files of 2 MiB fill the page pool of 8 GiB exactly.
     size = 2 * 2**20
     files = inputs["pagepool_bytes"] // size
     keys = [*range(20_500), *range(20_500 - files, 20_500)]
     document = trace_document(trace(tmp_path, keys, size), request)
     [row] = document["limits"]
     assert row["metadata_bytes"] == verified["metadata_bytes"]
-    # The first reference to each file is a miss, all others are hits. With one byte less memory there is no hit,
-    # because each file is evicted just before it is used again.
+    # The first access to each file is a miss, all others are hits. With one byte less memory every access is a miss,
+    # because each file is evicted just before its next access.
     assert row["miss_ratio"] == pytest.approx(20_500 / len(keys), abs=1e-12)
     less = CacheRequest(request.entries, (verified["memory_bytes"] - 1,), request.metadata_bytes)
     [row] = trace_document(trace(tmp_path, keys, size), less)["limits"]

@@ -1,4 +1,4 @@
-"""Checks that every published reference case has a test."""
+"""Every published reference case has a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change points of the published cases V55, V59 and V60 of Apache Otava, and of cases with a known result."""
+"""Change points: published cases V55, V59 and V60 of Apache Otava, and cases with a known result."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_two_steps_of_a_short_series():
 
 
 def test_the_energy_distance_is_that_of_its_definition():
-    # The energy distances are computed term by term here, for all pairs of segments, because running sums could hide
-    # rounding errors. The candidate change point is where the distance is largest.
+    # The test computes the energy distances of all pairs of segments term by term, because running sums could hide
+    # rounding errors. The candidate for a change point has the largest distance.
     values = np.random.default_rng(3).normal(size=12) + np.repeat([0.0, 5.0], 6)
 
     def mean_distance(left, right):
@@ -91,8 +91,8 @@ def test_a_temporary_excursion_is_found_and_noise_is_not():
 
 
 def test_dependent_noise_is_no_staircase():
-    # The series is first-order autoregressive noise with r = 0.8. A test that assumes independent observations takes it
-    # for steps.
+    # The series are first-order autoregressive noise with r = 0.8. A test for independent observations (`indexes`)
+    # reports steps in more than half of them.
     series = [autoregressive(60, 0.8, seed) for seed in range(40)]
     assert sum(bool(indexes(values)) for values in series) > 20
     assert sum(bool(lasting_steps(values, 1e-6)) for values in series) <= 2

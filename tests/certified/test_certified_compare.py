@@ -1,6 +1,4 @@
-"""Rate of false alarms, power and coverage of the intervals of `towtank compare`, from simulations with known true
-values.
-"""
+"""False alarms, statistical power and coverage of `towtank compare`, from simulations with known true values."""
 
 from __future__ import annotations
 
@@ -23,29 +21,32 @@ PAIRS = SERIES or 40
 PLANTED = 1.2
 SECTION = Section(
     "Comparisons of two results",
-    "runs a side | from run to run, together and apart | equal systems found to differ | change of 20 % found | there "
-    "only",
-    f"{PAIRS} pairs each, seeds fixed: six transactions, mean and three percentiles of each, throughput and CPU time; "
-    "one transaction of B takes 20 % longer in the last two columns. With three runs a side at most 10 % of equal "
-    "pairs are to show a difference, 90 % of the changes are to be found, and 85 % there only, with three standard "
-    "deviations of so many allowed.",
+    "runs on each side | deviation between runs, common and separate | equal systems reported as different | change "
+    "of 20 % reported | for this transaction only",
+    f"{PAIRS} pairs each, with fixed seeds. Compared are mean and three percentiles of each of six transactions, "
+    "throughput and CPU time. In the last two columns, one transaction of B takes 20 % longer. With three runs on "
+    "each side, at most 10 % of the pairs of equal systems may show a difference, at least 90 % of the changes must "
+    "be reported, and at least 85 % for the changed transaction only. The tolerance is three standard deviations.",
 )
 INTERVALS = Section(
     "Intervals of ratios over runs",
-    "runs a side | Student's t, held | percentile bootstrap over runs, held",
-    "Normal logarithms, one value a run. 95 % intervals by t are to hold in 95 %, with three standard deviations of so "
-    "many allowed. With two or three runs a side, Welch's degrees of freedom are cautious, and up to 98 % may hold. "
-    "The bootstrap is not used.",
+    "runs on each side | coverage by Student's t | coverage by the percentile bootstrap over runs",
+    "The logarithms are normal, with one value for each run. 95 % intervals by Student's t must contain the true "
+    "ratio in 95 % of the cases; the tolerance is three standard deviations. With two or three runs on each side, "
+    "Welch's degrees of freedom are conservative, so the coverage may be up to 98 %. Towtank does not use the "
+    "bootstrap; it is given for comparison.",
 )
 HISTORIES = Section(
     "Changes of level in a history of results",
-    "results | deviations | no change, found by permutation | by the t-test of `change_points` at 1 % | "
-    "change of 2, 3, 5 standard deviations in the middle, found",
-    f"{PAIRS} series each, seeds fixed. In at most 1 % of series without a change one is to be found, with three "
-    "standard deviations of so many allowed, and a change of 5 in 85 %. Results that resemble their neighbours "
-    "(correlated) are found to change more often; `towtank history` states this, and these rows are not judged.",
+    "results | deviations | series without a change: reported by permutation | reported by the t-test of "
+    "`change_points` at 1 % | series with a change of 2, 3, 5 standard deviations in the middle: reported",
+    f"{PAIRS} series each, with fixed seeds. A change may be reported in at most 1 % of the series without a change, "
+    "and must be reported in at least 85 % of the series with a change of 5 standard deviations. The tolerance is "
+    "three standard deviations. If neighbouring results are correlated, changes are reported more often; `towtank "
+    "history` states this, and the test does not limit these rows.",
 )
-# With fewer runs a side, the sample variances often differ much by chance. Welch's degrees of freedom are then few.
+# With fewer runs on each side, the two sample variances often differ much by chance, so Welch's test has few degrees of
+# freedom and is conservative.
 _WELCH_IS_CAUTIOUS = 5
 CASES = [(3, 0.0, 0.03), (3, 0.03, 0.0), (3, 0.02, 0.02), (5, 0.02, 0.02)]
 
@@ -101,7 +102,7 @@ def test_intervals_hold_by_t_and_not_by_the_bootstrap(runs: int, tabled) -> None
 
 
 def deviations(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
-    """Return a series without a change, with a standard deviation of 1 of the normal kinds."""
+    """Return a series without a change. The standard deviation of both normal kinds is 1."""
     if kind == "lognormal":
         return rng.lognormal(0, 1, count)
     noise = rng.normal(size=count)

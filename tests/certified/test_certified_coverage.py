@@ -1,7 +1,7 @@
-"""Share of 95 % intervals from one run that contain the true value, for series with a known true value.
+"""Coverage of 95 % intervals from a single run, for series with a known true value.
 
-`TOWTANK_CERTIFY=500` sets the number of series for each cell and enables all cells. Without this variable, a few cells
-use few series. `make certify` sets the variable and writes the table.
+`TOWTANK_CERTIFY=500` sets the number of series for each cell of the table and enables all cells. Without this variable,
+a few cells use few series. `make certify` sets the variable and writes the table.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from certification import Section
 from covering import QUANTILES, SERIES, of_autoregressive, of_independent, of_queue
 
 COVERAGE = 0.93
-"""Smallest allowed share of intervals that contain the true value. [1]"""
+"""Smallest allowed fraction of intervals that contain the true value. [1]"""
 RARE = 0.10
 """Smallest fraction of series with an interval for which the coverage is tested. [1]
 
-If fewer series have an interval, only the number of wrong intervals is limited, by the fraction `WRONG` of all series.
+Below it, only the number of wrong intervals is limited, to the fraction `WRONG` of all series.
 """
 WRONG = 0.03
 COUNT = SERIES or 150
@@ -34,22 +34,24 @@ QUEUES = [
 TOO_SHORT = {(100.0, 0.9, 20), (100.0, 0.9, 30), (100.0, 0.95, 30), (100.0, 0.95, 60), (100.0, 0.95, 120)}
 """Queues (rate [1/s], utilization, window [s]) whose relaxation time is long relative to the window.
 
-For these queues, the coverage of the mean response time may be below `COVERAGE`. See docs/background/intervals.md.
+For these queues, the coverage of the mean response time may be below `COVERAGE`; see docs/background/intervals.md.
 """
 SECTION = Section(
     "Intervals of one run",
-    "series | window | quantity | with an interval | of these, held | wrong, of all",
-    f"{COUNT} series each, seeds fixed. 95 % intervals hold in {100 * COVERAGE:.0f} % or more, or are not given. Five "
-    "queues are excepted, for their mean response time, since their memory is long beside the window: M/M/1 with 100 "
-    "/s at 0.9 in 20 and 30 s, and at 0.95 in 30, 60 and 120 s. Of all series at most "
-    f"{100 * (1 - COVERAGE):.0f} % get a wrong interval, and at most {100 * WRONG:.0f} % where fewer than "
-    f"{100 * RARE:.0f} % get any. Four standard deviations of so many are allowed.",
+    "series | window | quantity | series with an interval | coverage of these intervals | wrong intervals, of all "
+    "series",
+    f"{COUNT} series each, with fixed seeds. The coverage of 95 % intervals must be at least {100 * COVERAGE:.0f} %. "
+    f"At most {100 * (1 - COVERAGE):.0f} % of all series may have a wrong interval. This limit is "
+    f"{100 * WRONG:.0f} %, and the coverage is not tested, if fewer than {100 * RARE:.0f} % of the series have an "
+    "interval. The tolerance is four standard deviations. The mean response time of five queues is excepted, because "
+    "their relaxation time is long relative to the window: M/M/1 with 100 /s at a utilization of 0.9 in 20 and 30 s, "
+    "and of 0.95 in 30, 60 and 120 s.",
 )
 
 
 def holds(cell, *, short=False):
-    """Return True if the coverage is at least `COVERAGE` minus four standard deviations, which account for the limited
-    number of series.
+    """Return True if the coverage is at least `COVERAGE` minus four standard deviations, and the fraction of wrong
+    intervals is small enough.
 
     With `short`, only the fraction of wrong intervals among all series is tested.
     """
@@ -71,7 +73,6 @@ def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
 @pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
 def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
-    # Response times of M/M/1 are exponential with mean 1 / (mu - lambda).
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
         short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
         kind = f"M/M/1 at {utilization}, {rate:g} /s"
@@ -106,8 +107,8 @@ INDEPENDENT = {
 def test_skewed_and_heavy_tails(name, seconds, tabled):
     draw, truths = INDEPENDENT[name]
     for quantity, cell in of_independent(seconds, COUNT, (50.0, seconds), draw, truths).items():
-        # A few long times contribute most of the variance, so the distribution of the mean is skewed. A coverage of 90
-        # % is accepted.
+        # A few long times contribute most of the variance, so the distribution of the mean is skewed. Therefore a
+        # coverage of 90 % is accepted.
         at_least_90 = cell.coverage is None or cell.coverage >= 0.90 - 4 * (0.1 * 0.9 / COUNT) ** 0.5
         kind = f"{name}, 50 /s"
         allowed = at_least_90 and (quantity == "mean" or holds(cell))

@@ -28,7 +28,7 @@ def test_memory_and_cache_without_repetitions():
 
 
 def test_memory_and_cache_with_three_repetitions():
-    # Jain, examples 18.1 to 18.4. Half widths are compared to the printed digits, everything else exactly.
+    # Jain, examples 18.1 to 18.4. Half-widths must agree to the printed digits, all other values exactly.
     found = two_level_effects([[15, 18, 12], [45, 48, 51], [25, 28, 19], [75, 75, 81]], confidence=0.90)
     assert coefficients(found) == pytest.approx([41, 21.5, 9.5, 5], rel=1e-12)
     assert (found.error_squares, found.freedom) == (pytest.approx(102), 8)

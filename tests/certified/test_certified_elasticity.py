@@ -1,6 +1,6 @@
-"""Elasticities from single runs of closed systems whose speed varies from run to run.
+"""Elasticities of throughput and response time with respect to the speed of a system, from single runs.
 
-The tests also count how often comparisons of such runs report a difference.
+The tests also count how often comparisons of runs whose speed varies randomly report a difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ PAIRS = SERIES or 200
 SERVICE_S = 0.01
 WITHIN = 0.004
 LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
-"""Numbers of users, relative to the knee (the intersection of the throughput bounds for few and for many users). [1]"""
+"""Numbers of users relative to the knee, the number of users at which the two asymptotic bounds of the throughput
+intersect. [1]
+"""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class At:
     x_per_s, r_s : float
         Throughput [1/s] and response time [s].
     used : tuple of float
-        CPUs in use in each tier of the system. [1]
+        Mean number of busy CPUs in each tier. [1]
     cpus : int
-        CPUs of a tier. [1]
+        Number of CPUs of a tier. [1]
     """
 
     x_per_s: float
@@ -46,7 +48,7 @@ class At:
     cpus: int = 1
 
     def elasticity(self, users: int) -> Elasticity:
-        """Return the elasticities that a run with this operating point states in its summary."""
+        """Return the elasticities that the summary of a run with this operating point would contain."""
         return elasticity_of(
             {
                 "throughput_per_s": {"value": self.x_per_s},
@@ -67,7 +69,7 @@ class At:
 def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float], At]:
     """Return a function that computes the operating point of users who think and then queue for several equal servers.
 
-    It solves the balance equations of the machine repairman model.
+    The function solves the balance equations of the machine repairman model.
     """
 
     def at(users: int, think_s: float, times: float) -> At:
@@ -86,10 +88,9 @@ def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float]
 
 
 def stations(*relative: float) -> Callable[[int, float, float], At]:
-    """Return a function that computes the operating point of users who think and then visit several single-server
-    stations.
+    """Return a function that computes the operating point of users who think and then visit single-server stations.
 
-    It uses mean value analysis.
+    The function uses exact mean value analysis.
     """
 
     def at(users: int, think_s: float, times: float) -> At:
@@ -129,9 +130,9 @@ def users_at(load: float, think_s: float) -> int:
 def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much(
     system: str, think_s: float, load: float
 ) -> None:
-    """The stated elasticities are compared with derivatives of the exact solution.
+    """The reported elasticities are compared with derivatives of the exact solution.
 
-    At a station without an observed tier, the stated elasticities may be a tenth too small.
+    If a station has no observed tier, the reported elasticities may be up to 10 % too small.
     """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4
@@ -160,9 +161,10 @@ def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, obj
 
 
 def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHARE) -> dict[str, float]:
-    """Return, by metric, the share of pairs of single runs that are reported as different.
+    """Return the fraction of pairs of single runs that are reported as different, by metric.
 
-    The service times in the second run of each pair are `effect` times as long.
+    Service times in the second run of each pair are `effect` times as long. In each run, service times vary randomly by
+    the fraction `share`.
     """
     random, think_s = np.random.default_rng(round(1000 * load * effect)), 1.0
     users, found = users_at(load, think_s), {"throughput_per_s": 0, "response_time_s.mean": 0}
@@ -181,11 +183,13 @@ def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHAR
 
 SECTION = Section(
     "Single runs of a system whose speed differs",
-    "system | users, relative to the knee | truth | throughput called different | response time called different",
-    f"{PAIRS} pairs of single runs of a closed system, solved exactly, with a think time of 1 s; each run knows itself "
-    f"to {100 * WITHIN:g} %, and all service times of a run differ from those of the next by a standard deviation of "
-    f"{100 * ASSUMED_SHARE:g} %. Equal systems are called different in 5 % at most; four standard deviations of so "
-    "many are allowed. Below the knee think times fix the throughput, so that a slower system has the same.",
+    "system | users, relative to the knee | truth | throughput reported as different | response time reported as "
+    "different",
+    f"{PAIRS} pairs of single runs of a closed system with a think time of 1 s, computed exactly. The error within a "
+    f"run is {100 * WITHIN:g} %. All service times of a run have a common random factor with a standard deviation of "
+    f"{100 * ASSUMED_SHARE:g} %. At most 5 % of the pairs of equal systems may be reported as different; the "
+    "tolerance is four standard deviations. Below the knee, think times determine the throughput, so a slower system "
+    "has the same throughput.",
 )
 
 
@@ -211,8 +215,8 @@ def test_a_system_of_three_times_the_service_times_is_seen(system: str, load: fl
 
 
 def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
-    """By hand: N = 104 users, Z = 1 s and D = 10 ms give X = 100 /s and R = 104 / 100 - 1 s = 40 ms. If X falls by 2 %,
-    R = N / X - Z rises by half.
+    """By hand: N = 104 users, think time Z = 1 s and demand D = 10 ms yield X = 100 /s and R = 104 / 100 - 1 s = 40 ms.
+    If the throughput X falls by 2 %, the response time R = N / X - Z rises by half.
     """
     said = elasticity(1.0, 100.0 * 0.04, 104.0)
     assert said.response_time == pytest.approx(104 / (100 * 0.04))
@@ -223,7 +227,7 @@ def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
     ("busy", "response_time", "throughput"), [(0.0, 1.0, 0.0), (0.5, 2.0, 0.0), (0.9, 10.0, 0.0), (1.0, LARGEST, 1.0)]
 )
 def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time: float, throughput: float) -> None:
-    """By hand: R = D / (1 - X D) for a fixed X, so the elasticity of R is 1 / (1 - U); a saturated station has X = 1 /
+    """By hand: R = D / (1 - X D) for a fixed X, so the elasticity of R is 1 / (1 - U). A saturated station has X = 1 /
     D.
 
     R is the response time, D the demand, X the throughput and U = X D the utilization.
@@ -233,11 +237,11 @@ def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time:
 
 
 def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return throughput and response time of two groups at one server, and the utilization of the server.
+    """Return throughput and response time of two groups of users at one server, and the server's utilization.
 
-    Each group has users, a think time [s] and a demand [s]. The solution is exact mean value analysis of a closed
-    network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
-    networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
+    `groups` contains the number of users, think time [s] and demand [s] of each group. The method is exact mean value
+    analysis of a closed network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis of closed
+    multichain queuing networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
     """
     (most, first_s, first_d), (others, second_s, second_d) = groups
     queues = np.zeros((most + 1, others + 1))
@@ -263,7 +267,7 @@ def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.
     ],
 )
 def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
-    """The stated elasticities are compared with derivatives of the exact solution: for the mean response time of all
+    """The reported elasticities are compared with derivatives of the exact solution, for the mean response time of all
     users and of each group, and for the total throughput.
     """
     step = 1e-4
@@ -289,9 +293,10 @@ def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, 
 
 
 def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
-    """By hand: 90 users with a pace of 1 s make 90 /s, whatever the demand D, as long as they still pause.
+    """By hand: 90 users with a pace (time between starts) of 1 s send 90 /s for any demand D, as long as they still
+    pause.
 
-    150 users have no pauses left: R = 1.5 s = N / X, which is proportional to D.
+    150 users have no time to pause: R = N / X = 1.5 s, which is proportional to D.
     """
     kept = elasticity_of_groups(0.9, [paced(90, 90.0, 0.07, 1.0)])
     assert (kept.response_time, kept.throughput) == (pytest.approx(1 / (0.1 + 0.9 / 50)), 0.0)

@@ -1,4 +1,4 @@
-"""An interval that is converted to another confidence level must equal the interval computed directly at this level."""
+"""An interval converted to another confidence level equals the interval computed directly at this level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from towtank.analysis.statistics.estimates import BATCH_MEANS, ORDER_STATISTICS, RUNS, Estimate
 
-# Quantiles of Student's t from tables: two-sided 95 % and 99 %, with 9 and with infinitely many degrees of freedom.
+# Two-sided quantiles of Student's t distribution from tables, by confidence level, with 9 and with infinitely many
+# degrees of freedom.
 T_9, Z = {0.95: 2.262157, 0.99: 3.249836}, {0.95: 1.959964, 0.99: 2.575829}
 
 
@@ -50,7 +51,7 @@ def test_an_interval_on_an_edge_stays_one(low: float | None, high: float | None)
 
 
 def test_two_runs_widened_far_have_no_upper_end() -> None:
-    """With one degree of freedom, the half width grows by the factor 501 from 95 % to 99.99 %. The upper end would be
+    """With one degree of freedom, the half-width grows by the factor 501 from 95 % to 99.99 %. The upper bound would be
     100 ** 501, which exceeds the range of floats.
     """
     wide = Estimate(2.0, 0.02, 200.0, RUNS, 2).at(0.9999)

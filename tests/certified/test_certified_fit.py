@@ -1,4 +1,4 @@
-"""Fitted curves, knees and demands, compared with published cases: NIST, the R package usl, usl4j, LibReDE."""
+"""Fitted curves, knees and demands, compared with published results: NIST, R package usl, usl4j, LibReDE."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.least_squares import Bounds, fit
 from towtank.model.fitting.observations import Observations, observations
 
-# The reference values come from another optimiser, which stopped at its own tolerance. Standard errors depend on the
-# curvature near the minimum, so they differ more than parameters.
+# Relative tolerances. The reference values are from another optimizer with its own stopping tolerance. Standard errors
+# depend on the curvature near the minimum, so they differ more than parameters.
 PARAMETERS, ERRORS = 1e-5, 2e-4
 
 
@@ -34,7 +34,7 @@ def known(identity: str) -> dict[str, Any]:
 
 
 def points_of(identity: str) -> Observations:
-    """Return the points of a published case, from its file or from its inputs."""
+    """Return the points of a published case, from its CSV file or from its inputs."""
     inputs = known(identity)["inputs"]
     if "csv" not in inputs:
         return observations(np.array(inputs["x"], dtype=float), np.array(inputs["y"]))
@@ -50,7 +50,7 @@ def usl_of(identity: str) -> tuple[Fit, dict[str, Any]]:
 
 
 def rational(name: str) -> Any:
-    """Return the function of a NIST data set, for many parameter vectors at once."""
+    """Return the model function of a NIST data set. The function accepts arrays of parameter vectors."""
 
     def misra1a(b: Any, x: Any) -> Any:
         return b[0] * (1 - np.exp(-b[1] * x))
@@ -73,8 +73,7 @@ def test_nist_parameters_and_standard_deviations(identity: str) -> None:
     equation = rational(identity)
     found = fit(lambda b: equation(b.T[:, :, None], x), start, y, np.ones(len(y)), free)
     certified = published["published"]
-    # The source prints ten digits; because derivatives are numerical, the standard deviations agree only to eight
-    # digits.
+    # The source prints ten digits. Numerical derivatives limit the agreement of standard deviations to eight digits.
     assert found.parameters == pytest.approx(certified["params"], rel=1e-6)
     assert found.sum_of_squares == pytest.approx(certified["rss"], rel=1e-9)
     errors = np.sqrt(np.diag(found.covariance(certified["dof"])))
@@ -88,7 +87,7 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
     values = dict(zip(("gamma", "sigma", "kappa"), found.parameters, strict=True))
     assert [values[name] for name in names] == pytest.approx([verified[name] for name in names], rel=PARAMETERS)
     assert found.freedom == verified["dof"]
-    # The residuals of case V48 are about one unit of the seventh printed digit, so its standard errors are mostly
+    # The residuals of case V48 are about one unit of the seventh printed digit, so its standard errors are dominated by
     # rounding.
     tolerance = 0.02 if identity == "V48" else ERRORS
     errors = intervals.standard_errors(found)
@@ -108,8 +107,7 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
 
 def test_the_interval_that_a_package_prints_as_95_percent_is_not_printed() -> None:
     result = intervals.t_intervals(usl_of("V43")[0])
-    # For sigma, R's usl prints the interval (0.0075, 0.0413). This is a 90 % interval with the wrong degrees of
-    # freedom.
+    # R's usl prints the interval (0.0075, 0.0413) for sigma, a 90 % interval with the wrong degrees of freedom.
     assert result["sigma"][0] < 0
     assert result["sigma"][1] > 0.05
 
@@ -199,7 +197,7 @@ def librede() -> Series:
 
 def test_demands_of_the_librede_sample() -> None:
     series, verified = librede(), known("V65")["verified"]
-    # Exact methods with the same input may differ only by rounding in their sums.
+    # Exact methods with equal input may differ only by rounding.
     assert non_negative(series) == pytest.approx(verified["nnls_with_intercept"], rel=1e-9)
     assert non_negative_without_background(series)[1:] == pytest.approx(verified["nnls_no_intercept"], rel=1e-9)
     by_law, by_times = service_demand_law(series), response_times(series)

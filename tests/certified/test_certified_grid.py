@@ -1,8 +1,7 @@
-"""Compares the solver with the simulator on random networks, by method of solution; they must agree within the stated
-errors of response times.
+"""Response times of random networks, by solution method: the solver and the simulator agree within the stated errors.
 
-`TOWTANK_GRID` is the number of networks. By default it is small; the certification of a release uses 600.
-`test_certified_ranges.py` compares all other values.
+`TOWTANK_GRID` is the number of networks; the certification of a release uses 600. `test_certified_ranges.py` compares
+all other quantities.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.waits
 NETWORKS = int(os.environ.get("TOWTANK_GRID", "48"))
 EVENTS = 400_000
 SLACK = 1e-6
-"""Allowed rounding error of a value that is equal to its bound. [ratio]"""
+"""Allowed rounding error of a value that equals its bound. [ratio]"""
 
 
 @cache
@@ -42,7 +41,6 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
         (seed, kind, load, model), answer = pair
         settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
         simulated = simulate_models([model], settings)["answers"][0]
-        # A simulation that did not reach a steady state has no interval to compare with.
         return list(compared(seed, kind, load, answer, simulated)) if simulated["steady"] else []
 
     with ThreadPoolExecutor(2) as pool:
@@ -51,9 +49,10 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
 
 
 def table_rows() -> list[dict[str, Any]]:
-    """Return the rows of the certification table: method, networks, classes, and the largest significant error.
+    """Return the rows of the certification table: method, numbers of networks and classes, and largest significant
+    error.
 
-    `stated` is the error bound that solutions of this method state; it is None for exact methods.
+    `stated` is the largest error bound that solutions of the method state, or None for exact methods.
     """
     found, answers = grid()
     stated = defaultdict(float)
@@ -89,20 +88,21 @@ def test_most_networks_are_solved_and_within_their_bounds() -> None:
 
 SECTION = Section(
     "The solver against the simulator",
-    "method | exact | networks | classes | largest error beyond chance | stated",
-    f"{NETWORKS} random networks over every kind of station. Mean response times of exact methods lie in the intervals "
-    "of the simulator, stretched 2.2 times, those of others within the error that the answers state.",
+    "method | exact | networks | classes | largest significant error | stated error",
+    f"{NETWORKS} random networks with all kinds of stations. Mean response times of exact methods must lie in the "
+    "simulated 95 % intervals, widened by the factor 2.2. For other methods, they may differ by the error that the "
+    "solution states.",
 )
 
 
 @pytest.mark.certify
 def test_every_method_is_within_what_it_states(tabled: Tabled) -> None:
-    """If a 95 % interval is widened by the factor 2.2, it excludes the true value in less than one of a
-    thousand cases.
+    """A 95 % interval that is widened by the factor 2.2 excludes the true value in fewer than one of a thousand
+    cases.
     """
     assert len([row for row in grid()[0] if row.exact and row.error > 0]) <= NETWORKS // 500
     for row in table_rows():
-        stated = "" if row["exact"] else percent(row["stated"]) if math.isfinite(row["stated"]) else "no upper end"
+        stated = "" if row["exact"] else percent(row["stated"]) if math.isfinite(row["stated"]) else "no upper bound"
         counts = (str(row["networks"]), str(row["classes"]), percent(row["largest_error"]))
         allowed = row["exact"] or row["largest_error"] <= row["stated"]
         tabled(SECTION, row["method"], "yes" if row["exact"] else "no", *counts, stated, holds=allowed)
@@ -118,7 +118,6 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    """Return the solution of a model whose only station is named `s`."""
     return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
 
 
@@ -133,7 +132,7 @@ def times_of(answer: dict[str, Any]) -> list[float]:
 @pytest.mark.parametrize("servers", [1, 2, 8, 64])
 @pytest.mark.parametrize("users", [0, 1, 20, 200])
 def test_variation_near_one_joins_the_exact_answer(servers: int, users: int) -> None:
-    """The class has an open load if `users` is 0, and a closed load otherwise."""
+    """The load is open if `users` is 0, otherwise closed."""
     load = {"users": users, "think_time_s": 1.0} if users else {"arrival_rate_per_s": 0.8 * servers}
     classes = [{"name": "a", **load}]
     exact = times_of(solved(classes, servers=servers, services=services({"a": 1.0}, 1.0)))

@@ -1,4 +1,4 @@
-"""Detection of growth and pauses in simulated queues: false alarms, and undetected overloads."""
+"""Detection of growing queues and of pauses: false alarms in stationary queues, and undetected overloads."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def lognormal(stream, mean, count):
 
 
 def queue(stream, service, rate, utilization, length_s):
-    """Simulate a first-come-first-served server with Poisson arrivals (Lindley's recursion); return arrival and end
-    times.
+    """Simulate a first-come-first-served server with Poisson arrivals, by Lindley's recursion. Return arrival and end
+    times. [s]
     """
     count = int(rate * length_s * 1.3) + 200
     arrivals = np.cumsum(stream.exponential(1 / rate, count))
@@ -36,7 +36,7 @@ def queue(stream, service, rate, utilization, length_s):
 
 
 def held(arrivals, ends, start, seconds):
-    """Return, for each second, the mean number of requests in the system."""
+    """Return the mean number of requests in the system during each second."""
     instants = np.concatenate([arrivals, ends])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]
@@ -72,23 +72,23 @@ def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, ut
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
     alarms = sum(growth(*queue, WARM_UP_S, seconds).is_significant for queue in series)
     slow = sum(len(slow_places(means(*queue, WARM_UP_S, seconds))) >= slow_limit(seconds) for queue in series)
-    # The nominal rate of false alarms is 1 %. In 1,000 series with lognormal service it was 0.1 to 1.3 %.
+    # The nominal rate of false alarms is 1 %. In 1,000 series with lognormal service times the rate was 0.1 to 1.3 %.
     assert alarms <= (0.03 * SERIES if service is lognormal else 0)
     assert slow <= 0.01 * SERIES
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(115.0, 12), (120.0, 10), (130.0, 12)])
 def test_an_overload_is_found_within_ten_seconds(rate, seconds):
-    # The server is an M/M/1 queue with a service time of 10.14 ms, so its capacity is 98.6 /s.
+    # M/M/1 queue with a service time of 10.14 ms, so with a capacity of 98.6 /s.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
-    # At the three rates, the expected growth is 1.1, 1.5 and 2.3 times the detection limit of three standard
+    # At the three arrival rates, the expected growth is 1.1, 1.5 and 2.3 times the detection limit of three standard
     # deviations.
     assert sum(growing.is_significant for growing in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():
-    # 40 requests per second arrive and take 4 ms each. Requests that arrive during a pause wait until it ends.
+    # 40 requests arrive per second and take 4 ms each. Requests that arrive during a pause wait for its end.
     arrivals = np.cumsum(np.random.default_rng(22).exponential(1 / 40, 1500))
     phase = arrivals % 3.3
     ends = arrivals + np.where(phase < 0.3, 0.3 - phase, 0.0) + 0.004

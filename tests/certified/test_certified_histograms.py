@@ -1,4 +1,4 @@
-"""HdrHistogram V2, compared with hand-written encodings, the reference implementation, and a published example."""
+"""Decoding of HdrHistogram V2: hand-written encodings, the reference implementation, and a published example."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_encodings_written_by_hand_decode(example):
 
 
 def test_values_lie_in_the_bucket_the_format_says():
-    # A lowest value of 1,000 has the unit magnitude 9, and three digits give 2,048 sub-buckets. So buckets are 512 ns
-    # wide up to 2,048 * 512 ns, 1,024 ns wide up to twice that, and so on.
+    # The lowest value of 1,000 ns yields the unit magnitude 9, and three digits yield 2,048 sub-buckets. Therefore
+    # buckets are 512 ns wide up to 2,048 * 512 ns, and 1,024 ns wide up to twice this value.
     layout = histograms.Layout(LOWEST, HIGHEST, 3)
     assert (layout.unit_magnitude, layout.half_magnitude, layout.counters) == (9, 10, 24_576)
     indices = np.array([0, 1, 2047, 2048, 3071, 3072])
@@ -67,7 +67,8 @@ def test_merge_is_the_histogram_of_the_union():
 
 
 def test_the_published_example_of_a_stall():
-    # Raw data of case V54: 10,000 values of 1 ms and one of 100 s. The case uses microseconds, this test nanoseconds.
+    # Case V54 contains 10,000 values of 1 ms and one value of 100 s. Its unit is the microsecond, the unit of this test
+    # the nanosecond.
     published = case("V54")["published"]["raw"]
     found = histograms.decode(encode([1_000_000] * 10_000 + [100_000_000_000]))
     assert found.total == published["n"]
@@ -76,13 +77,13 @@ def test_the_published_example_of_a_stall():
 
 
 def test_rank_of_a_decimal_probability_is_exact():
-    # 0.95 * 100 is not exact in binary floating point, so a rank must not be computed by this multiplication.
+    # 0.95 * 100 is not exact in binary floating-point arithmetic, so this product must not determine a rank.
     assert [histograms.rank_of(p, 100) for p in (0.95, 0.07, 0.999, 0.0001, 1.0)] == [95, 7, 100, 1, 100]
     assert histograms.rank_of(0.99, 1_000_000) == 990_000
 
 
 def test_variance_of_two_values():
-    # The variance of 1 ms and 3 ms is 1 ms², with the accuracy of the buckets (0.1 %).
+    # The variance of 1 ms and 3 ms is 1 ms²; buckets have a relative width of 0.1 %.
     assert histograms.decode(encode([1_000_000, 3_000_000])).variance_s2 == pytest.approx(1e-6, rel=0.004)
 
 

@@ -42,7 +42,7 @@ def test_one_run_has_a_mean_and_no_interval():
 def test_order_statistics_cover_as_the_binomial_says(count, probability):
     ranks = statistics.order_statistic_ranks(count, probability)
     if ranks is None:
-        # A quantile has no interval if, with a probability above 2.5 %, all values lie on the same side of it.
+        # A quantile has no interval if all values are on one side of it with a probability above 2.5 %.
         assert probability**count > 0.025 or (1 - probability) ** count > 0.025
         return
     low, high = ranks
@@ -52,8 +52,8 @@ def test_order_statistics_cover_as_the_binomial_says(count, probability):
 
 
 def test_order_statistics_of_the_median_of_ten_by_hand():
-    # B of ten values lie below the median, and B is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024
-    # = 5.5 %. So the ranks are 2 and 9, which cover 1 - 22/1024 = 97.9 %.
+    # The number B of values below the median is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024 =
+    # 5.5 %. Therefore the ranks are 2 and 9, which cover 1 - 22/1024 = 97.9 %.
     assert statistics.order_statistic_ranks(10, 0.5) == (2, 9)
     covered = sum(math.comb(10, number) for number in range(2, 9)) / 1024
     assert covered == pytest.approx(1 - 22 / 1024, rel=1e-12)
@@ -66,8 +66,8 @@ def test_quantile_ranks_stretch_with_the_design_effect():
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so the true design effect is 10. The estimate is conservative: it is the
-    # upper confidence limit of the largest of several estimates.
+    # Each second contains ten equal values, so the true design effect is 10. The estimate is conservative, because it
+    # is the upper confidence limit of the largest of several estimates.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -79,7 +79,6 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so the true design effect is 10.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -91,10 +90,10 @@ def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
-    """A percentile without an interval states how long the window must be.
+    """A percentile without an interval reports the window length that an interval needs.
 
-    In windows of 50 s percentiles have no interval; in windows of the stated length most have one. A p95 needs 72
-    independent values: 72 x 19 = 1368 s.
+    In windows of 50 s percentiles have no interval; in windows of the reported length most have an interval. The p95
+    needs 72 independent values: 72 x 19 = 1368 s.
     """
 
     def window(seed, seconds):
@@ -113,12 +112,12 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # Fewer than 20 observations have no interval, because a test on so few values too often takes dependent values for
-    # independent ones.
+    # Fewer than 20 observations have no interval, because a test of so few values too often fails to detect their
+    # dependence.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
     # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six
-    # independent seconds need 6 x 39 = 234 s. The stated length is one and a half times this.
+    # independent seconds need 6 x 39 = 234 s. The reported length is 1.5 times as long.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     result = [needs for needs in asked if needs is not None]
@@ -128,8 +127,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # For n much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, with s =
-    # 1.
+    # For n much larger than the correlation time, the variance of the mean of n values is s^2 / n / (1 - 0.7)^2, with s
+    # = 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -139,7 +138,7 @@ def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
 
 
 def test_denominators_below_one_in_all_have_an_error():
-    """Each of the 12 denominators is 0.05, as if it were for a fraction of a second, so their sum is only 0.6."""
+    """Each of the 12 denominators is 0.05, so their sum is only 0.6."""
     stream = np.random.default_rng(4)
     values = stream.normal(1.0, 0.1, 12)
     scaled, whole = (statistics.ratio_of_sums(values, np.full(12, length))[1] for length in (0.05, 1.0))
@@ -148,17 +147,17 @@ def test_denominators_below_one_in_all_have_an_error():
 
 
 def test_von_neumann_ratio_by_hand():
-    # By hand: the squared differences sum to 7, the squares around the mean to 42. The von Neumann ratio 7 / 42 is far
-    # below 2, its value for independent numbers.
+    # By hand: the sum of squared differences is 7, the sum of squares about the mean 42. The von Neumann ratio 7 / 42
+    # is far below 2, the value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
-    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
+    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. The batches of such a series need not
     # be longer, so the series counts as independent.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 
 def test_ratio_interval_solves_fiellers_equation():
-    # The bounds of the ratio r are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2). Here t is the quantile of the
-    # normal distribution, because intervals from order statistics use it.
+    # The bounds of the ratio r are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2). Here t is a quantile of the
+    # normal distribution, which intervals from order statistics use.
     top, bottom = normal(4.0, 0.4), normal(2.0, 0.1)
     t = stats.norm.ppf(0.975)
     roots = sorted(np.roots([2.0**2 - t**2 * 0.1**2, -2 * 4.0 * 2.0, 4.0**2 - t**2 * 0.4**2]))
@@ -174,7 +173,7 @@ def test_ratio_to_a_value_that_may_be_zero_has_no_interval():
 
 
 def test_ratio_intervals_cover_the_true_ratio():
-    # The standard error of a coverage of 0.95 over 600 trials is 0.009.
+    # For a true coverage of 0.95, the coverage in 600 trials has a standard error of 0.009.
     stream = np.random.default_rng(8)
     covered = 0
     for _ in range(600):
@@ -206,9 +205,9 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """Thirty seconds with a burst at the start contain only two independent observations.
+    """Thirty seconds with a burst at the start are worth only two independent observations.
 
-    Their interval would be meaningless: from 1e-18 to 1e15 for the value 0.05.
+    Their interval would be useless: from 1e-18 to 1e15 for the value 0.05.
     """
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5

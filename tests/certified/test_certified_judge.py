@@ -1,4 +1,4 @@
-"""Share of the intervals of `towtank judge` that contain the true value, for files with known true values."""
+"""Coverage of the intervals of `towtank judge`, for files with known true values."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ FILES = SERIES or 4
 REQUESTS = 10_000
 SECTION = Section(
     "Intervals of files of other tools",
-    "file | quantity | with an interval | of these, held",
-    f"{FILES} files of {REQUESTS:,} requests each, plain CSV, seeds fixed. 93 to 97 % of 95 % intervals are to hold, "
-    "with three standard deviations of so many allowed, and half of the files are to have an interval of the mean, "
-    "except at 95 %. Intervals that fewer than a tenth of the files have are not judged: these are the files without a "
-    "long queue.",
+    "file | quantity | files with an interval | coverage of these intervals",
+    f"{FILES} CSV files of {REQUESTS:,} requests each, with fixed seeds. 93 to 97 % of the 95 % intervals must "
+    "contain the true value; the tolerance is three standard deviations. At least half of the files must have an "
+    "interval of the mean, except at a utilization of 95 %. Intervals that fewer than a tenth of the files have are "
+    "not tested, because only files without a long queue have them.",
 )
 FILES_OF_A_FORM = min(SERIES, 100) or 2
 FORMS = Section(
     "Intervals of files of each tool",
-    "form | file | quantity | with an interval | of these, held",
-    f"{FILES_OF_A_FORM} files of {REQUESTS:,} requests each, with the resolution in which each tool records times, "
-    "seeds fixed. At least 93 % of 95 % intervals are to hold, with three standard deviations of so many allowed, and "
-    "half of the files are to have an interval.",
+    "format | file | quantity | files with an interval | coverage of these intervals",
+    f"{FILES_OF_A_FORM} files of {REQUESTS:,} requests each, with fixed seeds and the time resolution of each tool. "
+    "At least 93 % of the 95 % intervals must contain the true value; the tolerance is three standard deviations. At "
+    "least half of the files must have an interval.",
 )
 _MAKE = {"M/M/1": queue, "lognormal": lognormal}
 _TOO_HIGH = 0.95
-# Resolution of response times. [s]
+# Resolution of response times, by file format. [s]
 _STEP_S = {"JMeter JTL (CSV)": 1e-3, "JMeter JTL (XML)": 1e-3, "Gatling simulation.log (text)": 1e-3, "hey CSV": 1e-4}
 CASES = [
     *(("M/M/1", utilization) for utilization in (0.5, 0.7, 0.8, 0.85, 0.9, 0.95)),
@@ -59,7 +59,8 @@ def test_intervals_of_files_hold(kind: str, parameter: float, tmp_path: Path, ta
     for name, count in given.items():
         share, slack = held[name] / count, 3 * (0.05 * 0.95 / count) ** 0.5
         right = 0.93 - slack <= share <= min(1.0, 0.97 + slack) or count < FILES / 10
-        # At 95 %, a file of 10,000 requests has seven relaxation times of the queue, and most files have no interval.
+        # At a utilization of 95 %, a file of 10,000 requests lasts only seven relaxation times of the queue, and most
+        # files yield no interval.
         right &= name != "mean" or parameter == _TOO_HIGH or count >= FILES / 2
         cells = f"{kind}, {parameter:g}", name, f"{100 * count / FILES:.0f} %", f"{100 * share:.1f} %"
         tabled(SECTION, *cells, holds=right)
@@ -82,13 +83,14 @@ def test_intervals_of_each_form_hold(kind: str, parameter: float, form: str, tmp
             low, high = estimates[name].low, estimates[name].high
             if low is not None and high is not None:
                 given[name] += 1
-                # The number of requests in the window may be wrong by one, and the resolution rounds times.
+                # The number of requests in the window may be wrong by one, and response times are rounded to the
+                # resolution.
                 slack = 1 / REQUESTS * truth[name] if name == "throughput" else _STEP_S.get(form, 0.0) / 2
                 held[name] += low - slack <= truth[name] <= high + slack
     for name in names:
         least = max(1, FILES_OF_A_FORM / 2)
         share, slack = held[name] / max(1, given[name]), 3 * (0.05 * 0.95 / max(1, given[name])) ** 0.5
         cells = f"{100 * given[name] / FILES_OF_A_FORM:.0f} %", f"{100 * share:.1f} %"
-        # Intervals of a constant rate, and of few values, may hold always.
+        # For a constant rate and for few values, all intervals may contain the true value.
         right = given[name] >= least and share >= 0.93 - slack
         tabled(FORMS, form, f"{kind}, {parameter:g}", name, *cells, holds=right)

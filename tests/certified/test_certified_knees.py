@@ -1,4 +1,4 @@
-"""Coverage of the intervals of knees (loads from which the throughput hardly grows), for simulated measurements of
+"""Coverage of the intervals of knees (loads above which the throughput hardly grows), for simulated measurements of
 systems with a known knee.
 """
 
@@ -27,16 +27,17 @@ USL_TRUE = np.array([[100.0, 0.04, 0.0005]])
 BEND, SLOPE = 120.0, 4.0
 SECTION = Section(
     "Knees",
-    "knee | known system | levels | studies | with an interval | of these, held | median half width",
-    f"{STUDIES} studies each. 95 % intervals of the load hold in 93 % or more; four standard deviations of so many are "
-    "allowed. Where the levels go beyond the knee, half of the intervals are at most twice as wide as the knees of the "
-    "studies are spread (1.96 standard deviations, from their quartiles).",
+    "knee | known system | levels | studies | with an interval | coverage of these intervals | median half-width",
+    f"{STUDIES} studies each. At least 93 % of the 95 % intervals of the load must contain the true knee; the "
+    "tolerance is four standard deviations. If the load levels extend beyond the knee, half of the intervals must be "
+    "at most twice as wide as the spread of the estimated knees (1.96 standard deviations, computed from their "
+    "quartiles).",
 )
 
 
 def closed(stream: Any, users: Any) -> Observations:
-    """Return throughput (error 1 %) and response time (error 3 %) of a closed system with four servers; its users think
-    for 2 s.
+    """Return throughput (error 1 %) and response time (error 3 %) of a closed system with four servers and a think time
+    of 2 s.
     """
     rate = CLOSED.throughput(CLOSED_TRUE, users)[0]
     times = np.maximum(users / rate - THINK_S, 0.0)
@@ -48,13 +49,13 @@ def closed(stream: Any, users: Any) -> Observations:
 
 
 def scalable(stream: Any, load: Any) -> Observations:
-    """Return throughput (error 1 %) that follows the universal scalability law, with its peak at a load of 43.8."""
+    """Return throughput (error 1 %) by the universal scalability law, with a peak at a load of 43.8."""
     rate = USL.throughput(USL_TRUE, load)[0]
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
 
 def bent(stream: Any, load: Any) -> Observations:
-    """Return throughput (error 1 %) that is proportional to the load up to 120 users and constant above."""
+    """Return throughput (error 1 %) that is proportional to the load up to 120 users and constant beyond."""
     rate = SLOPE * np.minimum(load, BEND)
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
@@ -72,7 +73,9 @@ def power_knee(points: Observations) -> dict[str, Any] | None:
 
 
 def most_power(levels: Any) -> float:
-    """Return the measured level with the largest power (throughput divided by response time) on the true curve."""
+    """Return the load, from the lowest to the highest measured level, at which the true curve has the largest power
+    (throughput divided by response time).
+    """
     loads = np.arange(levels.min(), levels.max() + 1)
     rates = CLOSED.throughput(CLOSED_TRUE, loads)[0]
     return float(loads[np.argmax(rates / (loads / rates - THINK_S))])

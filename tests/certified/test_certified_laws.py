@@ -1,4 +1,4 @@
-"""The utilization law as a test: false alarms, and detected changes of the CPU demand."""
+"""Test for a constant CPU demand by the utilization law: false alarms, and detected changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEMAND_S = 0.005
 def outcomes(seed, seconds, noise, correlation, step):
     """Return the fractions of runs in which the test of the utilization law fails, holds and is undecided.
 
-    The CPU demand is larger by the share `step` in the second half of each run.
+    In the second half of each run, the CPU demand is larger by the fraction `step`.
     """
     stream, found = np.random.default_rng(seed), []
     for _ in range(RUNS):
@@ -40,9 +40,9 @@ CASES = [
 
 SECTION = Section(
     "The utilization law",
-    "window | noise of seconds | their correlation | step of the demand | fails | holds | undecided",
-    f"{RUNS} runs each. It fails without a step in 1 of 1,000 at most, and holds beside a step of 20 % and more in 5 % "
-    "at most. Four standard deviations of so many runs are allowed.",
+    "window | noise between seconds | correlation of the noise | step of the demand | fails | holds | undecided",
+    f"{RUNS} runs each. Without a step of the CPU demand, the test may fail in at most 1 of 1,000 runs. With a step "
+    "of 20 % or more, it may hold in at most 5 % of the runs. The tolerance is four standard deviations.",
 )
 
 
@@ -50,8 +50,7 @@ SECTION = Section(
 @pytest.mark.parametrize("step", [0.0, 0.1, 0.2, 0.3])
 @pytest.mark.parametrize(("seconds", "noise", "correlation"), CASES)
 def test_an_even_demand_is_hardly_ever_doubted_and_a_step_hardly_ever_holds(seconds, noise, correlation, step, tabled):
-    # At most 1 of 1,000 runs may fail by chance. A step of 20 % may be undetectable, but must not be reported as
-    # "holds".
+    # At most 1 of 1,000 runs may fail by chance. A step of 20 % may remain undecided, but must not yield "holds".
     found = outcomes(seconds, seconds, noise, correlation, step)
     allowed = step > 0.0 or found[0] <= 0.001 + 4 * (0.001 / RUNS) ** 0.5
     allowed &= step < 0.2 or found[1] <= 0.05 + 4 * (0.05 * 0.95 / RUNS) ** 0.5

@@ -1,6 +1,6 @@
-"""Searches for the load limit of M/M/m queues: coverage of the interval of the limit.
+"""Coverage of the interval of the load limit that a search finds, for M/M/m queues.
 
-The mean response time is exact: R = 1/mu + C(m, a) / (m mu - lambda), with C Erlang's second formula (L. Kleinrock,
+The mean response time is exact: R = 1/mu + C(m, a) / (m mu - lambda), where C is Erlang's C formula (L. Kleinrock,
 Queueing Systems I, Wiley, 1975, section 3.5).
 """
 
@@ -13,7 +13,7 @@ from certification import Section, percent
 from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
 from towtank.analysis.limits.search import PlateauFailure, PlateauOutcome, SearchPlan, Step, decide_search
 
-# The utilization is limited to just below 1, because a plateau beyond the capacity ends while its queue still grows.
+# Largest utilization. A plateau beyond the capacity ends while its queue still grows, so its response time is finite.
 _OVERLOAD = 1 - 1 / 2000
 
 
@@ -49,15 +49,16 @@ def search(servers, objective, noise, stream):
 
 
 def test_erlang_c_of_two_servers():
-    """For two servers C(2, a) = a^2 / (2 + a), so it is 1/3 for an offered load a = 1."""
+    """For two servers C(2, a) = a^2 / (2 + a), so it is 1/3 for an offered load of a = 1."""
     assert erlang_c(2, 1.0) == pytest.approx(1 / 3)
 
 
 SECTION = Section(
     "The limit that a search finds",
-    "servers | objective, in service times | noise of a plateau | searches | with an interval | of these, held",
-    "Searches for the load at which the mean response time of M/M/m reaches an objective. 95 % intervals are given in "
-    "90 % or more, and hold in 93 % or more.",
+    "servers | objective, as a multiple of the service time | noise of a plateau | searches | with an interval | "
+    "coverage of these intervals",
+    "Searches for the load at which the mean response time of M/M/m reaches an objective. At least 90 % of the "
+    "searches must have a 95 % interval, and at least 93 % of the intervals must contain the true load.",
 )
 SEARCHES = 500
 
@@ -83,11 +84,12 @@ def test_interval_holds_the_limit(servers, objective, noise, tabled):
 
 
 def test_interval_by_hand():
-    """By hand: the margins (logarithms of response time over limit) are -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at
-    100.
+    """By hand: the margins (logarithms of response time over limit) are -0.2, -0.4, -0.3 at level 90 and 0.3, 0.5, 0.4
+    at level 100.
 
-    The pooled s is 0.1 with 4 degrees of freedom, t = 2.776. Both means of three (-0.3 and 0.4, standard error 0.0577)
-    differ significantly from 0, and the line between them crosses zero at 90 + 10 x 0.3 / 0.7.
+    The pooled standard deviation is 0.1 with 4 degrees of freedom, t = 2.776. Both means of three margins (-0.3 and
+    0.4, standard error 0.0577) differ significantly from 0, and the line between them crosses zero at 90 + 10 x 0.3 /
+    0.7.
     """
     levels, margins = [90, 100, 90, 100, 90, 100], [-0.2, 0.3, -0.4, 0.5, -0.3, 0.4]
     found = estimate_limit(levels, margins, 90, 100)
@@ -96,8 +98,8 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """The mean margin at 100, 0.05, does not differ significantly from 0 (limit 0.16). So the interval ends at 110,
-    where the mean margin, 0.5, exceeds 2.776 x 0.1.
+    """The mean margin at level 100, 0.05, does not differ significantly from 0 (limit 0.16). Therefore the interval
+    ends at 110, where the margin of 0.5 exceeds 2.776 x 0.1.
     """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]

@@ -1,5 +1,5 @@
-"""Studies that are evaluated after each block of runs: how often they call equal systems different, and if the stated
-number of runs suffices.
+"""Studies that are evaluated after each block of runs: rate of false differences, and sufficiency of the reported
+number of runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 
 def wrong_decisions(studies: int, blocks: int, deviation: float, seed: int) -> float:
-    """Return the share of studies of two equal systems in which at least one of the evaluations finds a difference."""
+    """Return the fraction of studies of two equal systems in which any of the evaluations finds a difference."""
     draws = np.exp(deviation * np.random.default_rng(seed).standard_normal((studies, 2, blocks)))
     confidence = Looks(blocks).confidence
     wrong = 0
@@ -36,13 +36,16 @@ def wrong_decisions(studies: int, blocks: int, deviation: float, seed: int) -> f
 @pytest.mark.parametrize("deviation", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("blocks", [3, 6, 10])
 def test_equal_systems_differ_in_five_of_a_hundred_studies_at_most(blocks: int, deviation: float) -> None:
-    # In 2,000 studies, a fraction of 5 % has a standard deviation of 0.49 %; the bound is 5 % plus three of these.
+    # In 2,000 studies, a fraction of 5 % has a standard deviation of 0.49 %. The limit is 5 % plus three standard
+    # deviations.
     assert wrong_decisions(2000, blocks, deviation, seed=blocks) < 0.05 + 0.015
 
 
 @pytest.mark.parametrize(("deviation", "ratio_of_means", "block"), [(0.05, 1.05, 3), (0.03, 1.05, 3), (0.2, 1.2, 2)])
 def test_the_stated_number_of_runs_decides_most_studies(deviation: float, ratio_of_means: float, block: int) -> None:
-    """Studies that are undecided after a block state a number of runs. Most of them are decided with this number."""
+    """Studies that are undecided after a block report a number of runs. Most of them are decided after this number of
+    runs.
+    """
     random, confidence, decided, stated = np.random.default_rng(7), Looks(10).confidence, 0, 0
     bounds = NumberBounds(1.0, math.inf)
     for _ in range(600):

@@ -1,7 +1,6 @@
-"""Resource use that the probe observes, compared with what programs count about themselves: within 2 % or one clock
-tick.
+"""Resource use observed by the probe equals the programs' own counts within 2 % or one clock tick.
 
-All programs run at the same time, together with other work on the machine, which must not change the observed use of a
+All programs run at the same time, and beside other work on the machine, which must not change the observed use of a
 group.
 """
 
@@ -19,15 +18,15 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 from towtank.engine import guarded
 
 pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
-# Programs that are started below a guard process, as Towtank starts all of its processes.
+# Programs started below a guard process, as all processes of a system are.
 GUARDED = CASES
-# Programs that are observed by process id only, like programs that Towtank did not start. If a process of such a
-# program ends, its children get a parent that is outside the program.
+# Programs observed by process id, like programs that Towtank did not start. When a process of such a program ends, its
+# children get a parent outside the program.
 NAMED = ("duty_cycle", "children", "detached", "many_sessions")
 
 
 class Observed:
-    """The observed programs with the counts that they print, and all samples of the probe."""
+    """The observed programs, their printed counts, and all samples of the probe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,7 +90,7 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # Some kernels include stolen time in the CPU time of processes, so it is added to the CPU time of the host.
+    # Some kernels include stolen time in the CPU time of processes, so stolen time is added to the host's CPU time.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")
     counted = (*keys, "cpu_irq_s_total", "cpu_steal_s_total")

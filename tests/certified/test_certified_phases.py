@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals of the CPU time of a ramp-up. The true value is the mean over many runs."""
+"""Coverage of 95 % intervals of the CPU time of a ramp-up; the true value is the mean of many runs."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ pytestmark = pytest.mark.waits
 
 COUNT = SERIES or 60
 COVERAGE = 0.93
-"""Smallest allowed coverage of the intervals of a ratio; the true ratio is 1, because the systems are equal. [1]"""
+"""Smallest allowed coverage of the interval of a ratio. The true ratio is 1, because both systems are equal. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
-    "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
-    "Users who arrive one after the other over a ramp-up of 9 s at one CPU, think for an exponential time and are "
-    f"served in turn; {COUNT} runs and {COUNT} pairs of runs each, seeds fixed. The mean is that of {4 * COUNT} other "
-    "runs; 95 % intervals within the run are too short where the CPU is busy, as neighbouring seconds are correlated. "
-    "The runs of a pair differ by another 10 % from run to run each, as a comparison of single runs assumes: "
-    f"{100 * COVERAGE:.0f} % or more of the intervals of their ratio hold 1, four standard deviations of so many "
-    "allowed.",
+    "users | CPU time of a request | variation | CPUs used | coverage of the mean, from one run | equal systems "
+    "reported as equal",
+    "Users start one after the other during a ramp-up of 9 s, think for an exponential time, and are served by one "
+    f"CPU in order of arrival: {COUNT} runs and {COUNT} pairs of runs each, with fixed seeds. The true mean is "
+    f"computed from {4 * COUNT} other runs. 95 % intervals from one run are too short if the CPU is busy, because "
+    "neighbouring seconds are correlated. Each run of a pair has a random factor with a standard deviation of 10 %, "
+    f"as a comparison of single runs assumes. At least {100 * COVERAGE:.0f} % of the intervals of the ratio must "
+    "contain 1; the tolerance is four standard deviations.",
 )
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """Users who start at equal intervals over the ramp, and a server.
+    """Users who start at equal intervals during a ramp, and a server.
 
     Attributes
     ----------
     think_s, service_s : float
-        Means of exponential think times and of gamma-distributed service times. [s]
+        Mean exponential think time, and mean gamma-distributed service time. [s]
     variance : float
-        Squared coefficient of variation of the service. [1]
+        Squared coefficient of variation of service times. [1]
     """
 
     users: int
@@ -52,16 +53,16 @@ class Ramp:
     seconds: int = 9
 
     def busy(self, random: np.random.Generator) -> np.ndarray:
-        """Return the CPU time used in each second of the ramp. [s]"""
+        """Return the CPU time of each second of the ramp. [s]"""
         return self.run(random)[0]
 
     def responses(self, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each second, the sum [s] and the number [1] of the response times that ended in it."""
+        """Return the sum [s] and the number [1] of the response times that end in each second."""
         _, sums, counts = self.run(random)
         return sums, counts
 
     def run(self, random: np.random.Generator, beyond: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return CPU time [s], sum of response times [s] and completions [1] of each second.
+        """Return CPU time [s], sum of response times [s] and number of completions [1] for each second.
 
         `beyond` is the number of simulated seconds after the ramp.
         """
@@ -118,7 +119,7 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
     """Return the ratio of two runs of the same system.
 
-    The values of each run have a common random factor with a standard deviation of 10 %.
+    All values of a run have a common random factor with a standard deviation of 10 %.
     """
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
@@ -129,11 +130,12 @@ def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 RESPONSES = Section(
     "Mean response time of a ramp-up",
-    "users | CPU time of a request | variation | mean response time | mean held within the run | found equal",
-    f"The same ramps; {COUNT} runs and {COUNT} pairs of runs each. The speed of the runs of a pair differs by a "
-    "standard deviation of 10 %, as a comparison of single runs assumes, times the elasticity at the end of the ramp: "
-    f"{100 * COVERAGE:.0f} % or more of the intervals of their ratio hold 1, four standard deviations of so many "
-    "allowed.",
+    "users | CPU time of a request | variation | mean response time | coverage of the mean, from one run | equal "
+    "systems reported as equal",
+    f"The ramps are those of the section on CPU time: {COUNT} runs and {COUNT} pairs of runs each. The speed of the "
+    "runs of a pair differs by a standard deviation of 10 %, as a comparison of single runs assumes. The comparison "
+    f"multiplies this by the elasticity at the end of the ramp. At least {100 * COVERAGE:.0f} % of the intervals of "
+    "the ratio must contain 1; the tolerance is four standard deviations.",
 )
 
 
@@ -169,7 +171,7 @@ def of_another_speed(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 
 def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
-    """Return the elasticities of the system from the last ten seconds, which follow the ramp."""
+    """Return the elasticities of the system from the last ten seconds of a run, after the ramp."""
     used, sums, counts = ramp.run(random, beyond=20)
     last = slice(-10, None)
     x_per_s, r_s = counts[last].sum() / 10, sums[last].sum() / counts[last].sum()
@@ -179,7 +181,7 @@ def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
 def test_a_ratio_along_a_trend_by_hand() -> None:
     """The sums 2, 4, 8, 8, 10, 14 over counts of 2 have the ratios 1, 2, 4, 4, 5, 7.
 
-    So the mean ratio is 23 / 6, with the same error as the mean of this series.
+    Therefore the mean ratio is 23 / 6, with the same error as the mean of this series.
     """
     counts, sums = np.full(6, 2.0), 2 * np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0])
     found, alone = ratio_along_trend(sums, counts), mean_along_trend(sums / 2)
@@ -194,7 +196,7 @@ def test_a_straight_ramp_has_no_error() -> None:
 
 
 def test_the_error_of_a_ramp_by_hand() -> None:
-    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, which gives a variance of 7 / 24 with 2 degrees of
+    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, so the variance is 7 / 24 with 2 degrees of
     freedom.
     """
     found = mean_along_trend(np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0]))

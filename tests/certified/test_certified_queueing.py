@@ -1,6 +1,6 @@
-"""Published queueing networks; the engine solves each from a model file.
+"""Published queueing networks, solved by the engine from model files.
 
-Expected values (key `verified`) were recomputed by an independent method; exact methods must match them to 1e-9.
+The expected values (key `verified`) were computed by an independent method. Exact methods must agree within 1e-9.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def stations(answer: dict[str, Any], key: str) -> list[float]:
 
 
 def jobs(answer: dict[str, Any]) -> list[list[float]]:
-    """Return the mean number of jobs in the system by class and station."""
+    """Return the mean number of jobs, by class and station."""
     return [
         [
             station["residence_time_s"].get(name, 0.0) * each["throughput_per_s"]
@@ -42,7 +42,7 @@ def jobs(answer: dict[str, Any]) -> list[list[float]]:
 
 
 def single(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return a single closed class from service times and visits."""
+    """Return a model with a single closed class, from service times and visits."""
     servers = inputs.get("servers", [1] * len(inputs["S"]))
     each = {}
     for index, (time, visits, count) in enumerate(zip(inputs["S"], inputs["V"], servers, strict=True)):
@@ -52,7 +52,9 @@ def single(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def several(users: list[int], demands: list[list[float]], think: list[float] | None = None) -> dict[str, Any]:
-    """Return closed classes c0, c1, ... at processor-sharing stations, from demands by class and station."""
+    """Return a model with closed classes c0, c1, ... at processor-sharing stations, from demands by class and
+    station.
+    """
     think = think or [0.0] * len(users)
     classes = {f"c{row}": {"users": count, "think": think[row]} for row, count in enumerate(users)}
     each = {
@@ -241,8 +243,7 @@ def test_v25_service_times_of_classes_differ_and_it_is_said():
     answer = solved(model(classes, {"s": {"servers": inputs["servers"], "demand": times}}))
     assert answer["exact"] is False
     assert "approximate" in answer["warnings"][0]
-    # The published approximations of throughput differ from the exact values by up to 8.5 % (20.7 % for the second
-    # class).
+    # The published approximate throughputs differ from the exact values by up to 8.5 % (20.7 % for the second class).
     assert throughput(answer) == near(expected["X"], 0.08)
 
 
@@ -262,7 +263,7 @@ def test_v27_v29_open_networks(identity):
 
 
 def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str, float]]:
-    """Return the routing of a model, from the matrix of transition probabilities and the arrival rates at each
+    """Return the routing of a model, from a matrix of transition probabilities and the external arrival rate at each
     station.
     """
     rows = {f"s{i}": {f"s{j}": p for j, p in enumerate(row) if p} for i, row in enumerate(matrix)}
@@ -272,8 +273,8 @@ def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str,
 def test_v28_jackson_network_with_feedback():
     inputs, expected = case("V28")["inputs"], case("V28")["verified"]
     each = {f"s{index}": {"service_time": time} for index, time in enumerate(inputs["S"])}
-    # The row sums of the published matrix are 1 except for the third station, so jobs leave the network only from
-    # there.
+    # All row sums of the published matrix are 1, except the sum of the third row, so jobs leave the network only from
+    # the third station.
     route = routed(inputs["P"], inputs["lam"])
     answer = solved(model({"jobs": {"rate": sum(inputs["lam"])}}, each, routing={"jobs": route}))
     assert stations(answer, "throughput_per_s") == near(expected["X"])
@@ -357,8 +358,8 @@ def test_v36_erlang_c():
     for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
-        # If Erlang's C is near 1e-5, the queue length is the difference of two numbers near 4, which loses digits. So
-        # an absolute tolerance is needed.
+        # If Erlang's C is near 1e-5, the waiting number is a difference of two numbers near 4, which loses digits.
+        # Therefore an absolute tolerance is needed.
         assert waiting * (1 - utilization) / utilization == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 

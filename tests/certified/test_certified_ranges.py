@@ -1,8 +1,8 @@
-"""Compares the ranges that approximate solutions state with the simulator, at random single stations and networks,
-and at networks where transactions visit a station several times.
+"""Error ranges stated by approximate solutions, compared with the simulator for random stations and networks, also with
+repeated visits to a station.
 
-`TOWTANK_STATIONS`, `TOWTANK_NETWORKS` and `TOWTANK_RETURNS` are their numbers. By default all are small; the
-certification of a release uses 400, 200 and 200, and longer simulations.
+`TOWTANK_STATIONS`, `TOWTANK_NETWORKS` and `TOWTANK_RETURNS` set the numbers of models. The certification of a release
+uses 400, 200 and 200 models, and longer simulations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stated_ranges import RATIOS, Ranged, ranged
 from towtank.model import SimulationSettings, simulate_models, solve_models
 
 FIRST = 200
-"""Number of the first model. The ranges were determined from models with smaller numbers, and with 1000 and more."""
+"""Seed of the first model. Models with smaller seeds, and with seeds from 1000, were used to determine the ranges."""
 FEW = 12
 COUNTS = {
     "station": int(os.environ.get("TOWTANK_STATIONS", FEW)),
@@ -38,17 +38,17 @@ DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {
     "network": lambda seed: network(seed)[2],
     "return": returning,
 }
-"""Model of a kind with the given seed."""
+"""Functions that return the model with a given seed, by kind of model."""
 WHOLE = min(COUNTS.values()) > FEW
 EVENTS = {"station": 2_000_000, "network": 1_500_000, "return": 1_500_000} if WHOLE else dict.fromkeys(COUNTS, 100_000)
 WIDEST = 2.0
-"""Largest ratio of a stated error to the error seen, at the 95th percentile. [1]"""
+"""Largest allowed ratio of the stated error to the observed error, at the 95th percentile. [1]"""
 DERIVED = ("jobs", "throughput", "utilization")
-"""Quantities whose ranges follow from those of times and losses; they may be wider."""
+"""Quantities whose ranges are derived from the ranges of times and losses, and may be wider."""
 MANY = 10.0
-"""Stated error from which it is not given as a number. [ratio]"""
+"""Stated error above which the error is not reported as a number. [ratio]"""
 CHANCE = 500
-"""Number of values of exact solutions of which one may lie outside of its widened interval by chance."""
+"""Number of values of exact solutions of which one may lie outside its widened interval by chance."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Grid:
     Attributes
     ----------
     compared : list of tuple of int, bool and Ranged
-        Seed of the model, True if its solution is exact, and a value of the solution.
+        Seed of the model, True if the solution is exact, and a value of the solution.
     refused : dict of int to str
         Message of the first fault of each refused model, by seed.
     """
@@ -77,7 +77,6 @@ def grid(kind: str) -> Grid:
             found.refused[seed] = solved["faults"][0]["message"]
             continue
         simulated = _simulated(model, seed, EVENTS[kind])
-        # A simulation that did not reach a steady state has no interval to compare with.
         if simulated["steady"]:
             rows = ranged(model, solved["answer"], simulated)
             found.compared.extend((seed, solved["answer"]["exact"], row) for row in rows)
@@ -99,15 +98,17 @@ def _by_quantity(kind: str, *, exact: bool) -> Iterator[tuple[str, list[tuple[in
 
 SECTION = Section(
     "Ranges that solutions state",
-    "models | quantity | exact | values | outside | stated error, 95 of 100 at most | used of it, 95 of 100 at most",
-    f"{COUNTS['station']} random single stations (1 to 64 servers, every order of service, with and without a limited "
-    "capacity, squared coefficients of variation of arrivals and services from 0 to 4, service times that differ up to "
-    f"50 times), {COUNTS['network']} random networks, and {COUNTS['return']} networks whose transactions visit a "
-    "station 2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 and 4 (`returns`). "
-    f"Simulated 95 % intervals, stretched {STRETCH} times, meet the stated ranges, and the values of exact solutions. "
-    "A stated error is at most twice as large as the error seen, at "
-    "the 95th percentile, for times and losses; the ranges of jobs, throughput and utilization follow from these. "
-    "Errors of loss and utilization are differences, others are relative. Time-outs are refused.",
+    "models | quantity | exact | values | outside | stated error, 95th percentile | observed error relative to the "
+    "stated error, 95th percentile",
+    f"{COUNTS['station']} random single stations (1 to 64 servers, every queueing discipline, with and without a "
+    "limited capacity, squared coefficients of variation of interarrival and service times from 0 to 4, service "
+    f"times that differ up to 50 times between classes), {COUNTS['network']} random networks, and {COUNTS['return']} "
+    "networks whose transactions visit a station 2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 "
+    f"and 4 (`returns`). The simulated 95 % intervals, widened by the factor {STRETCH}, must overlap the stated "
+    "ranges, and contain the values of exact solutions. At the 95th percentile, the stated error of times and losses "
+    "may be at most twice the observed error. The ranges of jobs, throughput and utilization are derived from these "
+    "and may be wider. Errors of loss and utilization are absolute, others are relative. Models with a time limit "
+    "for waiting are refused.",
 )
 
 
@@ -118,7 +119,9 @@ def test_no_value_is_outside_its_stated_range(kind: str, tabled: Tabled) -> None
         outside = sum(row.outside > 0 for _, row in rows)
         errors = [(_stated(row), row.used) for _, row in rows if row.used is not None]
         wide, used = np.quantile(errors, 0.95, axis=0) if errors else (math.nan, math.nan)
-        cells = [percent(float(wide)) if wide < MANY else "many times", percent(float(used))] if errors else ["", ""]
+        cells = (
+            [percent(float(wide)) if wide < MANY else "1,000 % or more", percent(float(used))] if errors else ["", ""]
+        )
         tight = not WHOLE or not errors or quantity in DERIVED or used >= 1 / WIDEST
         counts = (str(len(rows)), str(outside))
         tabled(SECTION, f"{kind}s", quantity, "no", *counts, *cells, holds=not outside and tight)
@@ -130,7 +133,9 @@ def test_no_value_is_outside_its_stated_range(kind: str, tabled: Tabled) -> None
 
 
 def _stated(row: Ranged) -> float:
-    """Return the larger stated error of a value: a difference for loss and utilization, otherwise relative. [ratio]"""
+    """Return the larger of both stated errors of a value: absolute for loss and utilization, otherwise relative.
+    [ratio]
+    """
     error = max(min(row.high, 1e9) - row.solved, row.solved - row.low)
     return error if row.quantity in RATIOS or row.solved == 0 else error / row.solved
 

@@ -1,4 +1,4 @@
-"""Ratios of equal and of different systems over repeated runs: coverage and width of their intervals."""
+"""Coverage and width of the intervals of ratios between configurations with several runs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""Smallest allowed coverage if the noisier side has only two runs, which vary ten times as much. [1]
+"""Smallest allowed coverage if the noisier configuration has only two runs, whose values vary ten times as much. [1]
 
-The nominal coverage would need intervals with a single degree of freedom.
+An interval with the nominal coverage would have only one degree of freedom.
 """
 Bounds = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Two configurations, each with its runs.
+    """Two configurations with several runs each.
 
     Attributes
     ----------
     spread : str
-        Distribution of the values from run to run: `lognormal` or `normal`.
+        Distribution of the values of the runs: `lognormal` or `normal`.
     errors : tuple of float
-        Standard deviation from run to run on each side, relative to the mean. [1]
+        Standard deviation between runs of each configuration, relative to the mean. [1]
     runs : tuple of int
-        Number of runs on each side. [1]
+        Number of runs of each configuration. [1]
     ratio : float
         True ratio of the means. [1]
     """
@@ -48,17 +48,17 @@ class Sides:
 
     @property
     def seed(self) -> list[int]:
-        """Return the seed of the random numbers, which differs for each cell of the table."""
+        """Random seed, different for each row of the table."""
         return [len(self.spread), *(round(1000 * error) for error in self.errors), *self.runs, round(100 * self.ratio)]
 
     @property
     def is_few_noisy(self) -> bool:
-        """Return True if the side with fewer runs is the noisier one."""
+        """Return True if the configuration with fewer runs is the noisier of the two."""
         (first, second), (few, many) = self.errors, self.runs
         return (few < many and first > second) or (many < few and second > first)
 
     def drawn(self, random: np.random.Generator) -> Iterator[list[np.ndarray]]:
-        """Yield pairs of sides, each with random values for its runs."""
+        """Yield pairs of configurations, as arrays with one random value for each run."""
         for _ in range(COUNT):
             yield [
                 mean * self._relative(random, error, runs)
@@ -75,8 +75,16 @@ class Sides:
 
 @dataclass
 class Tally:
-    """Counts of intervals of one kind for many pairs of configurations: how many exist, and how many contain the true
-    ratio.
+    """Counts of intervals of one method over many pairs of configurations.
+
+    Attributes
+    ----------
+    made : int
+        Number of pairs.
+    given : int
+        Number of pairs with an interval.
+    held : int
+        Number of intervals that contain the true ratio.
     """
 
     made: int = 0
@@ -99,13 +107,12 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Share of all pairs whose interval does not contain the true ratio."""
         return (self.given - self.held) / self.made
 
     @property
     def half(self) -> float:
-        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or an
-        interval that begins at 0. [1]
+        """Median half-width of the logarithms of the intervals; infinite if most pairs have no interval or an interval
+        that begins at 0. [1]
         """
         return float(np.median(self.halves))
 
@@ -116,9 +123,7 @@ class Tally:
 
 
 def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return Fieller's interval with Welch and Satterthwaite's degrees of freedom; None if the interval is
-    unbounded.
-    """
+    """Return Fieller's interval with Welch-Satterthwaite degrees of freedom; None if the interval is unbounded."""
     first, second = top.std(ddof=1) / len(top) ** 0.5, bottom.std(ddof=1) / len(bottom) ** 0.5
     ratio, scaled = top.mean() / bottom.mean(), top.mean() / bottom.mean() * second
     inverse = first**4 / (len(top) - 1) + scaled**4 / (len(bottom) - 1)
@@ -131,7 +136,7 @@ def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
 
 
 def shown(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval of the ratio that Towtank computes from the values of the runs."""
+    """Return the interval that Towtank computes for the ratio of the runs' means."""
     found = ratio_interval(*(combined([Estimate(float(value)) for value in side]) for side in (top, bottom)))
     return None if found.low is None or found.high is None else (found.low, found.high)
 
@@ -162,13 +167,14 @@ UNEQUAL_RUNS = [
 ]
 SECTION = Section(
     "Ratios over repeated runs",
-    "runs of each side | error from run to run | distribution | true ratio | Fieller: have one, hold, half | "
-    "logarithm: have one, hold, half",
-    f"{COUNT} pairs of configurations each, seeds fixed. The interval shown is symmetric in the logarithm; that of "
-    "Fieller, from the same runs, is there for comparison. “Half” is the median of the factor from the ratio to the "
-    f"end of its interval (- where most pairs have none, or one down to 0). {100 * COVERAGE:.0f} % or more of the "
-    f"intervals hold, and at most {100 * WRONG:.0f} % of all pairs have a wrong one; where the side with fewer runs is "
-    f"ten times as noisy as the other, {100 * FEW_NOISY:.0f} % hold. Four standard deviations of so many are allowed.",
+    "runs of each side | error from run to run | distribution | true ratio | Fieller: with an interval, coverage, "
+    "half-width | logarithm: with an interval, coverage, half-width",
+    f"{COUNT} pairs of configurations each, with fixed seeds. The interval that Towtank shows is symmetric in the "
+    "logarithm; the interval of Fieller, from the same runs, is given for comparison. The half-width is the median "
+    "of the factor from the ratio to the end of its interval (- if most pairs have no interval, or an interval that "
+    f"begins at 0). At least {100 * COVERAGE:.0f} % of the intervals must contain the true ratio, and at most "
+    f"{100 * WRONG:.0f} % of all pairs may have a wrong interval. If the side with fewer runs is ten times as noisy "
+    f"as the other side, a coverage of {100 * FEW_NOISY:.0f} % suffices. The tolerance is four standard deviations.",
 )
 
 
@@ -195,9 +201,8 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """Each side has two runs with an error of 30 %. By Fieller's method, only 58 % of the ratios have an interval.
-
-    By the method that uses logarithms, 96 % of the ratios have an interval.
+    """Each configuration has two runs with an error of 30 %. Fieller's method yields an interval for 58 % of the
+    ratios; Towtank's method, which uses logarithms, yields an interval for 96 %.
     """
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):
@@ -208,8 +213,8 @@ def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
 
 @pytest.mark.waits
 def test_two_runs_against_six_are_called_different_in_at_most_5_percent() -> None:
-    """With Welch's degrees of freedom, 7.5 % of the pairs of equal systems would be called different, because two runs
-    may agree by chance.
+    """With Welch's degrees of freedom, 7.5 % of the pairs of equal systems would be reported as different, because the
+    values of two runs may agree by chance.
     """
     random, count = np.random.default_rng(6), 4000
     found = welch = 0

@@ -1,4 +1,4 @@
-"""Recovery of a system after events: false alarms, and the time at which a queue is empty again."""
+"""Recovery of a system after an event: false alarms, and the time at which a queue is empty again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEFORE = 60
 
 
 def described(ok, means_s, seconds_before=BEFORE):
-    """Return the reported recovery from an event at the start of second `seconds_before` of a run."""
+    """Return the reported recovery from an event that begins at second `seconds_before` of a run."""
     seconds = len(ok)
     starts = np.arange(seconds, dtype=float)
     response = SimpleNamespace(counts=ok, quantile_by_bin=lambda share: list(means_s))
@@ -46,17 +46,17 @@ def quiet(stream, seconds, correlation):
 
 
 def disturbed(seed, seconds, correlation):
-    """Return the share of undisturbed runs that are reported as disturbed."""
+    """Return the fraction of undisturbed runs that are reported as disturbed."""
     stream = np.random.default_rng(seed)
     runs = [described(*quiet(stream, BEFORE + seconds, correlation)) for _ in range(RUNS)]
     return sum(run["disturbed"] for run in runs) / RUNS
 
 
 SECTION = Section(
-    "Recovery of what was not disturbed",
-    "seconds after the event | correlation of seconds | called disturbed",
-    f"{RUNS} runs each to which nothing happened. 1 % is allowed up to a correlation of 0.5, and four standard "
-    "deviations of so many runs.",
+    "Recovery of undisturbed runs",
+    "seconds after the event | correlation between seconds | runs reported as disturbed",
+    f"{RUNS} undisturbed runs each. Up to a correlation of 0.5, at most 1 % of the runs may be reported as disturbed; "
+    "the tolerance is four standard deviations.",
 )
 
 
@@ -64,7 +64,7 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # A former test reported up to 26 % of the undisturbed runs as disturbed.
+    # An earlier version of the test reported up to 26 % of the undisturbed runs as disturbed.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -72,18 +72,17 @@ def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, ta
 
 PLANTED = Section(
     "Recovery from outages",
-    "down | capacity over load | worked off after | median shown | within 1 s",
-    f"{RUNS} runs each of an open load of 100 /s. What waited through the outage is worked off at the capacity that is "
-    "left, first come, first served. 95 % are within 1 s; four standard deviations of so many runs are allowed.",
+    "outage | capacity divided by load | true recovery time | median of the reported recovery time | within 1 s",
+    f"{RUNS} runs each of an open load of 100 /s. After the outage, waiting requests are handled in order of arrival, "
+    "with the capacity that exceeds the load. At least 95 % of the reported times must be within 1 s of the true "
+    "time; the tolerance is four standard deviations.",
 )
 
 
 def outage(stream, down_s, capacity):
-    """Simulate a queue without service for some seconds; return the reported recovery time [s] and the true recovery
-    time [s].
-    """
-    # 100 jobs arrive per second. After the outage the queue of 100 x `down_s` jobs shrinks by `capacity` - 100 jobs per
-    # second.
+    """Simulate a queue whose service stops for `down_s` seconds. Return the reported and the true recovery time. [s]"""
+    # 100 jobs arrive per second. After the outage, the queue of 100 x `down_s` jobs shrinks by `capacity` - 100 jobs
+    # per second.
     drained_s = 100 * down_s / (capacity - 100)
     ok, means = quiet(stream, BEFORE + round(down_s + drained_s) + 60, 0.3)
     ok[BEFORE : BEFORE + down_s] = 0
@@ -110,8 +109,8 @@ def test_recovery_ends_when_the_queue_is_worked_off(down_s, capacity, tabled):
 
 
 def test_a_backlog_counts_until_response_time_is_back():
-    # Service of an open load of 100 /s stops for 10 s. Then a capacity of 110 /s serves the 1,000 waiting jobs within
-    # 100 s.
+    # The service of an open load of 100 /s stops for 10 s. Then a capacity of 110 /s handles the 1,000 waiting jobs
+    # within 100 s.
     stream = np.random.default_rng(1)
     ok, means = quiet(stream, BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 10] = 0
@@ -119,14 +118,13 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # The last delayed response times are about 0.02 s, which is within the normal band, so recovery seems slightly
-    # early.
+    # The last delayed response times are about 0.02 s, which is normal, so the reported recovery is slightly early.
     assert 105 <= found["recovery_s"] <= 110
 
 
 def test_recovery_lasts_until_the_last_time_out():
-    # The system is down for 5 s, up for 3 s and down for 60 s. The second outage belongs to the same disturbance, so
-    # the system has not recovered after 5 s.
+    # The system is down for 5 s, up for 3 s, and down for 60 s. The second outage belongs to the same disturbance, so
+    # recovery is at the end of the second outage.
     ok, means = quiet(np.random.default_rng(2), BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 5] = 0
     ok[BEFORE + 8 : BEFORE + 68] = 0

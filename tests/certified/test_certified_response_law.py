@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals of the mean response time and of throughput, each from one run of a closed system."""
+"""Coverage of 95 % intervals of mean response time and throughput, each from one run of a closed system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.waits
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3
-"""Smallest allowed coverages of response time and throughput if the speed of the system drifts slowly: over a fifth of
+"""Smallest allowed coverages for response time and throughput if the speed of the system drifts slowly, over a fifth of
 the window or longer. [1]
 """
 WARM_UP_S = 30
@@ -27,18 +27,19 @@ WARM_UP_S = 30
 
 @dataclass(frozen=True)
 class Closed:
-    """Users who think, and servers that serve one request at a time.
+    """Users who think, and servers that handle one request at a time.
 
     Attributes
     ----------
     load : float
-        Number of users, relative to the knee: the number where the bounds for few and for many users intersect. [1]
+        Number of users relative to the knee, the number of users at which the two asymptotic bounds of the throughput
+        intersect. [1]
     think_s, service_s : float
         Mean think time and mean service time. [s]
     variance, think_variance : float
-        Squared coefficients of variation of gamma-distributed service and think times. [1]
+        Squared coefficients of variation of gamma-distributed service times and think times. [1]
     pace_s : float or None
-        Time from start to start, which replaces the think time. [s]
+        Time between the starts of two transactions of a user, which replaces the think time. [s]
     drift, drift_s : float
         Standard deviation of the logarithm of the servers' speed, a first-order autoregressive series [1], and the time
         in which its correlation falls to 1 / e [s].
@@ -60,7 +61,6 @@ class Closed:
 
     @property
     def text(self) -> str:
-        """Description of the system for a row of the table."""
         text = f"{self.load:g} × knee, {self.servers} × {1000 * self.service_s:g} ms"
         text += f", think {self.think_s:g} s" if self.pace_s is None else f", pace {self.pace_s:g} s"
         text += f", C² {self.variance:g}" + (f" and {self.think_variance:g}" if self.pace_s is None else "")
@@ -68,8 +68,8 @@ class Closed:
         return text
 
     def seconds(self, length: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return, for each second: completions, sum of response times, and the time of all users minus completed
-        pauses.
+        """Return, for each second: number of completions, sum of response times, and time of all users minus completed
+        pauses. [s]
         """
         total = WARM_UP_S + length
         ended, responses, pauses = np.zeros(total), np.zeros(total), np.zeros(total)
@@ -95,7 +95,7 @@ class Closed:
         return ended[WARM_UP_S:], responses[WARM_UP_S:], self.users - pauses[WARM_UP_S:]
 
     def _times(self, length: int, random: np.random.Generator) -> np.ndarray:
-        """Return the service time of each second relative to the mean service time. [1]"""
+        """Return the service time in each second, relative to the mean service time. [1]"""
         if not self.drift:
             return np.ones(length)
         stays = np.exp(-1 / self.drift_s)
@@ -129,15 +129,16 @@ SYSTEMS = [
 ]
 SECTION = Section(
     "Mean response time and throughput of a closed load within a run",
-    "system | window | mean from response times: have one, hold | by Little's law, too: have one, hold | half of it | "
-    "throughput: have one, hold",
-    f"{COUNT} runs each of users who think and wait for one to four servers in turn (relative to the knee; C² are the "
-    "squared coefficients of variation of service and think times); seeds fixed. At saturation neighbouring seconds "
-    "have nearly the same response time, so that a short window has no interval from these alone; user seconds less "
-    "pauses have the same mean and hardly any correlation. “Half of it” is the median of half of that interval, "
-    f"relative to the mean, of the runs that have one. {100 * COVERAGE:.0f} % or more of the intervals hold the value "
-    f"over all runs (where the speed of the servers drifts, {100 * DRIFTING:.0f} % of those of the mean and "
-    f"{100 * DRIFTING_THROUGHPUT:.0f} % of those of throughput), four standard deviations of so many allowed.",
+    "system | window | mean from response times: with an interval, coverage | with Little's law: with an interval, "
+    "coverage | half-width of these intervals | throughput: with an interval, coverage",
+    f"{COUNT} runs each of users who think and are served in order of arrival by one to four servers, with fixed "
+    "seeds. The load is relative to the knee; C² are the squared coefficients of variation of service and think "
+    "times. At saturation, neighbouring seconds have nearly the same response time, so response times alone yield no "
+    "interval for a short window. The time of all users minus their pauses has the same mean and hardly any "
+    "correlation. The half-width is the median, relative to the mean, of the runs with an interval. At least "
+    f"{100 * COVERAGE:.0f} % of the intervals must contain the mean over all runs. If the speed of the servers "
+    f"drifts, {100 * DRIFTING:.0f} % suffice for the response time and {100 * DRIFTING_THROUGHPUT:.0f} % for "
+    "throughput. The tolerance is four standard deviations.",
 )
 
 
@@ -168,7 +169,7 @@ def test_intervals_of_mean_and_throughput_hold_them(system: Closed, length: int,
 
 
 def held(found: list[Estimate], truth: float) -> tuple[int, int]:
-    """Return the number of estimates that have an interval, and the number of intervals that contain the true value."""
+    """Return the number of estimates with an interval, and the number of intervals that contain the true value."""
     known = [estimate for estimate in found if estimate.low is not None and estimate.high is not None]
     return len(known), sum(estimate.low <= truth <= estimate.high for estimate in known)
 
@@ -184,9 +185,7 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """The load is three times the knee. If only response times are used, a fifth of the windows of 50 s have an
-    interval.
-    """
+    """The load is three times the knee. From response times alone, a fifth of the windows of 50 s have an interval."""
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)
@@ -197,7 +196,7 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """If response times began before the window, their sum contradicts Little's law, so it is not used."""
+    """Response times that began before the window contradict Little's law, so their sum is not used."""
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))
     assert response_by_users(unpaused, responses, ended, 50.0 * system.users) is unpaused

@@ -1,4 +1,4 @@
-"""Rules of thumb for sizing, compared with all worked examples of their sources."""
+"""Rules of thumb for sizing reproduce all worked examples of their sources."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from towtank.sizing.rules.quantities import in_unit, parse_quantity
 from towtank.sizing.rules.rule import answer_rule
 
 DATA = Path(__file__).parent / "data"
-# Pattern of a number that is not part of a name such as R1 or 3590E.
+# Number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
-# Rows whose inputs are stated as a sum, or as the name of another table.
+# Rows whose inputs are a sum, or the name of another table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# Rules whose examples have no inputs in the source, only results; the inputs were chosen to match.
+# Rules whose source states only results of examples, without inputs. The inputs in the data were inferred from the
+# results.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -33,7 +34,7 @@ def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
 
 
 def value_of(rule: Rule, example: RuleExample) -> float:
-    """Apply a rule to an example, and return the result in the unit of the rule."""
+    """Return the result of a rule for an example, in the unit of the rule."""
     given = inputs_with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     found = answer_rule(rule, given).value
     assert found is not None
@@ -95,10 +96,10 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer_rule(rule, given).value), rule.unit) * 1000
-    # In one row, the source document multiplies a rate that it had already rounded.
+    # In one row, the source document multiplies a rate that it has rounded before.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
-    # The source document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
+    # The source document prints rates without decimals; it truncates some (34.2 as 34) and rounds others (91.7 as 92).
     printed = row["gb_per_hr_printed"]
     assert abs(per_hour / 1000 - float(printed)) < (0.1 if "." in printed else 1)
 
@@ -114,7 +115,9 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Return True if rows of the published tables contain the given values at a place in the source document."""
+    """Return True if the published tables contain the given values. `section` and `line` are the position in the source
+    document.
+    """
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)

@@ -1,4 +1,4 @@
-"""Comparisons of two equal systems: how often they report a difference that does not exist."""
+"""Comparisons of equal systems: rate of reported differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ WORTH = 30
 
 
 def runs_of(stream, repetitions, run_to_run, truth):
-    """Return random runs. Their means vary by `run_to_run` around `truth`, and each states an error of 0.4 %."""
+    """Return random runs. The means of runs vary by the fraction `run_to_run` around `truth`; each run states an error
+    of 0.4 %.
+    """
     runs = []
     for _ in range(repetitions):
         value = stream.normal(stream.normal(truth, run_to_run * truth), WITHIN * truth)
@@ -30,7 +32,6 @@ def runs_of(stream, repetitions, run_to_run, truth):
 
 
 def point_of(runs):
-    """Return a point of a study from the given runs."""
     return {
         "users": 10, "load": 10, "verdicts": ["valid"] * len(runs), "transactions": {}, "tiers": {},
         "throughput_per_s": aggregation.combined(runs).document(), "response_time_s": {},
@@ -43,29 +44,28 @@ def is_called_different(pair):
         {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
-    # `differs` is None for single runs. With two runs on each side it may also be None: if they differ much, their
-    # ratio has no interval.
+    # `differs` is None for single runs. With two runs on each side it may be None, too, because two very different
+    # values yield no interval of the ratio.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
     return comparison.is_certain_change(line)
 
 
 def pairs_of(seed, repetitions, run_to_run, effect=1.0):
-    """Yield pairs of lists of runs; the second list has `effect` times the values of the first."""
+    """Yield pairs of lists of runs. The second list has `effect` times the values of the first list."""
     stream = np.random.default_rng(seed)
     for _ in range(PAIRS):
         yield [runs_of(stream, repetitions, run_to_run, truth) for truth in (100.0, 100.0 * effect)]
 
 
 def claimed(seed, repetitions, run_to_run, effect=1.0):
-    """Return the share of comparisons that show a difference."""
     return sum(map(is_called_different, pairs_of(seed, repetitions, run_to_run, effect))) / PAIRS
 
 
 SECTION = Section(
     "Equal systems, and different ones",
-    "runs of each | error from run to run | truth | called different",
-    f"{PAIRS} comparisons each; each run knows itself to {100 * WITHIN:g} %. Equal systems are called different in 5 % "
-    "at most. Four standard deviations of so many comparisons are allowed.",
+    "runs of each system | error from run to run | truth | reported as different",
+    f"{PAIRS} comparisons each; the error within a run is {100 * WITHIN:g} %. At most 5 % of the comparisons of equal "
+    "systems may report a difference; the tolerance is four standard deviations.",
 )
 
 
@@ -74,8 +74,8 @@ SECTION = Section(
 @pytest.mark.parametrize("repetitions", [1, 2, 3, 5])
 @pytest.mark.parametrize("run_to_run", [0.01, 0.03, 0.10])
 def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, run_to_run, effect, tabled):
-    # Between runs, the values vary by 3 %. Intervals from the errors within single runs ignore this, and would report a
-    # difference in 80 % of the comparisons.
+    # Values vary by up to 10 % between runs. Intervals from the errors within single runs ignore this; at 3 %, they
+    # would report a difference in 80 % of the comparisons.
     allowed = 0.05 + 4 * (0.05 * 0.95 / PAIRS) ** 0.5
     share = claimed(repetitions, repetitions, run_to_run, effect)
     truth = "equal" if effect == 1.0 else f"{effect:g} times"
@@ -85,9 +85,9 @@ def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, ru
 
 PLANTED = Section(
     "Planted differences",
-    "runs of each | error from run to run | truth | called different | by Welch's test",
-    f"{PAIRS} comparisons each. What Welch's test at 5 % finds in the logarithms of the same runs is found in all but "
-    "5 % of the comparisons; four standard deviations of so many are allowed.",
+    "runs of each system | error from run to run | truth | reported as different | reported by Welch's test",
+    f"{PAIRS} comparisons each. Towtank may report at most 5 percentage points fewer differences than Welch's test at "
+    "5 % of the logarithms of the same runs; the tolerance is four standard deviations.",
 )
 
 

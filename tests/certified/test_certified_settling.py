@@ -1,4 +1,4 @@
-"""End of settle stages (stages that wait for a stable load), for series with a known settling time."""
+"""End of settle stages (stages that last until the load is stable), for series with a known settling time."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,7 @@ RATE, RESPONSE_S = 200.0, 0.1
 def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)):
     """Return random throughput that starts 40 % too low, and response times that start twice as long.
 
-    The deviations decay with the time constant `tau_s`. The noise is first-order autoregressive, with the coefficient
-    0.5.
+    The deviations decay with the time constant `tau_s`. The noise is first-order autoregressive with coefficient 0.5.
     """
     times = np.arange(1.0, seconds + 1)
     transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
@@ -49,7 +48,8 @@ def end_of(seconds, at_least_s=0.0):
 
 @pytest.mark.parametrize(("tau_s", "early_at_most"), [(0.0, 0.0), (5.0, 0.02), (15.0, 0.08), (40.0, 0.32)])
 def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
-    """A stage ends too early if throughput is still more than 10 % too low, and too late after 4 tau + 90 s.
+    """A stage ends too early if the throughput is still more than 10 % too low, and too late if it ends after 4 tau +
+    90 s.
 
     The allowed fractions of early and late stages are documented at `look`.
     """
@@ -83,7 +83,7 @@ def test_not_before_the_shortest_time_asked_for():
 
 
 def test_shortest_window_holds_three_cycles_of_a_user():
-    """The cycle of a user lasts N / X = 2,000 / 200 s = 10 s, so three cycles are 30 s."""
+    """The cycle of a user takes N / X = 2,000 / 200 s = 10 s, so three cycles take 30 s."""
     count = 20
     flat = [np.arange(1.0, count + 1), np.ones(count), np.full(count, 200.0), np.full(count, 20.0)]
     seconds = SteadySeconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
@@ -92,10 +92,11 @@ def test_shortest_window_holds_three_cycles_of_a_user():
 
 
 def test_observations_hold_five_transactions_each():
-    """With 2 transactions/s an observation lasts 3 s, so that it holds five transactions. The 44 s contain 14
-    observations; the two seconds left over are at the start.
+    """With 2 transactions/s, an observation lasts 3 s, so that it contains five transactions. The 44 s contain 14
+    observations; the remaining two seconds are at the start.
 
-    The response times of the first four observations are ten times as long, so only the last ten (30 s) are kept.
+    Response times in the first four observations are ten times as long, so only the last ten observations (30 s) are
+    used.
     """
     count = 44
     rate = np.full(count, 2.0)

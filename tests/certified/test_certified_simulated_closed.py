@@ -1,4 +1,5 @@
-"""Intervals of the simulator, compared with exact mean value analysis, on random closed networks of 2 to 2,000 users.
+"""Coverage of the simulator's intervals for random closed networks of 2 to 2,000 users, with exact mean value analysis
+as the reference.
 
 `TOWTANK_CLOSED` is the number of networks: 40 by default, 400 for the certification of a release.
 """
@@ -21,20 +22,20 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability of a false alarm: the counted coverage is outside the allowed range although the true coverage is 95 %.
-This value applies to each end of the range. [1]
+"""Probability that, at a true coverage of 95 %, the observed coverage lies outside the allowed range by chance, for
+each bound of the range. [1]
 """
 
 
 def network(seed: int) -> dict[str, Any]:
-    """Return a network with one closed class, one to three product-form queues and a delay.
+    """Return a network with one closed class, one to three product-form queues and a delay station.
 
     The load is random, from light to ten times the knee.
     """
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))
     think_s = float(stream.choice([1.0, 5.0, 10.0]) * stream.uniform(0.5, 1.5))
-    # Load relative to the knee; the busiest station is saturated if this value is above 1.
+    # Load relative to the knee. Above 1, the busiest station is saturated.
     intensity = float(np.exp(stream.uniform(np.log(0.3), np.log(10.0))))
     demand_s = intensity * think_s / users
     stations: list[dict[str, Any]] = [
@@ -71,7 +72,7 @@ def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def coverage(figure: str) -> int:
-    """Return the number of networks whose exact value is within the simulator's interval."""
+    """Return the number of networks whose exact value lies in the simulator's interval."""
     held = 0
     for exact, simulated in rows():
         low, high = simulated["classes"]["web"]["confidence_interval"][figure]
@@ -81,10 +82,10 @@ def coverage(figure: str) -> int:
 
 SECTION = Section(
     "Intervals of the simulator, closed networks",
-    "figure | networks | held",
-    f"Random networks of product form with 2 to 2,000 users, at a precision of {100 * PRECISION:g} %, beside exact "
-    "mean value analysis. "
-    f"95 % intervals hold as often as {1 - 2 * CHANCE:.1%} of counts of so many do.",
+    "quantity | networks | coverage",
+    f"Random product-form networks with 2 to 2,000 users, simulated at a precision of {100 * PRECISION:g} % and "
+    "compared with exact mean value analysis. The coverage of the 95 % intervals must lie in the range that contains "
+    f"{1 - 2 * CHANCE:.1%} of the coverages of so many networks.",
 )
 
 

@@ -1,6 +1,7 @@
-"""Intervals of the simulator for queues with known means and percentiles; each run ends at a requested precision.
+"""Coverage of the simulator's intervals for queues with known mean and percentiles. Each simulation ends at a requested
+precision.
 
-`TOWTANK_CERTIFY` is the number of runs of each queue, by default 30.
+`TOWTANK_CERTIFY` is the number of simulations of each queue, by default 30.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Probability that, at a true coverage of `COVERAGE`, the counted coverage falls below the allowed range by
-chance. [1]
+"""Probability that, at a true coverage of `COVERAGE`, the observed coverage is below the allowed range by chance.
+[1]
 """
 
 
@@ -37,13 +38,11 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Name of the queue in the certification table."""
         service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
         return f"{service} at {self.utilization:g}"
 
     @property
     def model(self) -> dict[str, Any]:
-        """Model document of the queue for the simulator."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {
@@ -53,9 +52,9 @@ class Queue:
 
     @property
     def truths(self) -> dict[str, float]:
-        """True throughput, mean response time and percentiles of the response time.
+        """True throughput [1/s], mean response time [s] and percentiles of the response time [s].
 
-        The mean is by Pollaczek and Khinchine; response times of M/M/1 are exponential.
+        The mean is given by the Pollaczek-Khinchine formula; response times of M/M/1 are exponential.
         """
         load = self.utilization
         mean = SERVICE_S * (1 + load * (1 + self.scv) / (2 * (1 - load)))
@@ -76,9 +75,9 @@ QUEUES = [
 ]
 SECTION = Section(
     "Intervals of the simulator, open queues",
-    "queue | precision asked | figure | held",
-    f"{RUNS} runs of each queue, seeds 5000 and on, each to the end that its precision sets. 95 % intervals hold in "
-    f"{100 * COVERAGE:.0f} % or more, with what chance leaves of so many.",
+    "queue | requested precision | quantity | coverage",
+    f"{RUNS} simulations of each queue, with seeds from 5000, each until the requested precision is reached. At least "
+    f"{100 * COVERAGE:.0f} % of the 95 % intervals must contain the true value, less a tolerance for chance.",
 )
 
 

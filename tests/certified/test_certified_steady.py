@@ -1,4 +1,4 @@
-"""MSER-5 for published and small cases, and verdicts on the steady state of simulated queues."""
+"""MSER-5 for published and small cases, and the verdict on the steady state of simulated queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_mser_truncates_where_the_definition_says(name, rule, batch):
     expected = case("V64")["verified"][name][rule]
     cut = steady.mser(column(name, "mser_series.csv"), batch)
     assert cut.observations == expected["truncate"]
-    # The method is exact, so results may differ only by the rounding of sums.
+    # The method is exact, so results may differ only by rounding.
     assert cut.statistic == pytest.approx(expected["statistic"], rel=1e-9)
 
 
@@ -44,9 +44,9 @@ def test_a_trend_is_never_steady():
 
 
 def test_mser_by_hand():
-    # Batches of one value: 10, 2, 4, 2, 4. The MSER statistic, by hand, if d values are removed: d = 0: mean 4.4, sum
-    # of squares 43.2, / 25 = 1.728; d = 1: mean 3, sum of squares 4, / 16 = 0.25; d = 2: values 4 2 4, sum of squares
-    # 8/3, / 9 = 0.2963. The minimum is at d = 1.
+    # By hand, with batches of one value, for 10, 2, 4, 2, 4. If d values are removed, the MSER statistic is: d = 0:
+    # mean 4.4, sum of squares 43.2, / 25 = 1.728; d = 1: mean 3, sum of squares 4, / 16 = 0.25; d = 2: values 4 2 4,
+    # sum of squares 8/3, / 9 = 0.2963. The minimum is at d = 1.
     cut = steady.mser(np.array([10.0, 2.0, 4.0, 2.0, 4.0]), 1)
     assert cut.observations == 1
     assert cut.statistic == pytest.approx(0.25, rel=1e-12)
@@ -73,7 +73,7 @@ def test_trend_of_a_straight_line_by_hand():
 
 def test_false_alarms_of_the_trend_test_are_as_rare_as_announced():
     # The series are autoregressive noise without a trend, tested at 1 %. The correction for correlation is approximate,
-    # so 2 to 3 % are significant.
+    # so 2 to 3 % of the series show a significant trend.
     stream = np.random.default_rng(20)
     alarms = sum(
         steady.trend(np.arange(100.0), autoregressive(stream, 100, 0.5)).p_value < steady.SIGNIFICANCE
@@ -95,7 +95,7 @@ SERVICE_S, THINK_S = 0.01014, 1.0
 
 
 def verdicts(window):
-    """Count the verdicts on the windows of `SERIES` simulated series."""
+    """Return the number of windows by verdict, from `SERIES` simulated series."""
     stream = np.random.default_rng(11)
     return Counter(verdict_on(window(stream)) for _ in range(SERIES))
 
@@ -107,8 +107,8 @@ def verdicts(window):
 )
 @pytest.mark.parametrize("seconds", [12, 60])
 def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
-    """The response time of a queue at high utilization varies over tens of seconds. A test without the relaxation time
-    of the queue called 5 to 16 % of the windows invalid.
+    """The response time of a queue at high utilization varies over tens of seconds. A test that ignores the relaxation
+    time of the queue would report 5 to 16 % of the windows as invalid.
     """
 
     def window(stream):
@@ -138,8 +138,8 @@ def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
     [(20, 0.0068, 0.19, 15, 1.0), (50, 0.0063, 0.29, 12, 0.95), (80, 0.008, 0.6, 60, 0.20)],
 )
 def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, valid):
-    """Service times grow by at least a fifth over the window. If the window is too short to show this, the verdict must
-    say that growth is not excluded.
+    """Service times grow by at least a fifth during the window. If the window is too short to detect this, the verdict
+    must state that growth is not excluded.
     """
 
     def window(stream):
@@ -157,7 +157,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
 @pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
-    """The server has a service time of 10.14 ms, so its capacity is 98.6 /s. The arrival rate exceeds this capacity."""
+    """The service time is 10.14 ms, so the capacity is 98.6 /s, which the arrival rate exceeds."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
@@ -168,8 +168,8 @@ def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
 
 @pytest.mark.waits
 def test_a_start_of_five_times_the_response_time_is_left_out():
-    """In the first 8 of 60 s the response time is five times as long; its noise has a lag-1 correlation of 0.6. These
-    seconds are left out in nine of ten windows.
+    """In the first 8 of 60 s, the response time is five times as long; its noise has a lag-1 correlation of 0.6. In
+    nine of ten windows, these seconds are excluded.
     """
     stream, start = np.random.default_rng(5), np.where(np.arange(60) < 8, np.log(5), 0.0)
     ends, kept = np.arange(0.025, 60, 0.05), 0
@@ -181,7 +181,7 @@ def test_a_start_of_five_times_the_response_time_is_left_out():
 
 
 def test_what_is_at_rest_behind_half_a_window_is_kept():
-    # The response time is doubled in exactly the first half, so MSER's minimum is at the end of its search range.
+    # Response times are twice as long in exactly the first half, so MSER's minimum is at the end of its search range.
     window = halves(first=0.2, second=0.1, slope=0.0)
     assert (window.start_s, window.steady) == (30.0, True)
     # The response time falls by half. The relative error of this change is 0.3 sqrt(2 / 600) = 1.7 %.
@@ -198,18 +198,18 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as a change of −43 % and applied the limit for a fall."""
+    """An earlier version reported this rise as a change of −43 %, and applied the limit for a fall."""
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
-    # For a linear rise from a = 0.15 to b = 0.2 s, the mean logarithm is (b log b - a log a) / (b - a) - 1. It
-    # corresponds to 0.1744 s, or +74.4 % relative to 0.1 s.
+    # For a linear rise from a = 0.15 s to b = 0.2 s, the mean logarithm is (b log b - a log a) / (b - a) - 1. This
+    # corresponds to 0.1744 s, which is 74.4 % more than 0.1 s.
     assert change.share == pytest.approx(0.744, abs=0.03)
     assert "response time changes by +" in window.note
     assert "% higher" in window.note
 
 
 def halves(first, second, slope):
-    """Return a window of 60 s with 20 responses per second; the response time changes after the first half."""
+    """Return a window of 60 s with 20 responses per second. The response time changes after the first half."""
     stream = np.random.default_rng(3)
     ends = np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, first, second + slope * (ends - 30) / 30)
@@ -229,15 +229,15 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window with the length that the doubt states excludes the change.
+    # A window with the length named in the doubt excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown
 
 
 def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level():
-    # A change of response time by +60 % with p = 0.02 is reported. A change of 30 % with this p-value, or of 60 % with
-    # p = 0.2, is not.
+    # A change of response time by +60 % with p = 0.02 is reported. A change of 30 % with p = 0.02, or of 60 % with p =
+    # 0.2, is not.
     line = steady.Trend(np.log(1.6) / 11, 0.0, 0.02, np.log(1.6) / 11 / 2.8, 9.0)
     found = changes.of_trend("response_time", line, line, 11.0, -2.0)
     assert found.share == pytest.approx(0.6)

@@ -1,4 +1,4 @@
-"""Outcomes of the steady-state test of a window (holds, fails, or undecided) for series with noise and for series with
+"""Steady-state test of a window: fractions of the outcomes (holds, fails, undecided) for series with noise and with
 drift.
 """
 
@@ -15,9 +15,9 @@ RUNS = SERIES or 150
 
 
 def outcomes(seed, seconds, noise, correlation, drift):
-    """Return the shares of windows whose trend test holds, fails or is undecided.
+    """Return the fractions of windows whose trend test holds, fails and is undecided.
 
-    The response time grows by the share `drift` over the window.
+    The response time grows by the fraction `drift` during the window.
     """
     stream, found = np.random.default_rng(seed), []
     edges = np.arange(seconds + 1.0)
@@ -36,9 +36,11 @@ NOISES = [(60, 0.1, 0.3), (60, 0.2, 0.7), (60, 0.3, 0.8), (300, 0.1, 0.3), (300,
 
 SECTION = Section(
     "The steady state of a window",
-    "window | noise of seconds | their correlation | drift of the response time | holds | fails | undecided",
-    f"{RUNS} windows each. Without a drift a window fails in 3 % at most, with noise of 30 % in 60 s in 6 %; with a "
-    "drift of 60 % it holds in 10 % at most. Four standard deviations of so many windows are allowed.",
+    "window | noise between seconds | correlation of the noise | drift of the response time | holds | fails | "
+    "undecided",
+    f"{RUNS} windows each. Without a drift, the test may fail in at most 3 % of the windows, and in at most 6 % with "
+    "a noise of 30 % in 60 s. With a drift of 60 %, it may hold in at most 10 % of the windows. The tolerance is "
+    "four standard deviations.",
 )
 
 
@@ -48,7 +50,7 @@ SECTION = Section(
 def test_a_window_without_a_drift_hardly_ever_fails_and_with_one_hardly_ever_holds(
     seconds, noise, correlation, drift, tabled
 ):
-    # Noise of 0.3 with a correlation of 0.8 can cause large changes by chance, so more short windows may fail.
+    # Noise of 0.3 with a correlation of 0.8 can cause large changes by chance, so more of the short windows may fail.
     nominal = 0.06 if noise > 0.2 and seconds < 100 else 0.03
     found = outcomes(seconds, seconds, noise, correlation, drift)
     allowed = drift > 0.0 or found[1] <= nominal + 4 * (nominal / RUNS) ** 0.5

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank compare`, and the function `towtank.compare`."""
+"""Output of `towtank compare` as text and JSON, and the function `towtank.compare`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
 
 
 def written(folder: Path, name: str, seed: int, factor: float = 1.0, errors: float = 0.0) -> Path:
-    """Write the results of a run with six transactions; the times of the third transaction are multiplied by
+    """Write a file with the requests of six transactions. The response times of the third transaction are multiplied by
     `factor`.
     """
     rng = np.random.default_rng(seed)
@@ -144,7 +144,7 @@ def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
     assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
     assert rows["response_time_p50"]["verdict"] == "undecided"
     assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
-    # In every run p99 is 1 ms or 3 ms. These times have a resolution of 1 ms, which gives the ratio an interval.
+    # In every run, p99 is 1 ms or 3 ms. The resolution of 1 ms yields the interval of the ratio.
     assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
     assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
     kept = run("compare", "--baseline", "main", "--b", *names[3:], "--json")
@@ -173,8 +173,8 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    # The baseline is missing, as after a checkout without its file, or with a misspelt name. If the command created the
-    # baseline from the result, it would compare the result with itself and pass.
+    # The baseline file is missing, because a checkout lacks it or its name is misspelt. If the command created it from
+    # the result, it would compare the result with itself and pass.
     assert not (folder / "bda.json").exists()
     monkeypatch.chdir(folder)
     done = run("compare", "--baseline", "main", result)
@@ -197,15 +197,15 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
             rows.writerow([number / 50, 5 + number % 7, NAMES_OF_ATTACKERS[number % len(NAMES_OF_ATTACKERS)]])
     done = run("compare", odd, odd, "--markdown")
     assert done.stdout.startswith("**undecided")
-    # markdown-it renders CommonMark and, as GitHub does, tables.
+    # markdown-it renders CommonMark and, like GitHub, tables.
     html = MarkdownIt("commonmark").enable("table").render(done.stdout)
     assert [html.count(tag) for tag in ("<table>", "<h1>", "<img", "<a ", "<script", "<em>", "<code>")] == [1] + [0] * 6
     assert html.count("<strong>") == 1
     shown = set(unescape(re.sub(r"<[^>]*>", "", html.replace("<!-- -->", ""))).splitlines())
     assert {"a|b<img src=x>", "![i](http://e/x.png)", "@octocat", "**bold**", "`code`", "&lt;b&gt;", "#12"} <= shown
-    # The names are not interpreted as markup in the terminal output either.
+    # On a terminal, the names are not interpreted as markup either.
     assert "[click](javascript:x)" in run("compare", odd, odd).stdout
-    # Code hosting sites turn user names, issue numbers and addresses into links, so these are escaped.
+    # User names, issue numbers and addresses are escaped, because code hosting sites would turn them into links.
     assert not re.search(r"@\w|#\d|[^\\]www\.e|://", done.stdout)
     assert "\r" not in done.stdout
 
@@ -280,7 +280,7 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     assert same.returncode == 0
     ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]
     assert ratios == [1.0] * len(ratios)
-    # Equal recordings have no scatter, so their power is unknown.
+    # Equal recordings do not vary, so the power of their comparison is unknown.
     assert "these runs do not show which change they would detect" in run("compare", folder, folder).stdout
 
 
@@ -302,7 +302,7 @@ def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Pat
             done = run("compare", *sides)
             assert (done.returncode, done.stdout) == (2, ""), sides
             assert message in done.stderr
-    # Two configurations of one results folder are compared; they have no run in common.
+    # Two configurations of one results folder have no run in common, so both may be on the same side.
     done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
     assert "must be runs that this side" not in done.stderr
 

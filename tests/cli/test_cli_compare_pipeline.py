@@ -1,6 +1,6 @@
-"""The pipeline of `docs/guides/compare-in-ci.md`: the result of a pull request is compared with the kept baseline.
+"""Steps of `docs/guides/compare-in-ci.md`: the result of a pull request is compared with a stored baseline.
 
-The recordings are kept, so these tests run no system; `test_integration_compare_pipeline.py` runs both commands.
+The tests use stored recordings and run no system. `test_integration_compare_pipeline.py` also runs the system.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.results import ResultsFolder, lines
 
 
 def disturb(results: ResultsFolder) -> None:
-    """Change all runs so that another program seems to use 35 % of one of the two CPUs."""
+    """Change the recordings of all runs so that another program seems to use 35 % of one of the two CPUs."""
     for folder in results.runs():
         path = folder.observe / "probe.ndjson"
         documents = list(lines.read(path))
@@ -45,7 +45,7 @@ def test_a_regression_no_regression_and_a_disturbed_run_have_the_statuses_of_the
     equal = run("compare", f"{now}{with_index}", *baseline)
     assert (equal.returncode, equal.stderr) == (0, "")
     assert "worse" not in equal.stdout
-    # The regression is in the disturbed runs, too, but runs that other programs disturbed decide nothing.
+    # The disturbed runs contain the regression, too, but runs that other programs disturbed decide nothing.
     unknown = run("compare", f"{disturbed.path}{without}", *baseline)
     assert (unknown.returncode, unknown.stderr) == (4, "")
     assert unknown.stdout.startswith("not valid: ")

@@ -1,6 +1,7 @@
-"""A fault in one part of a command (such as a page of a report) does not affect the other parts.
+"""An internal fault in one section of a command's output, such as a page of a report, does not affect the other
+sections.
 
-The command ends with status 1, lists the part in `failed_parts` of its JSON document, and completes the other parts.
+The command ends with status 1 and lists the section in `failed_parts` of its JSON document.
 """
 
 from __future__ import annotations
@@ -41,12 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    """Return exit status and JSON document of a command."""
     if name != "run":
         status = app.run([*COMMANDS[name], str(folder), "--json"])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)
         return status, document
-    # The runs exist already, so `towtank run` only makes the summary and the report.
+    # The runs exist already, so only the summary and the report of `towtank run` are made.
     results = ResultsFolder.open(folder)
     outcome = study.StudyOutcome(results.path)
     study._summarise(results, outcome, report=True)
@@ -55,7 +55,7 @@ def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
-    """Replace some parts of a command by an error, in all places that create them."""
+    """Make some sections of the output raise an error."""
     make = containment._make
 
     def make_or_fail(part: str, *arguments: Any, **keywords: Any) -> Any:
@@ -81,7 +81,7 @@ def test_a_fault_in_a_part_leaves_all_other_parts(
         for part in ("summary of r001", next(each for each in attempted if "observations" in each)):
             assert part in attempted
 
-            # Stored documents would be read, not created, so the failure of their parts could not be tested.
+            # Stored documents would be read instead of created, so their creation could not fail.
             for kept in ("model.json", "study-summary.json"):
                 (folder / kept).unlink(missing_ok=True)
             with monkeypatch.context() as patch:

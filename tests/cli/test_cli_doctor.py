@@ -1,4 +1,4 @@
-"""Output of `towtank doctor` as text and as JSON, and its exit status."""
+"""Output of `towtank doctor` as text and JSON, and its exit status."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ pytestmark = pytest.mark.waits
 
 
 def invoke(*arguments: str) -> tuple[Result, int]:
-    """Run the command as the application does, which returns the value of the command as exit status."""
+    """Run `towtank doctor`; return the result and the value of the command, which the application uses as exit
+    status.
+    """
     app = typer.Typer()
     statuses = []
 
     @app.callback()
     def main() -> None:
-        """Main command without options, to which the test adds `doctor` as a subcommand."""
+        """Main command without options."""
 
     app.command("doctor")(doctor_command.command)
     app.callback(result_callback=statuses.append)(main)

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank history`, and the rate of false alarms of its changes of level."""
+"""Output of `towtank history` as text and JSON, and its rate of falsely reported changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_NS = 86_400 * 10**9
 
 
 def copies(folder: Path, count: int) -> None:
-    """Write results folders of successive days, each with one run of the results folder in the repository."""
+    """Write results folders for successive days, each with a copy of the same recorded run."""
     manifest = json.loads((RESULTS_1 / "study.json").read_text())
     runs = sorted(path.name for path in (RESULTS_1 / "runs").iterdir())
     (first,) = [row for row in manifest["design"] if row["run"] == runs[0]]
@@ -84,7 +84,9 @@ def test_two_changes_are_found_and_an_excursion_of_two_is_none() -> None:
 
 
 def test_the_p_value_is_the_share_of_all_orders_of_few_values() -> None:
-    """Five values of 0 come before five of 1. Of all 252 orders, only this one and its reverse differ so much."""
+    """Five values of 0 come before five values of 1. Of all 252 orders, only this order and its reverse have so large a
+    difference.
+    """
     (step,) = permuted_steps(np.repeat([0.0, 1.0], 5), level=0.05)
     assert step.p_value == pytest.approx(2 / 252, abs=4 * (2 / 252 / 5000) ** 0.5)
 
@@ -97,7 +99,7 @@ def test_nothing_is_found_if_nothing_can_be_distinguished(values: np.ndarray) ->
 def test_series_without_a_change_seldom_have_one() -> None:
     rng = np.random.default_rng(3)
     found = sum(bool(permuted_steps(rng.lognormal(0, 1, 12))) for _ in range(200))
-    # At 1 %, more than 6 of 200 series have a change with a probability of 0.4 %.
+    # At a false-alarm rate of 1 %, more than 6 of 200 series have a change with a probability of only 0.4 %.
     assert found <= 6
 
 

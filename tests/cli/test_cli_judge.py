@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank judge`, and the function `towtank.judge`."""
+"""Output of `towtank judge` as text and JSON, and the function `towtank.judge`."""
 
 from __future__ import annotations
 

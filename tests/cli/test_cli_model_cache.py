@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank model cache`."""
+"""Output of `towtank model cache` as text and JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_limits_make_a_table_with_the_disk(tmp_path: Path, capsys: Any) -> None:
         (5120, 3),
     ]
     last = found["limits"][-1]
-    # 5 KiB of memory minus 3 x 512 bytes of metadata leave 3.5 KiB, which are too few for all three files (4 KiB).
+    # 5 KiB of memory minus 3 x 512 bytes of metadata leave 3.5 KiB, but the three files need 4 KiB.
     assert last["metadata_bytes"] == 1536
     assert last["miss_ratio"] == pytest.approx(4 / 6)
     assert last["disk_demand_s"] == pytest.approx(4 * 4 / 6 * 0.005)

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank model fit` and `towtank model demands`."""
+"""Output of `towtank model fit` and `towtank model demands` as text and JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document_of(capsys: Any, *arguments: str) -> dict[str, Any]:
 
 
 def _not_json(word: str) -> Any:
-    raise AssertionError(f"{word} is no JSON")
+    raise AssertionError(f"{word} is not valid JSON")
 
 
 def test_the_contract_of_a_usl_fit(capsys: Any) -> None:
@@ -67,9 +67,9 @@ def test_a_fit_without_a_curve_chooses_one(capsys: Any) -> None:
 
 
 def test_the_errors_of_curves_that_were_tried_have_intervals(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error stated for the chosen curve is its held-out error, together with its interval.
+    """The error of the chosen curve is its held-out error, with an interval.
 
-    The table shows only as many digits of an error as its interval supports.
+    The table shows as many digits of an error as its interval supports.
     """
     source = str(RESULTS_1)
     found = document_of(capsys, "fit", source, "--configuration", "present")["configurations"][0]
@@ -80,7 +80,7 @@ def test_the_errors_of_curves_that_were_tried_have_intervals(capsys: Any, monkey
     assert chosen["held_out_interval"] == pytest.approx(ends)
     low, high = chosen["held_out_interval"]
     assert low < chosen["held_out_error"] < high
-    # The held-out error of a straight line is 24 % with an interval of +-26 %, so only two digits are printed.
+    # The held-out error of the straight line is 24 % ± 26 percentage points, so two digits are printed.
     assert tried["linear"]["held_out_interval"] == pytest.approx([-0.02, 0.50], abs=0.02)
     monkeypatch.setenv("COLUMNS", "200")
     status, out, _ = run(capsys, "fit", source, "--configuration", "present")
@@ -112,9 +112,7 @@ def test_a_value_without_an_interval_or_with_one_end_has_few_digits() -> None:
 
 
 def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
-    """The fitted parabola has the slopes 12.5 and 25.3 ms at the ends of the measured range, with t intervals of +-3.7
-    and +-3.8 ms.
-    """
+    """At the ends of the measured range, the fitted parabola has the slopes 12.5 ± 3.7 ms and 25.3 ± 3.8 ms."""
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None
@@ -123,7 +121,7 @@ def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
 
 
 def test_estimates_by_class_have_the_digits_of_the_interval() -> None:
-    """The interval of the estimate is from 37 to 63 ms, so tenths of a millisecond are not shown."""
+    """The estimate's interval of 37 to 63 ms does not support tenths of a millisecond."""
     estimate = {"value": 0.0452, "low": 0.0371, "high": 0.0633, "identified": True, "why_not": []}
     job_class = {**estimate, "lowest_estimate_s": -0.00144, "highest_estimate_s": 0.0499}
     table = _classes({"classes": {"a": job_class}, "variance_inflation": {"a": 1.0}})
@@ -146,7 +144,7 @@ def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any,
     out = tmp_path / "model.yaml"
     arguments = ("fit", "closed", str(RESULTS_1), "--configuration", "present", "--out", str(out))
     found = document_of(capsys, *arguments)["configurations"][0]
-    # The measured system has one server with a service time of 17.8 ms; its users think for 1 s.
+    # The recorded system has one server with a service time of 17.8 ms, and users with a think time of 1 s.
     low, high = found["confidence_interval"]["bottleneck_demand_s"]
     assert low < 0.0178 < high
     knee = next(found_knee for found_knee in found["knees"] if found_knee["kind"] == "model")
@@ -253,7 +251,7 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
 def test_wrong_command_lines(
     capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the folder of the tests may not be writable
+    monkeypatch.chdir(tmp_path)  # the current folder may not be writable
     places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
     status, out, err = run(capsys, *(places.get(argument, argument) for argument in arguments))
     assert (status, out) == (2, "")
@@ -280,7 +278,7 @@ def test_a_configuration_with_too_few_loads_does_not_cost_the_others(capsys: Any
     found = document_of(capsys, "fit", "usl", str(RESULTS_1))["configurations"]
     present, absent = found
     assert present["curve"] == "usl"
-    # One of the four runs fails the audit of its load, so three load levels are left.
+    # One of the four runs fails the audit of its load, so only three load levels remain.
     assert (absent["curve"], absent["verdict"]["level"]) == (None, "rejected")
     assert "at least 4 different loads" in absent["verdict"]["reasons"][0]["text"]
 

@@ -1,4 +1,4 @@
-"""`towtank rate` on the command line, with a stand-in engine that prints prepared lines."""
+"""`towtank rate` with a shell script that replaces the engine and prints prepared lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """Stand-in for the engine. It prints prepared lines, by default those of the reference machine."""
+    """Shell script that replaces the engine. It prints prepared lines, by default those of the reference machine."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\ncat "$0.lines"\n')
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank rules` and `towtank advise`."""
+"""Output of `towtank rules` and `towtank advise` as text and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank size`."""
+"""Output of `towtank size` as text and JSON."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:
-    """Return the mean response time of the model with changed values, computed directly with the solver."""
+    """Return the mean response time of the model with changed values, from the solver itself."""
     document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
     return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
 
@@ -157,13 +157,14 @@ def test_a_source_that_is_nothing_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The new machine has twice the rating and the same number of CPUs. So each of its CPUs is twice as fast, and
-    demands on it are halved.
+    """The new machine has twice the rating with the same number of CPUs, so each CPU is twice as fast, and demands are
+    halved.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1", "--nodes", "db=1")
     found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "old", "--machine", "twice")
-    # If both tiers are on the old machine, the demands add up to 65 ms, above the objective, with any number of CPUs.
+    # With both tiers on the old machine, the demands add up to 65 ms, which exceeds the objective for any number of
+    # CPUs.
     assert {tier["machine"] for tier in found["answer"]["tiers"].values()} >= {"twice"}
     tiers = found["answer"]["tiers"]
     half = {
@@ -180,10 +181,10 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The speed of the new machine is uncertain: 2 (1 to 4) times that of the old machine.
+    """The new machine is 2 times as fast as the old machine, with an interval of 1 to 4 times.
 
-    The objective requires a factor of at least 65 / 45 = 1.44. The log-normal factor exceeds this with a probability of
-    82 %, and waiting lowers this probability.
+    The objective requires a factor of at least 65 / 45 = 1.44. The log-normal factor exceeds 1.44 with a probability of
+    82 %, which waiting times reduce.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
@@ -228,8 +229,8 @@ pools: {connections: {holds: [db], wait_at_most: 1 ms}}
     pool = found["pools"]["connections"]
     residence = found["answer"]["scenarios"][0]
     assert pool["wait_s"] <= pool["wait_at_most_s"] == 0.001
-    # By Little's law, the mean number of busy connections is at least the throughput times the service time of the
-    # database, 25 ms.
+    # By Little's law, the mean number of busy connections is at least throughput times service time of the database (25
+    # ms).
     assert residence["classes"]["web"]["throughput_per_s"] * 0.025 <= pool["held"]
 
 
@@ -256,7 +257,7 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # 12 disks cause almost no waiting, so the response time is about 2 x 0.2 ms.
+    # With 12 disks there is almost no waiting, so the response time is about 2 x 0.2 ms.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 
@@ -284,7 +285,7 @@ def test_dates_follow_the_limit(model: str, capsys: Any) -> None:
                "--start", "2026-01-01")  # fmt: skip
     found = sized(capsys, model, *options)
     answer = next(row for row in found["dates"] if row["what"] == "the answer")
-    # The load of 200 doubles every year.
+    # The initial load of 200 doubles every year.
     from math import log2  # noqa: PLC0415
 
     assert answer["days"] == pytest.approx(365.25 * log2(answer["limit"] / 200), abs=2)
@@ -334,7 +335,7 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     assert "Steps of the calculation" in page
     assert kept["answer"]["configuration"] in page
     assert "Dates on which a limit is reached" in page
-    # Both the results and the report contain the held-out error and its interval.
+    # The results and the report contain the held-out error with its interval.
     low, high = kept["trust"]["held_out_interval"]
     assert low < kept["trust"]["held_out_error"] < high
     assert re.search(r"was predicted with an error of \S+ \[−?[\d.]+,\s[\d.]+\] %\.", page)

@@ -1,4 +1,4 @@
-"""Machine-readable output of `towtank validate` and `towtank list`."""
+"""Output of `towtank validate` and `towtank list` as text and JSON."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_list_shows_what_ships() -> None:
     sources = {entry["name"]: entry["source"] for entry in document["studies"]}
     assert sources["database-queries"] == "capabilities reference for business servers, chapter 4"
     assert sources["runtime-memory"] == "sizing guide for a requirements server"
-    assert all(sources.values()), "each shipped study has a claim with a source"
+    assert all(sources.values()), "each shipped study must have a claim with a source"
 
 
 def test_list_for_people_has_one_line_each() -> None:
@@ -63,7 +63,7 @@ def test_list_for_people_has_one_line_each() -> None:
     entries = [entry for section, entries in document.items() if section != "schema" for entry in entries]
     assert len(lines) == len(entries) + len(document) - 1
     assert all(any(entry["summary"] in line for line in lines) for entry in entries)
-    # Commands accept a workload or a system only by its path, not by its name. So the list shows each path, once.
+    # Commands accept a workload or system by its path only, so the list shows each path, and each path once.
     files = [entry["file"] for section in ("workloads", "systems") for entry in document[section]]
     assert len({Path(file).resolve() for file in files}) == len(files)
     for entry in entries:

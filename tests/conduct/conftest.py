@@ -1,4 +1,4 @@
-"""Fixture with a stand-in engine (`tests/support/fake_engine.py`) for tests of the conductor."""
+"""Fixture of the tests of the conductor."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand-in engine, which replaces the real engine during the test; its path."""
+    """Path of `tests/support/fake_engine.py`, which replaces the load engine during the test."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

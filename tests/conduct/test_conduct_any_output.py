@@ -1,4 +1,6 @@
-"""Commands whose standard output is closed, full or never read do their work and return the correct status."""
+"""Commands whose standard output is closed, full or never read still do their work and return the correct exit
+status.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# For each test: the command, a file that it reads or writes, and the faulty standard outputs.
+# By test name: the command, a file that the command reads or writes, and the tested redirections of its output.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),
@@ -32,19 +34,18 @@ COMMANDS = {
     ),
     "report": ("$towtank report kept --out page.html", "page.html", ["2>&1 | true", ">/dev/full"]),
 }
-# A study with a fault and with a factor name that is not ASCII. The message about the fault contains this name.
+# A study with a fault. Messages contain the name of its factor, which is not ASCII.
 WRONG = TINY["study.yaml"].replace("factors: {users: [2]}", "factors: {größe: [µ, 语]}")
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Address of a server that responds immediately."""
     yield from null_server()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, kept_model: Path) -> Path:
-    """Folder with a study of one short run, a faulty study, and the results of another study."""
+    """Folder with a study of one short run, a faulty study, and the results of a third study."""
     for name, text in {**TINY, "wrong.yaml": WRONG}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     copy_with_model(tmp_path / "kept", kept_model)
@@ -52,12 +53,12 @@ def folder(tmp_path: Path, kept_model: Path) -> Path:
 
 
 def expected(name: str, output: str) -> set[str]:
-    """Return the exit statuses that are correct for a command with a faulty output."""
+    """Return the correct exit statuses of a command with a redirected output."""
     if name == "validate what is wrong":
         return {"2"}
     lost = output.startswith(">/dev/full")
     if name in ("drive", "run"):
-        return {"1", "4"} if lost else {"0", "4"}  # a busy machine may make the measurement invalid (status 4)
+        return {"1", "4"} if lost else {"0", "4"}  # A busy machine may make the measurement invalid (status 4).
     return {"1"} if lost else {"0"}
 
 
@@ -118,7 +119,7 @@ def test_a_disk_without_room_is_one_clear_line(folder: Path, before: str, comman
 def test_a_study_without_room_for_its_report_keeps_the_results_and_does_not_end_with_0(folder: Path) -> None:
     kept = "cp -r disk/new kept-whole"
     done = on_mount(folder, "size=250k", f"$towtank run study.yaml --out disk/new; s=$?; {kept}; (exit $s)")
-    assert done.returncode in (1, 4), done.stderr  # a busy machine may make the measurement invalid (status 4)
+    assert done.returncode in (1, 4), done.stderr  # A busy machine may make the measurement invalid (status 4).
     assert "the report could not be written to disk/new/report.html: No space left on device" in done.stderr
     assert "verdict: " in done.stdout
     assert json.loads((folder / "kept-whole/runs/r001/run.json").read_text())["status"] == "complete"

@@ -1,5 +1,5 @@
-"""Every command, run as any operating-system user, with any resource limits and any standard output, either works or
-ends with one clear line.
+"""Every command works or ends with one clear message, for any operating-system user, resource limit and standard
+output.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ SMALL = "size=128k"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a server that responds immediately."""
     yield from null_server()
 
 
 @pytest.fixture(scope="module")
 def silent() -> Iterator[str]:
-    """Address of a server that accepts connections and never responds."""
+    """Address of a server that accepts connections but never responds."""
     yield from null_server("--misbehave", "silent")
 
 
@@ -65,7 +64,7 @@ def test_drive_measures_under_any_condition(server: str, tmp_path: Path, conditi
     done = sh(condition.format(drive(server, "--out results")), tmp_path)
     assert "internal fault" not in done.stderr
     assert json.loads((tmp_path / "results" / "run.json").read_text())["status"] == "complete"
-    # a busy machine may make the measurement invalid (status 4), but no other status is correct
+    # A busy machine may make the measurement invalid (status 4). No other status is correct.
     assert done.returncode in (0, 4), done.stderr
     assert condition.endswith(">&-") or "requests/s over" in done.stdout
 
@@ -89,12 +88,12 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # The operating-system user may read all files, because the Python interpreter of the tests may be below a
-        # closed home folder. This user has no other rights.
+        # User NOBODY may read all files, because the Python interpreter may be installed in a private home folder, but
+        # has no other rights.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
-            pytest.skip("this user may not become another one")
+            pytest.skip("this user may not start programs as another user")
         done = sh(f"{user} {drive(server, '--out results')}", own)
         assert done.returncode in (0, 4), done.stderr
         assert (own / "results" / "summary.json").stat().st_uid == NOBODY
@@ -116,13 +115,14 @@ RUN = "$towtank run study.yaml --no-report --out results"
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """Folder with a study of one short run of the null server."""
+    """Folder of a study with one short run against the null server."""
     for name, text in TINY.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
 
-# Each entry combines several conditions. To test all of them one by one would take ten minutes instead of one.
+# Each entry combines several conditions, because separate tests of all conditions would take ten minutes instead of
+# one.
 AT_ONCE = {
     "1,024 files, umask, no home, 40 columns, ASCII": (
         "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
@@ -135,7 +135,7 @@ AT_ONCE = {
 
 
 def assert_ran(done: subprocess.CompletedProcess[str], folder: Path) -> None:
-    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid (status 4)
+    assert done.returncode in (0, 4), done.stderr  # A busy machine may make the measurement invalid (status 4).
     assert "internal fault" not in done.stderr
     assert json.loads((folder / "results/runs/r001/run.json").read_text())["status"] == "complete"
     assert (folder / "results/study-summary.json").is_file()
@@ -177,7 +177,7 @@ KEPT = {
 
 @pytest.fixture
 def kept(tmp_path: Path, kept_model: Path) -> Path:
-    """Results of a study, in a folder to which commands may write."""
+    """Results of a study, in a folder that commands may change."""
     return copy_with_model(tmp_path / "kept", kept_model)
 
 
@@ -208,8 +208,8 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # `/proc` accepts no new files. So the results folder cannot be created, and the error message states that this
-        # folder does not exist.
+        # Folder `/proc` accepts no new files. Therefore the results folder cannot be created, and the message names it
+        # as missing.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -275,8 +275,8 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
-    # Each load user has one connection to each of two targets, so the limit of open files allows half as many users as
-    # with one target.
+    # Each user has a connection to each of the two targets, so the open-file limit allows half as many users as with
+    # one target.
     both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
     calls = "[{get: /, target: web}, {get: /, target: other}]"
     (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))
@@ -327,7 +327,7 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        # not the same signal again, because two pending signals of the same kind may be merged
+        # The second signal has another number, because the kernel may merge two pending signals with the same number.
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 5

@@ -1,4 +1,4 @@
-"""Connection options of `drive`: the plan that they produce, and combinations that are refused."""
+"""Connection options of `towtank drive`: the resulting load plan, and combinations that are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Display of a run on a terminal."""
-
 import io
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Options of `drive`: the resulting plan, and combinations that are refused."""
+"""Options of `towtank drive`: the resulting load plan, and combinations that are refused."""
 
 import socket
 from pathlib import Path
@@ -126,7 +126,7 @@ def test_first_look_is_a_connect_without_a_request(run: RunFolder) -> None:
 
 @pytest.fixture
 def name(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A host name with two addresses; the first of these addresses refuses connections."""
+    """A host name with two addresses, of which the first refuses connections."""
     known = socket.getaddrinfo
 
     def resolve(host: str, port: int, *rest: int, **options: int) -> list[object]:

@@ -1,4 +1,4 @@
-"""The envelope (maximum rates) of the load generator: its measurement and its copy in the manifest of a run."""
+"""Envelope of the load generator (its maximum rates): its measurement, and its copy in the manifest of a run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ PINNING = Pinning((0,), (1,))
 
 
 class Machine:
-    """Simulated machine: each core makes up to 50,000 requests/s. The start lag is proportional to the rate as a
-    fraction of this maximum.
+    """Simulated machine with 50,000 requests/s per core. The start lag of requests grows in proportion to the
+    utilization.
     """
 
     def __init__(self, busy: float = 0.999, failed: int = 0) -> None:
@@ -141,11 +141,11 @@ def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     save_envelope({"schema": "towtank/envelope/1", "fingerprint": fingerprint, "rate_per_core_per_s": 7.0})
     found = generator_facts(plan)
     assert found["envelope"]["rate_per_core_per_s"] == 7.0
-    # The target has two addresses. Each local port can be used twice, for one connection to each address.
+    # Each local port can be used once for each of the target's two addresses.
     one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0
-    # A local port can also be used once for each source address. A connection to a Unix socket needs no port.
+    # Each local port can also be used once for each source address. A connection to a Unix socket uses no port.
     sources = {"connections": {"mode": "per_user", "sources": ["127.0.0.2", "127.0.0.3", "127.0.0.4"]}}
     assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
     unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})

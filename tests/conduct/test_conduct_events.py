@@ -1,5 +1,5 @@
-"""Events of a run, such as killing a service. If the thread of an event fails or never ends, this is reported, and the
-run ends all the same.
+"""Events of a run, such as the kill of a service. A thread of an event that fails or never ends is reported, and the
+run ends nevertheless.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Return a function that runs an event. The event would kill a service, but calls the given function instead."""
+    """A function that runs an event. The event calls the argument of the function instead of killing a service."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

@@ -1,5 +1,3 @@
-"""Assignment of CPUs to the tested system and to the load generator."""
-
 import pytest
 
 from towtank.conduct.pinning import Pinning, pinning_of, share_out

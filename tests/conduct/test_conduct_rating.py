@@ -1,4 +1,4 @@
-"""Running the benchmark kernels of `towtank rate`: removal of their files, and engine failures."""
+"""Benchmark kernels of `towtank rate`: deletion of their temporary files, and failures of the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.errors import EngineError, StudyError
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand-in for the engine that leaves a file in its working folder and prints prepared lines."""
+    """Shell script that replaces the engine. It leaves a file in its working folder and prints prepared lines."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\necho "$@" > "$0.seen"\ntouch "$3/left"\ncat "$0.lines"\nexit $(cat "$0.status")\n')
     program.chmod(0o755)

@@ -1,7 +1,7 @@
-"""End of a study that repeats its runs in blocks.
+"""Reasons why a study with repeated blocks of runs ends.
 
-Reasons: all claims are decided, the largest number of blocks is reached, a decision would need too many runs, or the
-budget is spent.
+A study ends when all claims are decided, after the maximum number of blocks, if a decision would need too many runs, or
+when the time budget is spent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def ended(
     budget_s: float | None = None,
     at_least: int = 0,
 ) -> dict[str, Any] | None:
-    """Return the recorded end of a study; `questions` lists, for each block, the questions that are open after it."""
+    """Return the recorded end of a study. `questions` contains, for each block, the claims that are undecided after the
+    block.
+    """
     clock = iter(BLOCK_S * number for number in range(1, 100))
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     found = dict(enumerate(questions, start=1))
@@ -143,10 +145,12 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), None, True),
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
-        # Results are first evaluated after block 2, so after block 1 the budget must suffice for two more blocks.
+        # Results are evaluated for the first time after block 2. Therefore, after block 1, the budget must suffice for
+        # two blocks.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # This process executed one of the two runs of the block, in 60 s. The block is assumed to take 2 * 60 s.
+        # This process executed one of the two runs of the block in 60 s, so the whole block is assumed to take 2 * 60
+        # s.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],
@@ -160,7 +164,7 @@ def test_a_block_is_not_repeated_beyond_the_budget(
 ) -> None:
     """Earlier blocks took 100 s each, and this block has taken 60 s.
 
-    `given` is the number of the block, and the number of its runs that this process has executed.
+    `given` contains the number of the block, and the number of its runs that this process executed.
     """
     study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4, at_least=0)
     repeating = Repeating(study, results(tmp_path, 2), [100.0], block_began_s=40.0)

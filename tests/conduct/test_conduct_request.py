@@ -1,4 +1,4 @@
-"""The request for a study (its file and options) is stored in the results, and can be read from there."""
+"""The requested study (its file and options) is stored in the results folder and read from it."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def test_request_is_read_back_with_all_its_changes(study: Path, tmp_path: Path) 
     again = recorded_request(results.path, None)
     assert Path(again.study) == study / "study.yaml"
     assert again.load().describe() == loaded.describe()
-    assert again.allowed == (), "results from somebody else bring no leave of their own"
+    assert again.allowed == (), "the results of others must not allow any address"
     assert recorded_request(results.path, None, ("example.test",)).allowed == ("example.test",)
 
 

@@ -1,4 +1,4 @@
-"""One run: the folder of the run records everything that the tested system, the engine or the user does."""
+"""A single run: its folder records everything that the system under test, the engine and the user do."""
 
 import os
 import signal
@@ -32,8 +32,6 @@ SLEEP = "import time; time.sleep(600)"
 
 
 class Program(PlainService):
-    """A service that runs one Python program."""
-
     kind = "program"
 
     def __init__(self, code: str, ready_file: Path | None = None) -> None:
@@ -48,7 +46,7 @@ class Program(PlainService):
 
 
 class Watching(Silent):
-    """Display that calls a function once, when a displayed state first meets a condition."""
+    """Display that calls a function at the first displayed frame that meets a condition."""
 
     def __init__(self, when: Callable[[dict[str, Any]], bool], do: Callable[[], None]) -> None:
         self.when, self.do, self.done = when, do, False
@@ -141,7 +139,8 @@ def test_processes_of_a_run_are_marked_and_this_one_is_not(conduct: Any, tmp_pat
     assert (run.logs / "content.log").read_text().splitlines() == [str(run.path)]
 
 
-# Program that logs an error at its start. As soon as a file exists, it logs this error more often, and a second error.
+# Program that logs an error at its start. When a file exists, the program repeats this error and also logs a second
+# error.
 TROUBLED = """
 import pathlib, sys, time
 print("ERROR: port 8080 is taken", flush=True)
@@ -187,7 +186,6 @@ def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
 
 
 def kills_itself_after(path: Path) -> Program:
-    """Return a service that kills itself once a file exists."""
     return Program(
         f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\nos.kill(os.getpid(), 9)"
     )
@@ -238,7 +236,7 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
 
 
 class StopsAtNote(Watching):
-    """Display that requests a stop with SIGINT at each note."""
+    """Display that sends SIGINT at each note."""
 
     def note(self, text: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)

@@ -1,5 +1,6 @@
-"""Announced duration of a search for the limit. It is the sum of the durations of its plateaus (stages of constant
-load); their number depends on the limit.
+"""Announced duration of a search for the load limit.
+
+The duration is the sum over the plateaus (stages of constant load), whose number depends on the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def search(**more: object) -> FindLimit:
     [
         ({}, (1, 4)),
         ({"at_most": 10}, (1, 1)),
-        # If the plateau at 80 users fails, one more plateau, between 40 and 80 users, halves the bracket.
+        # If the plateau at 80 users fails, one more plateau, between 40 and 80 users, narrows the range of the limit.
         ({"refine": {"to": "50 %", "repeats": 1}}, (1, 5)),
     ],
 )

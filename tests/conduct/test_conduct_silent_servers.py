@@ -1,4 +1,4 @@
-"""A server accepts connections but sends nothing. The measurement must end as invalid, with a message that names the
+"""A measurement of a server that accepts connections but sends nothing ends as invalid, with a message that names the
 server.
 """
 
@@ -21,7 +21,7 @@ TOWTANK = [sys.executable, "-m", "towtank"]
 SQL = "[{sql: select 1, target: db}]"
 LDAP = "[{ldap: {search: 'ou=people', filter: (uid=a)}, target: db}]"
 HTTP = "[{get: /, target: db}]"
-# Address of a silent server and a workload step, by protocol. `{}` is replaced by host and port.
+# Steps of a workload, by address of a silent server. `{}` is replaced by host and port.
 SCHEMES = {
     "mysql://reader:secret@{}/shop": SQL,
     "postgresql://reader:secret@{}/shop": SQL,
@@ -51,7 +51,7 @@ hosts: {{there: {{provider: existing}}}}
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """Address at which the kernel accepts connections, while no program reads from them."""
+    """Address at which the kernel accepts connections, but no program reads from them."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)

@@ -1,4 +1,4 @@
-"""Control of a load: commands and events, tested with a simulated engine in memory."""
+"""Control of a running load by commands and events, with a simulated engine."""
 
 from pathlib import Path
 
@@ -25,19 +25,19 @@ CAPACITY = 200.0
 
 
 def closed(load: float, name: str, second: int) -> tuple[float, float]:
-    """Return throughput X and response time R of N users with a think time of 0.5 s: X = min(N / 0.55, 200), R = N / X
-    - 0.5.
+    """Return throughput X and response time R of N users with a think time of 0.5 s: X = min(N / 0.55 s, 200 /s), R = N
+    / X - 0.5 s.
 
-    With 140 users, R is 200 ms. N below 1 counts as 1.
+    With 140 users, R is 200 ms. If N is below 1, 1 is used.
     """
     rate = min(max(load, 1.0) / 0.55, CAPACITY)
     return rate, max(load, 1.0) / rate - 0.5
 
 
 def opened(load: float, name: str, second: int) -> tuple[float, float]:
-    """Return throughput and response time of a server with a capacity of 200 /s.
+    """Return throughput and response time of a server with a capacity of 200 /s under an open load.
 
-    Below the capacity it is an M/M/1 queue; above the capacity, arrivals wait.
+    Below 199 /s, the response time is the mean of an M/M/1 queue; from 199 /s on, it is 1 s.
     """
     return min(load, CAPACITY), 1 / (CAPACITY - load) if load < CAPACITY - 1 else 1.0
 
@@ -83,7 +83,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
     limit = found.document()
     assert limit["ended"] == "refined"
-    # at 140 users the mean is exactly 200 ms, which is not below the limit of the objective
+    # With 140 users, the mean response time is exactly 200 ms, which does not meet the objective.
     assert limit["low"] < 140 <= limit["high"]
     document = [event["level"] for event in run.events() if event["k"] == "plateau"]
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
@@ -96,7 +96,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
 
 
 def flickering(load, name, second):
-    """Return response times that vary strongly between plateaus, so no limit is significant."""
+    """Return response times that vary so strongly between plateaus that no limit is significant."""
     rate, response = closed(load, name, second)
     return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
 
@@ -120,14 +120,14 @@ def pilot(run, answer, asked):
     return engine, said, read_pilot(run, asked)
 
 
-# The engine in memory advances in steps of one second, so the durations are whole seconds.
+# The simulated engine advances in steps of one second, so all durations are whole seconds.
 ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "steady": "4 s"})
 
 
 def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
-    """Users with a think time of 0.5 s and a service time of 50 ms have a throughput of N / 0.55, at most 200 /s.
+    """Users with a think time of 0.5 s and a service time of 50 ms have a throughput of N / 0.55 s, but at most 200 /s.
 
-    The saturation point is therefore N* = 200 x 0.55 = 110 users.
+    Therefore the saturation point is N* = 200 /s x 0.55 s = 110 users.
     """
     _, said, carried = pilot(run, closed, ASKED)
     assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80, 160]
@@ -146,9 +146,9 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """The first plateau of the pilot has more users than saturate the server: 20 x 0.55 = 11 or 5 x 0.55 = 2.75 users.
+    """The first plateau has more users than saturate the server (capacity x 0.55 s).
 
-    The engine counts whole transactions, which is an error of up to 10 % for one or two users.
+    The engine counts whole transactions, which causes an error of up to 10 % with one or two users.
     """
 
     def slow(load, name, second):
@@ -226,8 +226,8 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """The search has no objective. It ends when throughput no longer grows: 160 users have the same throughput
-    as 120.
+    """The search has no objective. It ends at 160 users, because their throughput equals the throughput of 120
+    users.
     """
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
@@ -237,7 +237,7 @@ def test_throughput_that_no_longer_grows(run):
 
 
 def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
-    """Above 200 /s, arrivals wait. At a reduced load the waiting arrivals are worked off within a few seconds."""
+    """Above 200 /s, arrivals wait. After the load is reduced, the waiting arrivals are handled within a few seconds."""
 
     def waiting(load, name, second):
         if name.startswith("relieve"):
@@ -301,8 +301,8 @@ def test_plain_settle_stages_are_left_alone(run):
 
 
 def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
-    """Response times increase all the time: they never settle, and the plateau is not steady. So the first plateau
-    fails.
+    """Response times increase all the time, so they never settle and the plateau is not steady. Therefore the first
+    plateau fails.
     """
     stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
     load = load_of(stages=stages, refine=None)

@@ -1,4 +1,4 @@
-"""The first Ctrl-C requests an orderly stop of the study; the second one ends the program immediately."""
+"""The first Ctrl-C requests an orderly stop of the study; the second Ctrl-C ends the program immediately."""
 
 import os
 import signal

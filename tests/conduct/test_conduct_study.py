@@ -1,4 +1,4 @@
-"""A whole study with the stand-in engine: order of runs, failures, stops, resumption, and exit statuses."""
+"""A study with a simulated engine: order of runs, failures, stops, resumption, and exit statuses."""
 
 import os
 import re
@@ -56,7 +56,7 @@ class Spec:
 
 @dataclass
 class SmallStudy:
-    """A study of three runs. `code` maps some runs to the program that serves as their server."""
+    """A study with three runs. `code` maps run names to the Python program that serves this run."""
 
     code: dict[str, str] = field(default_factory=dict)
     name: str = "small"
@@ -104,7 +104,7 @@ def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
-    """Replace the analysis and the report, which have their own tests, and the reading of the study files."""
+    """Replaces the analysis, the report and the reading of study files, which have their own tests."""
     state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            # A run whose server may end has a load of 60 s, so that the server ends while the load lasts.
+            # A run whose server may end gets a load of 60 s, so that the server ends during the load.
             lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),

@@ -1,7 +1,7 @@
 """A study from an unknown source.
 
-The files that such a study may send and serve and the programs that it may run are restricted. Everything that the
-study would change is listed before it runs.
+The files that the study may send and serve, and the programs that it may run, are restricted. All its changes to the
+machine are listed before the study runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SYSTEMS = {
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Folder of a study; a secret file is beside the folder."""
+    """Folder of a study. A secret file is next to the folder."""
     folder = tmp_path / "study"
     folder.mkdir()
     for name, text in TINY.items():

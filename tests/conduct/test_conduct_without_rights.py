@@ -1,5 +1,5 @@
-"""All commands work for an unprivileged operating-system user with the open-file limit of a login, and with various
-home and temporary folders.
+"""All commands work for an unprivileged operating-system user with a login's open-file limit, and with unusual home and
+temporary folders.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534
-# The operating-system user may read all files, because the Python interpreter of the tests may be below a closed home
-# folder. This user has no other rights.
+# User NOBODY may read all files, because the Python interpreter may be installed in a private home folder, but has no
+# other rights.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
 COMMANDS = {
@@ -33,8 +33,8 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# For each case: mount options of a small file system at `disk`, a command that prepares it, and the first commands in
-# the user's shell. Conditions are combined to save time.
+# By case: mount options of a small file system at `disk`, a command that prepares the file system, and the first
+# commands in the user's shell. Cases combine conditions to save time.
 CONDITIONS = {
     "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
     "home and temporary folder only to be read": (
@@ -48,7 +48,6 @@ CONDITIONS = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a server that responds immediately."""
     yield from null_server()
 
 
@@ -64,7 +63,7 @@ def own(kept_model: Path) -> Iterator[Path]:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         if subprocess.run(["sh", "-c", f"{USER} true"], check=False, capture_output=True).returncode != 0:
-            pytest.skip("this user may not become another one")
+            pytest.skip("this user may not start programs as another user")
         yield folder
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for tiny studies on the null server. They check that no process is left behind."""
+"""Fixtures that run tiny studies against the null server, and assert that no process remains."""
 
 import os
 import signal
@@ -13,15 +13,14 @@ from integration_bench import Bench
 
 from towtank.engine import binary
 
-# Time after which no process of a run may exist any more. It includes the grace periods of guards and engine, on a busy
-# machine. [s]
+# Time limit for the end of all processes of a run, on a busy machine. It includes the grace periods of the guard
+# processes and the engine. [s]
 GONE_WITHIN_S = 30.0
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # Each test has a separate state folder: with a common one, parallel tests could not start systems with the same
-    # data.
+    # With a common state folder, parallel tests could not start systems that use the same data.
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     made = Bench(tmp_path, dict(os.environ))
     yield made
@@ -36,12 +35,12 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         time.sleep(0.05)
     for line in left:
         os.kill(int(line.split()[0]), signal.SIGKILL)
-    assert left == [], "processes stayed behind"
+    assert left == [], "processes of the test still run"
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Yield a function that starts a null server and returns its address."""
+    """A function that starts a null server and returns its address."""
     with ExitStack() as stack:
 
         def start(*options: str) -> str:

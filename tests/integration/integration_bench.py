@@ -1,4 +1,4 @@
-"""Tiny studies on the null server, run by the real command line with the real engine."""
+"""Runs tiny studies against the null server, with the real command line and the real engine."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ start_timeout: 20 s
 
 
 def processes_of(marker: Path) -> list[str]:
-    """Return the running processes whose environment contains the mark of a run in the given folder."""
+    """Return the command lines of running processes whose environment names the given folder as their run."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -50,7 +50,7 @@ def processes_of(marker: Path) -> list[str]:
 
 
 def engine_of(parent: int) -> int:
-    """Return the process id of the engine that a command started."""
+    """Return the process id of the load engine that the process `parent` started."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     found = [int(child) for child in children if "towtank-engine\0load" in Path(f"/proc/{child}/cmdline").read_text()]
     assert len(found) == 1
@@ -59,7 +59,7 @@ def engine_of(parent: int) -> int:
 
 @dataclass
 class Bench:
-    """Folder with a tiny study, and methods to run the command line in it."""
+    """Folder of a tiny study, in which `towtank` commands are run."""
 
     folder: Path
     environment: dict[str, str]
@@ -67,18 +67,18 @@ class Bench:
 
     @property
     def results(self) -> Path:
-        """Folder with the results of the study."""
         return self.folder / "results"
 
     def study(self, *, users: list[int] | None = None, steady: str = "1 s", port: int = 0) -> Path:
-        """Write the files of a tiny study."""
+        """Write the study file, the system file and the workload file of a tiny study; return the path of the study
+        file.
+        """
         (self.folder / "study.yaml").write_text(STUDY.format(users=users or [2, 4], steady=steady))
         (self.folder / "system.yaml").write_text(SYSTEM.format(port=port))
         (self.folder / "workload.yaml").write_text(WORKLOAD)
         return self.folder / "study.yaml"
 
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command and wait for its end."""
         return subprocess.run(
             [sys.executable, "-m", "towtank", *map(str, arguments)],
             cwd=self.folder,
@@ -90,51 +90,49 @@ class Bench:
         )
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in a new session."""
+        """Start a `towtank` command in a new session of the operating system."""
         process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 
     def run_study(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run the tiny study and wait for its end; no report is made, because it takes longer than the runs."""
+        """Run the tiny study and wait for its end. No report is made, because a report takes longer than the runs."""
         return self.towtank("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def start_study(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start the tiny study without waiting for its end; no report is made."""
+        """Start the tiny study without waiting for its end. No report is made."""
         return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def manifest(self, run: str) -> dict[str, Any]:
-        """Return the manifest of a run; empty if the file does not exist yet."""
+        """Return the manifest of a run; empty if it was not written yet."""
         path = self.results / "runs" / run / "run.json"
         return json.loads(path.read_text()) if path.exists() else {}
 
     def statuses(self) -> dict[str, str]:
-        """Return the status of every run of the study."""
         return {
             path.parent.name: json.loads(path.read_text())["status"]
             for path in sorted((self.results / "runs").glob("*/run.json"))
         }
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        """Return the events of a run that are completely written so far."""
+        """Return the events of a run that have been recorded so far."""
         path = self.results / "runs" / run / "events.ndjson"
         return [json.loads(line[9:]) for line in path.read_text().splitlines()] if path.exists() else []
 
     def await_stage(self, run: str, stage: str) -> None:
-        """Wait until a run reaches a stage."""
+        """Wait until a run has started the given load stage."""
         until(lambda: any(event["k"] == "stage" and event["name"] == stage for event in self.events(run)), 60.0)
 
     def group(self, run: str, tier: str = "content") -> int:
-        """Return the process id of the server of a tier, a child of the tier's guard process."""
+        """Return the process id of a tier's server, which is the child process of the tier's guard process."""
         header = json.loads((self.results / "runs" / run / "observe" / "probe.ndjson").read_text().splitlines()[0][9:])
         guard = header["groups"][tier]["pid"]
         children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
         return int(children[0])
 
     def strays(self) -> list[str]:
-        """Return the processes of all runs of the study that still exist."""
+        """Return the command lines of the processes of this study that still run."""
         return processes_of(self.results)
 
     def await_no_strays(self) -> None:
-        """Wait until no process of any run exists."""
         until(lambda: not self.strays())

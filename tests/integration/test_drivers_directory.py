@@ -1,6 +1,4 @@
-"""LDAP directories under the load of the real engine. OpenLDAP's monitor and the engine must count the same
-operations.
-"""
+"""LDAP directories under the load of the real engine. OpenLDAP and the engine must count the same operations."""
 
 from __future__ import annotations
 
@@ -47,13 +45,13 @@ ADMINISTRATORS = "administers.it"
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """Give requests to the server's monitor more time, because the server is loaded."""
+    """Gives requests to the server's monitor a longer time limit, because the server is under load."""
     with patient_scrapers():
         yield
 
 
 class Monitor:
-    """Operations that the LDAP server counts, minus the requests of this class itself."""
+    """Counts of operations in OpenLDAP's monitor, without the operations that reading the monitor causes."""
 
     def __init__(self, scraper: Any) -> None:
         self._scraper = scraper
@@ -64,19 +62,18 @@ class Monitor:
         self.looks = 0
 
     def close(self) -> None:
-        """Close the connection of the monitor."""
         self._scraper.close()
 
     def since(self) -> dict[str, float]:
-        """Return the operations of all other clients since this monitor was created."""
+        """Return the operations of all other clients since this object was created."""
         self.looks += 1
         now = self._scraper.scrape()
         return {name: now[name] - value - self.looks * self._own[name] for name, value in self.before.items()}
 
     def settled(self, enough: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        """Wait until the counts are large enough and two consecutive reads are equal; return the counts.
+        """Wait until the counts satisfy `enough` and two consecutive reads are equal; return the counts.
 
-        As long as two reads differ, operations are in progress.
+        As long as two reads differ, operations are still in progress.
         """
         last: dict[str, float] = {}
 
@@ -91,7 +88,7 @@ class Monitor:
         return found
 
     def counts(self) -> dict[str, float]:
-        """Return the number of operations by name, and the numbers of connections and of entries sent."""
+        """Return the number of operations by kind, and the numbers of connections and of sent entries."""
         found = self.since()
         kinds = ("bind", "search", "compare", "add", "modify", "delete", "unbind", "abandon")
         completed = {kind: found[f'openldap_completed_total{{operation="{kind}"}}'] for kind in kinds}
@@ -126,9 +123,9 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert min(expected.values()) > 0
     sessions = {"per_user": None, "new_each_time": result["totals"]["ok"]}.get(str(connections))
     assert sessions is None or seen["connections"] == sessions
-    # Every LDAP session sends an unbind request, by its workload step or at its end.
+    # Every LDAP session sends one unbind request, either in a workload step or when the session ends.
     assert seen["unbind"] == seen["connections"]
-    # Responses to the monitor's own requests vary in size with the digits of the counters, so a tolerance is needed.
+    # The size of the monitor's own responses depends on the number of digits of its counters, so a tolerance is needed.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
 
 
@@ -186,7 +183,7 @@ REFUSED = {
 
 @pytest.fixture
 def directory(bench: Bench) -> Iterator[Endpoints]:
-    """Start a server with a small directory."""
+    """A running LDAP server with a small directory."""
     (bench.folder / "system.yaml").write_text(SYSTEM.replace("ADMINISTRATORS", ADMINISTRATORS))
     with build_system(load_system(bench.folder / "system.yaml"), bench.folder, bench.folder / "logs") as system:
         yield system.up()
@@ -213,7 +210,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """Return the process id of the LDAP server `slapd` that a guard process has started."""
+    """Return the process id of the LDAP server `slapd` below a guard process."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found
@@ -221,7 +218,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Suspend a server process during the block. Data that arrives during the block is handled after the block."""
+    """Suspend a server process until the end of the block. The server handles data from this time after the block."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

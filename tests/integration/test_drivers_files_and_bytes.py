@@ -1,5 +1,5 @@
-"""Files and bytes under the load of the real engine: its counts agree with the files on disk and the bytes on the
-network.
+"""Loads of files and raw bytes by the real engine, whose counts agree with the files on disk and the transferred
+bytes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ groups: {g: {loop: {mix: {work: 100}}}}
 
 
 def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, Counter[str]]:
-    """Run a workload for a second; return, by step name, the counts of the step."""
+    """Run a workload for one second; return the counts of each step by name."""
     (bench.folder / "workload.yaml").write_text(text)
     plan = plan_of(bench.folder, addresses, users=3, **changes)
     result, sums = drive(plan, bench.folder)

@@ -1,4 +1,6 @@
-"""Statements on a real MariaDB: equal counts of engine and server, and kinds of failures."""
+"""SQL statements on a real MariaDB server: counts of engine and server are equal, and failures have the correct
+kind.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ BUSY = """
    name: look, expect: {rows: 5}}
 - {sql: commit, name: commit}
 """
-# For each counter of the server, the steps of the workload whose executions it counts.
+# Steps of the workload that increase a counter of the server, by name of the counter.
 COUNTED = {
     "Com_insert": ("take",),
     "Com_update": ("change",),
@@ -76,7 +78,7 @@ COUNTED = {
 
 @contextmanager
 def database(bench: Bench) -> Iterator[str]:
-    """Start a server with a separate database; yield the address of the server."""
+    """Start a MariaDB server with initial data; yield the server's address."""
     (bench.folder / "system.yaml").write_text(SYSTEM)
     (bench.folder / "population.sql").write_text(POPULATION)
     file = load_system(bench.folder / "system.yaml")
@@ -93,13 +95,12 @@ def ask(address: str, query: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def status(address: str) -> dict[str, int]:
-    """Return the counters of the server."""
     wanted = ", ".join(f"'{name}'" for name in (*COUNTED, "Com_stmt_prepare", "Connections", "Threads_connected"))
     return {name: int(value) for name, value in ask(address, f"show global status where Variable_name in ({wanted})")}
 
 
 def drive(bench: Bench, steps: str, address: str, *, seconds: float = 1.0, **changes: Any) -> dict[str, Any]:
-    """Run a load of three users; return the result of the engine, with the number of successes by step (`ok`)."""
+    """Run a load of three users. Return the content of `engine.json`, and the number of successes by step as `ok`."""
     path, out = bench.folder / "workload.yaml", bench.folder / f"engine-{len(list(bench.folder.iterdir()))}"
     path.write_text(HEAD + "".join(f"    {line}\n" for line in steps.strip().splitlines()) + LOOP)
     stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": seconds, "users": 3}
@@ -144,10 +145,10 @@ def test_the_server_counted_what_the_engine_counted(bench: Bench, mode: str) -> 
     assert counted == {name: sum(ok[step] for step in steps) for name, steps in COUNTED.items()}
     assert rows == ok["take"]
     assert {text for (text,) in who} <= {"it's 0", "it's 1", "it's 2"}
-    # The connection of this test, which reads the counters, is subtracted.
+    # The connection of the test itself, which reads the counters, is subtracted.
     sessions = after["Connections"] - before["Connections"] - 1
     assert sessions == {"per_user": 3, "pool": 2, "new_each_time": ok["commit"]}[mode]
-    # Each session prepares each of its five statements exactly once.
+    # Each session prepares each of its five statements once.
     assert after["Com_stmt_prepare"] - before["Com_stmt_prepare"] == 5 * sessions
 
 
@@ -184,7 +185,7 @@ def test_failures_are_distinguished_and_a_session_goes_on_after_a_refusal(bench:
     ok = result["ok"]["one"]
     assert ok > 0
     assert result["calls"]["refusals"] == {"23000": ok, "42S02": ok}
-    assert after["Connections"] - before["Connections"] - 1 == 3, "one session for each user"
+    assert after["Connections"] - before["Connections"] - 1 == 3, "each user must have one session"
 
 
 def test_a_call_out_of_time_costs_its_session_and_leaves_nothing_open(bench: Bench) -> None:
@@ -195,8 +196,7 @@ def test_a_call_out_of_time_costs_its_session_and_leaves_nothing_open(bench: Ben
 """
     with database(bench) as address:
         result = drive(bench, steps, address, seconds=0.5, timeouts={"connect_s": 5, "response_s": 5, "drain_s": 0.5})
-        # The server notices that the client has closed the connection only when the statement ends. Then it rolls back
-        # the transaction.
+        # The server detects the closed connection only when the statement ends, and then rolls back the transaction.
         until(lambda: status(address)["Threads_connected"] == 1)
         left = ask(address, "select count(*) from thing where note = 'x'")[0][0]
     assert set(result["totals"]["failed"]) == {"timeout"}
@@ -245,7 +245,7 @@ def test_drive_takes_an_address_over_a_socket(bench: Bench) -> None:
             assert result["errors"] == 0, done.stderr
             assert result["requests"] > 3
             found = ask(address, "select count(*) from taken")[0][0]
-            # the table also contains the rows of statements that were in progress at the end
+            # Statements that were in progress at the end of the load have also inserted rows.
             assert found - rows >= result["requests"]
             rows = found
     assert not Path(socket).exists()

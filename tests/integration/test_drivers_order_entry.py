@@ -1,5 +1,5 @@
-"""The order-entry workload on real databases. After the load, sums in the database agree, and the database contains one
-new order for each commit.
+"""Order-entry workload on real databases. After the load, totals in the database are consistent, and the database
+contains one new order for each commit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.waits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "order-entry"
 ORDERS_AT_FIRST = 2000
-"""Number of orders at the start: two warehouses with ten districts each and 100 orders per district."""
+"""Initial number of orders: two warehouses with ten districts each, and 100 orders per district."""
 
 AGREE = {
     "paid to warehouses and districts": ("select sum(paid) from warehouse", "select sum(paid) from district"),
@@ -93,7 +93,6 @@ def asks_sqlite(address: str) -> Ask:
 
 
 def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run the engine on a plan; return the content of `engine.json`."""
     (folder / "plan.json").write_text(json.dumps(plan))
     ended = subprocess.run(
         [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=240
@@ -104,7 +103,7 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def committed(out: Path, step: str) -> int:
-    """Return the number of successful executions of a step."""
+    """Return the number of successful executions of a step, from the engine's recordings."""
     recording = segments.read(out)
     index = list(segments.names_of(recording, "step")).index(step)
     each = [series for interval in recording.intervals for series in interval.series]
@@ -140,7 +139,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # Some disks take seconds to write data durably. So in this test, commits need not survive a power failure.
+    # On some disks a durable write takes seconds, so in this test commits need not survive a power failure.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:

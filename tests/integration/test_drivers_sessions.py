@@ -1,4 +1,4 @@
-"""Database sessions of the engine, with servers that close connections or roll back slowly."""
+"""Database sessions of the engine with servers that close connections or are slow to roll back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLLBACK_S = 0.3
 
 
 class Clients:
-    """Number of clients of a server: in total, and the maximum at the same time."""
+    """Counts of a server's clients: total (`all`), at present (`now`), and maximum at the same time (`most`)."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -42,7 +42,7 @@ class Clients:
 
 @contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, Clients]]:
-    """Run a server that handles each client with a function; yield its address and the counts of its clients."""
+    """Run a server that calls `serve` for each client; yield the server's address and its client counts."""
     clients = Clients()
 
     def attend(client: socket.socket) -> None:
@@ -75,14 +75,12 @@ def message(tag: bytes, body: bytes) -> bytes:
 
 
 def slow_to_roll_back(client: socket.socket) -> None:
-    """Act as a PostgreSQL server that begins transactions, refuses other statements, and rolls back slowly."""
+    """Simulates a PostgreSQL server that accepts BEGIN, refuses other statements, and is slow to roll back."""
     roll_back(client, ROLLBACK_S)
 
 
 def never_rolls_back(client: socket.socket) -> None:
-    """Act as a PostgreSQL server that begins transactions, refuses other statements, and never responds to a
-    rollback.
-    """
+    """Simulates a PostgreSQL server that accepts BEGIN, refuses other statements, and never responds to ROLLBACK."""
     roll_back(client, None)
 
 
@@ -133,8 +131,8 @@ def test_a_slow_rollback_is_a_time_of_the_server(bench: Bench) -> None:
     assert lag.quantile(0.5) < ROLLBACK_S / 3
     begins = measurement.columns("step")
     slowest = max(column.exchange_sum_s.sum() / column.ended.sum() for column in begins.values())
-    # Each transaction but the first waits until the previous one is rolled back. So BEGIN takes, on average, more than
-    # half of the rollback time.
+    # Every transaction after the first waits until the previous transaction has been rolled back. Therefore BEGIN
+    # takes, on average, more than half of the rollback time.
     assert slowest > ROLLBACK_S / 2
 
 
@@ -144,7 +142,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # Two users have one session each, but the server may notice the end of a session late.
+        # At most two sessions exist at the same time, but the server may detect the end of a session late.
         assert clients.most < 0.5 * clients.all
 
 
@@ -155,7 +153,7 @@ def test_bytes_of_calls_that_time_out_count(bench: Bench) -> None:
             client.sendall(bytes(500))
 
     with server(half) as (address, _):
-        # The timeout must be long enough to receive the first half of the response even on a busy machine.
+        # Within this timeout, half of the response arrives even on a busy machine.
         step = "{tcp: {send: 10 B, receive: 1000 B}, timeout: 5 s, name: exchange}"
         ended, sums = run(bench, step, [f"tcp://{address}"], 3)
     failed = ended["totals"]["failed"]["timeout"]

@@ -1,5 +1,5 @@
-"""The example `balanced` at small scale: the gateways count the requests by server; the summaries and the report state
-these counts.
+"""Example `balanced` at a small scale: gateways count the requests for each server; summaries and report contain these
+counts.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
 
 
 def _judge(summary: dict[str, Any]) -> None:
-    """Check that each of two servers gets half of the requests, and that every request is counted.
+    """Assert that each of two servers gets half of the requests, and that every request is counted.
 
-    Round robin must be exact; random balancing may deviate by chance.
+    Round robin must be exact; with random balancing, the fractions may deviate by chance.
     """
     result = summary["balance"]["gateway"]
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read only once a second, and their values are interpolated. So a difference of 25 % is allowed.
+    # Counters are read once a second, and values between two reads are interpolated. Therefore the tolerance is 25 %.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
         assert result["fairness"] > 0.995
     else:
-        # The tolerance is six standard deviations of a binomial share: chance exceeds it in fewer than 1 of 10^8 runs.
+        # The tolerance of six standard deviations of a binomial fraction is exceeded by chance in fewer than 1 of 10^8
+        # runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

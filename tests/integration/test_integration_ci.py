@@ -1,4 +1,4 @@
-"""The GitHub action and the pre-commit hook work as documented. The tests run the commands of both unchanged."""
+"""GitHub action and pre-commit hook. The tests execute the commands of both without changes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def read(name: str) -> Any:
 
 
 class Job:
-    """Runs the steps of the action in bash, with the values that GitHub would insert.
+    """Executes the steps of the action in bash, with the values that GitHub would insert.
 
-    A stand-in for the program `gh` stores its input.
+    A shell script replaces the program `gh` and stores its input.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Job:
             "github.repository": "owner/name",
         }
         self.program("towtank", f'exec {shlex.quote(sys.executable)} -m towtank "$@"')
-        # The pull request has no comment of the action yet, so the stand-in for `gh` fails to edit the last comment.
+        # The pull request has no comment of the action yet, so the simulated `gh` fails to edit the last comment.
         self.program("gh", 'echo "$@" >> gh.log; case "$*" in *--edit-last*) exit 1;; esac; cp "$5" comment.md')
         for step in action["runs"]["steps"]:
             if "run" in step and self.status == 0 and (comments or step["id"] != "comment"):
@@ -85,7 +85,7 @@ class Job:
 
 def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
-    # Every tested server meets this objective, even on a busy machine.
+    # This objective is met even on a busy machine.
     job = Job(tmp_path, {"study": "study.yaml", "set": "factors.users=[2]\nobjectives=[p95 < 1 h]\n", "token": "t"})
     status = job.values["steps.study.outputs.exit-status"]
     assert job.status == int(status) and status in ("0", "4")

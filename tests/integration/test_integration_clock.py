@@ -1,5 +1,5 @@
-"""The wall clock of the machine is set during the load. Measured times must stay correct, and the run must report the
-step of the clock.
+"""The machine's wall clock is changed during the load. Measured times must stay correct, and the run must report the
+change.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 HOUR_S = 3600
-# Source of a library that is loaded before the C library. It shifts the wall clock of a process as soon as a file
-# exists.
+# C source of a library that is loaded with LD_PRELOAD. It shifts the wall clock of a process as soon as a file exists.
 SHIM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,9 +51,9 @@ time_t time(time_t *out) {
 
 @pytest.fixture
 def settable(bench: Bench, tmp_path: Path) -> Path:
-    """Return a path. When a file is created there, the wall clock of all programs of the bench is shifted."""
+    """Path of a file. Its creation shifts the wall clock of all programs that the test starts."""
     compiler = shutil.which("cc")
-    assert compiler is not None, "the engine is built with a compiler of C"
+    assert compiler is not None, "no C compiler was found"
     (tmp_path / "shim.c").write_text(SHIM)
     subprocess.run([compiler, "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], cwd=tmp_path, check=True)
     bench.environment |= {"LD_PRELOAD": str(tmp_path / "shim.so"), "CLOCK_IS_SET": str(tmp_path / "set")}
@@ -78,8 +77,8 @@ def test_a_clock_that_is_set_harms_no_time_and_is_told(bench: Bench, settable: P
     assert doubts["clock_jump"]["seen"] == pytest.approx(HOUR_S, abs=60)
     assert "machine_suspended" not in doubts
     assert summary["accounting"]["holds"]
-    # Times are measured with the monotonic clock. Although the wall clock jumps by an hour, the recorded intervals must
-    # have plausible lengths and be in order.
+    # Recorded intervals use the monotonic clock, so they must have plausible lengths and be in order although the wall
+    # clock jumps by an hour.
     intervals = [
         document for document in lines.read(run / "engine" / "worker-00.0000.ndjson") if document["k"] == "interval"
     ]

@@ -1,6 +1,4 @@
-"""Small version of the study with one, a few, or many database servers. Each host has one database, with users of its
-own.
-"""
+"""Study with one, a few, or many database servers, at a small scale. Each host has one database with its own users."""
 
 from __future__ import annotations
 
@@ -18,7 +16,8 @@ pytestmark = pytest.mark.waits
 MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.3, services.database.population.values.warehouses: 2,
 parameters.warehouses: 2}}"""
 MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
-# One user per database and a long window: on a busy machine, a saturated database would not return its metrics in time.
+# A single user per database and a long window, because a saturated database on a busy machine would not return its
+# metrics in time.
 SMALLER = (
     f"factors.servers={MANY}",
     "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
@@ -46,11 +45,11 @@ def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_repor
     spread = summary["spread"]["orders"]
     assert list(spread["members"]) == databases
     assert all(member["transactions"] > 0 for member in spread["members"].values())
-    # Every transaction belongs to a user, and every user to a database. So the throughputs of all databases add up to
+    # Every transaction belongs to a user, and every user to one database, so the throughputs of all databases add up to
     # the total.
     done = sum(member["throughput_per_s"]["value"] for member in spread["members"].values())
     assert done == pytest.approx(summary["throughput_per_s"]["value"])
-    # The counts that the databases report show that each of them has executed transactions.
+    # According to its own counters, each database has executed transactions.
     committed = [summary["services"][name]["pg_stat_database_commits_total"]["per_s"] for name in databases]
     assert min(committed) > 0
     assert 1 / 3 < spread["fairness"]["value"] <= 1

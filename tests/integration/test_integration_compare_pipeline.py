@@ -1,7 +1,7 @@
-"""The two commands of a pipeline, `towtank run` and `towtank compare --baseline`, on real runs with known truth.
+"""Commands of a CI pipeline, `towtank run` and `towtank compare --baseline`, on real runs with known differences.
 
-The server answers after a fixed time, which the test changes. Other programs on the machine are allowed, because tests
-run beside others; the times of the server hardly depend on them.
+The server responds after a fixed delay, which the test changes. Other programs may run on the machine at the same time,
+because they hardly affect the delay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 
 RUNS = ("r001", "r002", "r003")
 LIMITS = ("limits.interference=100 %", "limits.not_attributed=100 %")
-# A smaller change of the CPU time per request may come from the machine.
+# Changes of the CPU time per request below this threshold may be caused by the machine.
 THRESHOLD = "25 %"
 
 
@@ -46,7 +46,7 @@ def document_of(bench: Bench, result: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def pipeline(bench: Bench) -> Bench:
-    """A study whose result is kept as baseline: four users, and a server that answers after 20 ms."""
+    """A study of four users and a server with a delay of 20 ms. Its results are stored as the baseline."""
     bench.study(users=[4], steady="3 s")
     ended = bench.towtank(*options(bench.folder / "main", "20 ms"))
     assert ended.returncode == 0, ended.stderr

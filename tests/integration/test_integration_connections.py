@@ -1,4 +1,4 @@
-"""`towtank drive` over TLS, Unix sockets, pools and new connections, against small servers of the standard library."""
+"""`towtank drive` over TLS, Unix sockets, connection pools and new connections, against small servers."""
 
 import json
 import shutil
@@ -29,7 +29,6 @@ class Page(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Send the page as the response to a GET request."""
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()
@@ -46,13 +45,11 @@ class UnixPage(Page):
 
 
 class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Threading server on a Unix socket."""
-
     daemon_threads = True
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Server that prints no message if a client disconnects or rejects its certificate."""
+    """Server that prints no message if a client disconnects or rejects the certificate."""
 
     daemon_threads = True
 
@@ -74,7 +71,7 @@ def running(server: socketserver.BaseServer) -> Iterator[None]:
 
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[tuple[int, Path]]:
-    """Run a server whose self-signed certificate is for `shop.test`."""
+    """Run a server with a self-signed certificate for `shop.test`; yield its port and the certificate file."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subject = ["-subj", "/CN=shop.test", "-addext", "subjectAltName=DNS:shop.test"]
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]

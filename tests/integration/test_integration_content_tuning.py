@@ -1,4 +1,4 @@
-"""The study content-tuning at a small scale: settings in force at each level, and a verdict on every claim."""
+"""Study content-tuning at a small scale: settings are in force at each level, and every claim has a verdict."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_tuning_runs_at_a_small_scale(bench: Bench) -> None:
     assert by_source["Pools"]["why"] == "settings threads is not in this preset"
     assert by_source["Without"]["why"] == "settings no_index is not in this preset"
     assert by_source["A"]["why"] == "no node of this system runs on a JVM"
-    # The verdicts on the other claims depend on the machine, but every claim must refer only to these two runs.
+    # The verdicts of the other claims depend on the machine, but the claims must be based on these two runs only.
     assert all(set(claim["runs"]) <= {"r001", "r002"} for claim in claims)
     assert "Claims and measured values" in (bench.results / "report.html").read_text()
 
 
 def _judge(bench: Bench, run: str) -> None:
-    """Check that the settings of a level were in force, and that requests passed through all three tiers."""
+    """Assert that the settings of the level were in force, and that requests passed through all three tiers."""
     manifest = bench.manifest(run)
     tuned = manifest["factors"]["settings"] == "all"
     assert manifest["settings"]["content"]["threads"] == (32 if tuned else 4)

@@ -1,4 +1,4 @@
-"""Two studies at small scale, on links between hosts and on file systems, run by the real command line."""
+"""Studies of links between hosts and of file systems, at a small scale, run by the real command line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
     given = [part for path, value in changes.items() for part in ("--set", f"{path}={json.dumps(value)}")]
     options = ["--preset", "quick", "--out", bench.results, "--quiet", "--no-report"]
     ended = bench.towtank("run", STUDIES / name, *given, *options)
-    # The exit status 4 is allowed, because on a shared machine every run may be invalid.
+    # On a shared machine every run may be invalid (status 4).
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
@@ -57,7 +57,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
-    """Return the value of the estimate that is below the given keys of a summary."""
+    """Return the value of the estimate at a path of keys in a summary."""
     node: Any = summary
     for key in path:
         node = node[key]
@@ -84,14 +84,16 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         sent = MIB * value(summary, "throughput_per_s")
         assert sent > 0
         if link in ("loopback", "unix_socket"):
-            assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
+            assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, (
+                "packets must not pass through the device"
+            )
             continue
-        # Headers are 4 % of a packet of 1,492 bytes. Packets in transit and retransmissions also cause differences.
+        # Headers take 4 % of a packet of 1,492 bytes; retransmissions and packets in transit also cause differences.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
         relays = {name for name in summary["tiers"] if summary["tiers"][name]["kind"] == "relay"}
         assert relays == ({"relay-client", "relay-server"} if link == "tun" else set())
-        # The load generator runs in the control group of its host, so the CPU time of the host includes that of the
-        # generator.
+        # The load generator runs in the control group of its host, so the host's CPU time includes the generator's CPU
+        # time.
         assert value(summary, "hosts", "client", "cpus_used") > 0.5 * summary["generator"]["cpus_used"] > 0
     manifest = bench.manifest("r001")
     assert manifest["generator_host"] == "client"
@@ -105,8 +107,8 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     kept, anew = found["bridge/request_response"], found["bridge/connect"]
     assert kept["connections"]["opened_in_run"] == 1
     assert value(anew, "connections", "opened_per_s") > 0.9 * value(anew, "throughput_per_s") > 1
-    # Every request takes at least two packets of 67 bytes, and a new connection takes several more. The limits, 1.3 and
-    # 4 packets, are lower, because counters are read only once a second.
+    # Every request takes at least two packets of 67 bytes, and a new connection takes several more. The lower bounds
+    # are 1.3 and 4 packets, because counters are read only once a second.
     for summary, least in ((kept, 1.3 * 67), (anew, 4 * 67)):
         host = summary["hosts"]["client"]
         carried = host["transmit_bytes_per_s"] + host["receive_bytes_per_s"]
@@ -125,7 +127,7 @@ def test_each_file_system_does_the_operations(bench: Bench) -> None:
         assert {"save", "look", "browse", "flush", "scratch"} <= set(summary["transactions"])
         # Every synchronous write reaches the device.
         assert summary["hosts"]["server"]["disks"]["data"]["write_bytes_per_s"] > 0, level
-        # The load generator itself accesses the files, so a request takes CPU time.
+        # The load generator accesses the files itself, so each request takes CPU time.
         assert summary["generator"]["cpu_us_per_request"] > 0
     manifests = [bench.manifest(run) for run in bench.statuses()]
     made = {
@@ -149,10 +151,10 @@ def test_a_conductor_that_is_killed_leaves_no_generator_on_a_host(bench: Bench) 
     bench.await_stage("r001", "steady")
     (engine,) = [event["pid"] for event in bench.events("r001") if event["k"] == "engine_started"]
     joined = re.search(rf"/({PREFIX.pattern})/client\n", Path(f"/proc/{engine}/cgroup").read_text())
-    assert joined is not None, "it is in the control group of its host"
+    assert joined is not None, "the engine must be in the control group of its host"
     there, here = Path(f"/proc/{engine}/ns"), Path("/proc/self/ns")
     assert (there / "net").readlink() != (here / "net").readlink()
-    assert (there / "mnt").readlink() == (here / "mnt").readlink(), "it writes where we do"
+    assert (there / "mnt").readlink() == (here / "mnt").readlink(), "the engine must use this mount namespace"
     os.kill(process.pid, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{engine}").exists(), 60.0)
     until(lambda: cleaning.leftovers(joined[1]) == [], 60.0)

@@ -1,5 +1,5 @@
-"""The diagnosis names the known limit of a running application. It is made by `drive`, and by a study that reads the
-metrics of the application.
+"""Diagnosis of a running application with a known bottleneck, by `towtank drive` and by a study that reads the
+application's metrics.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from towtank.system import ConnectionScraper
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
-# CPU limit of the control group that the test creates below its own control group, if the machine allows this. [CPUs]
+# CPU limit of a control group that the test creates if the machine allows it. [CPUs]
 QUOTA = "0.5"
 
 
 def towtank(*arguments: str, folder: Path) -> dict:
-    """Run a command with `--json`, and return the printed document."""
     done = subprocess.run(
         [sys.executable, "-m", "towtank", *arguments, "--json"],
         check=False,
@@ -39,7 +38,7 @@ def towtank(*arguments: str, folder: Path) -> dict:
 
 
 def driven(url: str, folder: Path, *options: str) -> dict:
-    """Return the diagnosis of `towtank drive`, which gets only the address of the server."""
+    """Return the diagnosis of `towtank drive`, which knows only the address of the server."""
     load = options or ("--users", "16")
     return towtank("drive", url, "--duration", "6s", "--ramp", "1s", *load, folder=folder)["diagnosis"]
 
@@ -99,7 +98,7 @@ def test_the_connection_that_reads_postgresql_is_not_part_of_the_pool():
 
 @pytest.fixture
 def half_a_cpu():
-    """Create a control group with a limit of half a CPU; the test is skipped if control groups cannot be created."""
+    """Create a control group with a limit of half a CPU. If this is not possible, skip the test."""
     root = Path("/sys/fs/cgroup")
     group = root / f"towtank-test-{os.getpid()}"
     version_1 = (root / "cpu").is_dir()
@@ -114,7 +113,7 @@ def half_a_cpu():
             (group / "cpu.max").write_text("50000 100000")
     except OSError as error:
         shutil.rmtree(group, ignore_errors=True)
-        pytest.skip(f"no control group with a CPU limit can be made here: {error}")
+        pytest.skip(f"a control group with a CPU limit cannot be created: {error}")
     yield group
     group.rmdir()
 

@@ -1,4 +1,4 @@
-"""`towtank drive` against running servers, which may be good, faulty or hostile."""
+"""`towtank drive` against running servers: correct, faulty and hostile ones."""
 
 import json
 import resource
@@ -17,8 +17,8 @@ from towtank.system.process import log_tail
 
 pytestmark = pytest.mark.waits
 
-# Largest allowed memory of the engine with a few users, whatever a server sends. Program, tables and histograms need
-# tens of megabytes; each user needs at most 64 KiB for headers and 1 MiB for captured bodies.
+# Memory limit of the engine with a few users, for any response of a server. Program, tables and histograms take tens of
+# megabytes; each user takes at most 64 KiB for headers and 1 MiB for captured bodies.
 MEMORY_AT_MOST_BYTES = 150 * 2**20
 
 
@@ -28,7 +28,7 @@ def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 
 def offered(out: Path) -> int:
-    """Return the number of requests that were due until the end of the load, including those that started late."""
+    """Return the number of requests that were due before the end of the load, including requests that started late."""
     return int(json.loads((out / "engine" / "engine.json").read_text())["totals"]["offered"])
 
 
@@ -65,7 +65,7 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # 100 arrivals in the first second + 200 in the next second = 300 arrivals, or 150 /s on average.
+    # 100 arrivals in the first second and 200 in the next are 300 arrivals, or 150 /s on average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))
@@ -79,7 +79,7 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # 200 arrivals are due in 2 s. 8 are completed, 2 are in progress and 3 wait: 200 - 8 - 2 - 3 = 187 are dropped.
+    # 200 arrivals are due in 2 s, of which 8 are completed, 2 are in progress and 3 wait. The other 187 are dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}
@@ -138,8 +138,8 @@ def test_hostile_server_neither_crashes_nor_swells_the_engine(
     bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
 ) -> None:
     url = f"http://{serve('--misbehave', kind)}/"
-    # Only silent servers get a short timeout. On a machine that stops at times, a short timeout would turn other
-    # failures into time-outs.
+    # Only silent servers get a short timeout. On a machine that pauses at times, a short timeout would turn other
+    # failures into timeouts.
     times = ("--duration", "4s", "--timeout", "400ms") if kind == "silent" else ("--duration", "1s", "--timeout", "5s")
     code, document, _ = drive(bench, url, "--users", "4", "--think", "20ms", *times)
     assert code == 4
@@ -223,9 +223,7 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
 
 
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
-    """The test limits the size of files, because a full disk has the same effect: a write of the engine returns an
-    error.
-    """
+    """A limit of the file size has the same effect as a full disk: a write of the engine returns an error."""
     url = f"http://{serve()}/"
     out = bench.folder / "kept"
     command = ["drive", url, "--duration", "30s", "--think", "5ms", "--out", str(out)]

@@ -1,4 +1,4 @@
-"""Events of a study that the real command line runs. The run continues after an event and reports it."""
+"""Events of a study, run by the real command line. The run continues after an event and reports the event."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_a_server_that_is_killed_and_comes_back_leaves_a_whole_run(bench: Bench)
     assert summary["accounting"]["holds"]
     assert not {reason["kind"] for reason in summary["verdict"]["reasons"]} & {"service_died", "service_restarted"}
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # After a restart, the new process is observed under the same tier name, so the tier still has CPU time.
+    # After a restart, the new process is observed as the same tier, so the tier continues to have CPU time.
     timeline = summary["timeline"]
     used = [cpu for t, cpu in zip(timeline["t_s"], timeline["tiers_cpus_used"]["content"], strict=True) if cpu]
     assert used
@@ -95,7 +95,7 @@ groups:
 def test_what_is_stored_and_not_read_back_whole_misses_the_objective(bench: Bench, size: str, met: bool) -> None:
     path = bench.study(users=[2], steady="1 s")
     text = path.read_text().replace("steady: 1 s", "steady: 1 s, ramp_down: 3 s")
-    # An invalid run decides no objective, so the limits for the CPU use of other programs are loosened.
+    # An invalid run decides no objective, so the limits for disturbances by other programs are raised.
     limits = "{interference: 100 %, not_attributed: 100 %, start_lag_p99: 10 s, start_lag_share: 100 %}"
     path.write_text(f"{text}limits: {limits}\nobjectives: ['errors of read_back <= 0 % in ramp_down']\n")
     (bench.folder / "workload.yaml").write_text(READ_BACK.replace("MIN", size))

@@ -1,4 +1,6 @@
-"""Five failures at small scale on real processes. The run continues, and no confirmed document is lost."""
+"""Five failures of services and hosts, at a small scale. The run continues, and no document that was confirmed as
+stored is lost.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
-    """Execute a run with one failure; return the summary of the run."""
+    """Execute a run with the given failure; return the summary of the run."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
     missing = [package for package in needed_packages(str(STUDY)) if package.found() is None]
@@ -59,7 +61,9 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
 
 
 def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an event of the summary, after checking that it succeeded within the steady stage."""
+    """Return an event of the summary, and assert that it succeeded and that it began after the end of the measurement
+    window.
+    """
     event: dict[str, Any] = summary["events"][name]
     assert event["failed"] is None
     assert summary["window"]["asked_end_s"] <= event["begin_s"] < event["end_s"]
@@ -67,7 +71,9 @@ def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def good_while(summary: dict[str, Any], begin_s: float, end_s: float) -> float:
-    """Return the number of successful transactions in the complete seconds between two times."""
+    """Return the sum of the throughputs of the whole seconds between two times, which is the number of successful
+    transactions.
+    """
     timeline = summary["timeline"]
     seconds = zip(timeline["t_s"], timeline["throughput_per_s"], strict=True)
     return sum(rate for at, rate in seconds if rate and begin_s + 1 <= at <= end_s - 1)
@@ -85,7 +91,7 @@ def test_the_database_is_killed_and_recovers(bench: Bench) -> None:
     event = described(summary, "database_restarted")
     assert event["disturbed"]
     assert event["during"]["failed_requests"]
-    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server found its database again"
+    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server must work again with its database"
 
 
 def test_the_directory_is_stopped_and_logins_are_refused(bench: Bench) -> None:
@@ -102,7 +108,7 @@ def test_a_disk_is_filled_and_documents_are_refused(bench: Bench) -> None:
     event = described(summary, "disk_filled")
     assert event["left"]["free_bytes"] < 0.1 * 256 * 2**20
     assert event["during"]["failed_requests"]["status_5xx"] > 0
-    assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "what does not write goes on"
+    assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "transactions without writes must continue"
 
 
 def test_the_network_is_cut_and_what_waited_goes_on(bench: Bench) -> None:

@@ -1,4 +1,6 @@
-"""The disk becomes full at any write of a run or report: recorded data stays readable, and the failure is reported."""
+"""The disk becomes full at a random write of a run or report. Recorded data stays readable, and the failure is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,17 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "8" if os.environ.get("CI") else "6"))
-"""Number of tested amounts of free space; the nightly suite tests hundreds."""
-# Largest tested free space, for a run and for a report. It is somewhat more than their files need. [KiB]
+"""Number of tested amounts of free space; hundreds in the nightly tests."""
+# Largest tested amount of free space for a run and for a report, slightly more than their files need. [KiB]
 RUN_KIB = 400
 REPORT_KIB = 2000
 
 
 def drawn(what: str, number: int, most: int) -> int:
-    """Return a random free space. [KiB]
+    """Return a random amount of free space. [KiB]
 
-    The range up to `most` is divided into `DISKS` equal parts; the value is from part `number`. So both early and late
-    writes fail.
+    The range up to `most` is divided into `DISKS` equal intervals, and the value lies in interval `number`. So both
+    early and late writes fail.
     """
     part = most / DISKS
     return 4 + round(part * (number + random.Random(f"{what} {number} of {DISKS}").random()))
@@ -55,7 +57,7 @@ def assert_said(ended: subprocess.CompletedProcess[str] | tuple[int, str], room:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_run_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:
-    tried("run whose disk is full at some write")
+    tried("run whose disk is full at a random write")
     room = drawn("run", number, RUN_KIB)
     bench.study(users=[2, 3], steady="800 ms")
     with small_disk(bench.folder / "disk", f"{room}k") as disk:
@@ -117,7 +119,7 @@ def test_a_run_whose_disk_becomes_full_at_any_moment(bench: Bench, number: int, 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(DISKS))
 def test_a_report_whose_disk_is_full_at_any_write(bench: Bench, number: int, tried: Tried) -> None:
-    tried("report whose disk is full at some write")
+    tried("report whose disk is full at a random write")
     room = drawn("report", number, REPORT_KIB)
     with small_disk(bench.folder / "disk", PLENTY) as disk:
         results = disk.path / "results"

@@ -1,8 +1,8 @@
-"""Servers that attack their load generator, over every protocol of the engine. Attacks over a new protocol belong here.
+"""Servers that attack the load generator, over every protocol of the engine.
 
-During each attack, other users of the same thread use a good server. The tests check that memory stays below a bound,
-and that the other users complete a minimum share of their undisturbed work. Every exchange must end with a known kind
-of failure.
+During an attack, other users on the same thread use a correct server. The tests assert that memory stays below a limit,
+and that these users complete a minimum fraction of their work without an attack. Every exchange must end with a known
+kind of failure.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from integration_bench import Bench
 
 pytestmark = pytest.mark.waits
 
-# Largest allowed memory of the engine. Without an attack it uses about 12 MiB. A response may take 64 MiB, and a
-# session holds one response at a time. [bytes]
+# Memory limit of the engine, which uses about 12 MiB without an attack. A response may take 64 MiB, and a session holds
+# one response at a time. [bytes]
 MEMORY_AT_MOST = 192 * 2**20
-# During an attack, the users of the good server must complete at least this fraction of the transactions without an
-# attack. They think for 20 ms; a response takes far less. [1]
+# Minimum number of transactions of the correct server's users during an attack, as a fraction of the number without an
+# attack. The users think for 20 ms; a response takes far less. [1]
 KEPT_AT_LEAST = 0.4
-# Largest number of attempts if other programs disturb a measurement.
+# Maximum number of attempts, because other programs may disturb a measurement.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -44,12 +44,10 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Return an HTTP/2 frame."""
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
 def message(tag: bytes, body: bytes) -> bytes:
-    """Return a PostgreSQL message."""
     return tag + struct.pack(">I", len(body) + 4) + body
 
 
@@ -67,9 +65,7 @@ MYSQL = struct.pack("<I", len(GREETING))[:3] + b"\0" + GREETING
 
 @dataclass(frozen=True)
 class Attack:
-    """Bytes that an attacking server sends first, and bytes that it then sends again and again as long as the client
-    reads.
-    """
+    """Bytes that an attacking server sends first, and bytes that it then repeats as long as the client reads."""
 
     name: str
     step: str
@@ -135,7 +131,7 @@ ATTACKS = [
 
 @contextmanager
 def attacking(attack: Attack) -> Iterator[str]:
-    """Run a server in a thread that attacks each client; yield the address of the server."""
+    """Run a server that attacks each client; yield the server's address."""
     over = threading.Event()
 
     def serve(client: socket.socket) -> None:
@@ -185,7 +181,7 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Return an empty cache for the numbers of transactions without an attack."""
+    """Cache for the number of transactions without an attack, by kind of load."""
     return {}
 
 
@@ -204,12 +200,12 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
         if count >= KEPT_AT_LEAST * undisturbed["count"] > 0:
             return
         without = undisturbed.pop("count")
-    pytest.fail(f"{count} answers for the others, {without} without an attack")
+    pytest.fail(f"{count} transactions of other users during the attack, {without} without it")
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the number of transactions that the users of the good server complete during an attack. Also check memory
-    use and the kind of failure.
+    """Return the number of transactions that the correct server's users complete during an attack. Assert memory use
+    and kind of failure.
     """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)

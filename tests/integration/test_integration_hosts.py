@@ -44,7 +44,9 @@ def on_hosts(bench: Bench) -> Bench:
 
 
 def prefix_of(bench: Bench, address: str) -> str:
-    """Return the name prefix of the system that uses an address: the name of the network device in the same network."""
+    """Return the name prefix of the system that uses an address. The prefix is the name of the network device in the
+    same network.
+    """
     shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     network = address.rpartition(".")[0]
     for device in json.loads(shown):
@@ -54,7 +56,7 @@ def prefix_of(bench: Bench, address: str) -> str:
 
 
 def prefix_of_run(bench: Bench) -> str:
-    """Return the name prefix of the system of the first run, while this system is up."""
+    """Return the name prefix of the running system of run r001."""
     (up,) = until(lambda: [event for event in bench.events("r001") if event["k"] == "system_up"])
     return prefix_of(bench, up["addresses"]["content"][0])
 
@@ -182,7 +184,7 @@ def test_doctor_list_and_validate_know_hosts(bench: Bench) -> None:
     listed = json.loads(bench.towtank("list", "--json").stdout)
     assert [provider["name"] for provider in listed["host_providers"]][:2] == ["local", "namespaces"]
     assert bench.towtank("validate", EXAMPLE / "study.yaml").returncode == 0
-    # Only the folder of this test is checked, because other tests may be removing their systems at the same time.
+    # Only the folder of this test is examined, because other tests may be removing their systems at the same time.
     dead = Path(tempfile.gettempdir()) / f"towtank-{secrets.token_hex(3)}"
     dead.mkdir()
     clean = subprocess.run(

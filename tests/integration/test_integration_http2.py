@@ -1,4 +1,4 @@
-"""`towtank drive` and a study use HTTP/2 with the null server; a server without HTTP/2 gives a clear message."""
+"""HTTP/2 with the null server, by `towtank drive` and by a study. A server without HTTP/2 causes a clear message."""
 
 import json
 import subprocess
@@ -16,7 +16,6 @@ pytestmark = pytest.mark.waits
 
 @contextmanager
 def null_server(*options: str) -> Iterator[str]:
-    """Address of a running null server."""
     command = [str(binary()), "null-server", "--until-stdin-closes", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None

@@ -1,6 +1,7 @@
-"""Any process of a run is killed or stopped at any time. No record may be lost, and nothing may be left behind.
+"""A random process of a run is killed or stopped at a random time. No recorded data may be lost, and no process, file
+or kernel object may remain.
 
-`--resume` must then complete the study.
+Afterwards, `--resume` must complete the study.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from towtank.system.hosts import cleaning
 pytestmark = pytest.mark.waits
 
 KILLS = int(os.environ.get("TOWTANK_KILLS", "50" if os.environ.get("CI") else "10"))
-"""Number of kills, half of them with each provider of hosts; the nightly suite has 1,000."""
+"""Number of kills, half of them with each host provider; 1,000 in the nightly tests."""
 HELD_S = float(os.environ.get("TOWTANK_HELD_S", "10"))
 SYSTEM = """
 schema: towtank/system/1
@@ -47,17 +48,17 @@ services:
   content: {{kind: existing, address: "http://{address}"}}
 """
 PROVIDERS = ("local", "namespaces")
-# Time from the start of the first process to the end of the second run, on an idle machine, by provider of hosts. [s]
+# Time from the start of the first process to the end of the second run, by host provider, on an idle machine. [s]
 LENGTH_S = {"local": 4.4, "namespaces": 6.4}
 
 
 def parts_of(provider: str) -> list[str]:
-    """Return the roles of the processes with a provider of hosts. Only virtual hosts have a janitor process."""
+    """Return the roles of the processes of a run. Only runs on virtual hosts have a janitor process."""
     return [part for part in PARTS if part != "janitor" or provider == "namespaces"]
 
 
 class Watched:
-    """Study on hosts of a provider, and everything that this study creates outside of its folder."""
+    """A study on hosts of a provider, and the objects that the study creates outside its folder."""
 
     def __init__(self, bench: Bench, provider: str) -> None:
         if provider == "namespaces":
@@ -72,17 +73,16 @@ class Watched:
         self.prefixes: set[str] = set()
 
     def look(self) -> None:
-        """Record the name prefixes of the systems that are up."""
+        """Record the name prefixes of the running systems."""
         self.prefixes |= {path.name for path in self.temporary.glob("towtank-??????")}
 
     def left(self) -> list[str]:
-        """Return everything that remains of the systems after the conductor has ended."""
+        """Return all objects of the systems that still exist, as text."""
         self.look()
         made = [line for prefix in self.prefixes for line in cleaning.leftovers(prefix)]
         return sorted({*made, *self.folders(), *self.bench.strays()})
 
     def folders(self) -> list[str]:
-        """Return the folders with temporary files that still exist."""
         return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
 
     def recorded(self) -> dict[Path, list[dict[str, Any]]]:
@@ -92,8 +92,8 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process with the given role at the given time, or later as soon as such a process exists. Return the role;
-    if no such process existed, return `nobody`.
+    """Kill a process with the given role after `at` seconds, or as soon as such a process exists. Return the role, or
+    `nobody` if there was no such process.
     """
     deadline = time.monotonic() + at
     while process.poll() is None:
@@ -113,10 +113,10 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     provider = PROVIDERS[number % 2]
     watched = Watched(bench, provider)
     drawn = random.Random(f"kill {number}" if KILLS <= 50 else f"kill {number} of {time.strftime('%F')}")
-    # The killed roles alternate, so that few kills cover all of them.
+    # Roles alternate, so that a few kills cover all roles.
     parts = parts_of(provider)
     part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
-    tried(f"kill of a process of the kind `{part}` at a random moment of a study")
+    tried(f"kill of a process with the role `{part}` at a random time of a study")
     process = bench.start_study()
     killed = kill_at(watched, process, part, at)
     _, errors = process.communicate(timeout=240)
@@ -124,8 +124,8 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # If the conductor is killed and there is no janitor process, no remaining process knows the temporary folder of the
-    # conductor. The next run removes this folder.
+    # If the conductor is killed and there is no janitor process, no process knows the conductor's temporary folder. The
+    # next run removes this folder.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():
@@ -144,8 +144,8 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     until(lambda: not watched.left(), 60.0)
 
 
-# By role: the doubts that a stopped process must raise. Conductor, guards and janitor do not affect the load, so they
-# raise none.
+# Doubts that a stopped process must raise, by role. Conductor, guards and janitor do not affect the load, so they raise
+# no doubt.
 SAID = {
     "engine": {"generator_stalled"},
     "probe": {"observation_gap"},
@@ -161,7 +161,7 @@ SAID = {
 def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     bench: Bench, part: str, provider: str, tried: Tried
 ) -> None:
-    tried(f"process of the kind `{part}` held for {HELD_S:g} s")
+    tried(f"process with the role `{part}` suspended for {HELD_S:g} s")
     watched = Watched(bench, provider)
     bench.study(users=[2], steady=f"{HELD_S + 4:g} s")
     (bench.folder / "system.yaml").write_text(SYSTEM.format(provider=provider))
@@ -183,8 +183,8 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
     own = SAID.get(part, set())
     assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
-    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`. Such delays must raise no
-    # doubt about another process.
+    # A busy machine delays all processes at times, but far less than `HELD_S`. Such delays must not raise a doubt about
+    # another process.
     others = set().union(*SAID.values()) - own
     assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
     assert summary["accounting"]["holds"]
@@ -214,20 +214,20 @@ def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_k
 
 
 MOMENTS = int(os.environ.get("TOWTANK_MOMENTS", "8"))
-"""Number of times at which engine or probe is stopped or killed; the acceptance test has 40."""
+"""Number of times at which the engine or the probe is stopped or killed; 40 in the acceptance test."""
 LOAD_S = 6.0
 SHORT_HELD_S = 3.0
 NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observation_gap"}}
 
 
 def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
-    """Return a random role, signal, system and time within the load; roles and signals alternate."""
+    """Return a role, a signal, a system and a random time within the load."""
     drawn = random.Random(f"moment {number}")
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # A process that is still stopped when the load ends affects no recorded data. So the time is well before the end of
-    # the load.
+    # A process that is still stopped when the load ends affects no recorded data. Therefore the stop ends before the
+    # load.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

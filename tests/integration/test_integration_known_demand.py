@@ -1,6 +1,4 @@
-"""A real server whose service demand is known: a null server that works for each request. It is measured and fitted as
-usual.
-"""
+"""Service demand of a null server that works a known time for each request, measured and fitted in the usual way."""
 
 from __future__ import annotations
 
@@ -51,15 +49,15 @@ groups:
 DEMANDS = "Demand of a real server"
 FITS = Section(
     "Knee and limit of a real server",
-    "quantity | work | truth | studies | with an interval | of these, held",
-    f"{len(USERS)} levels of users who think for {THINK_S:g} s, {STUDIES} studies each, at a server with one thread "
-    f"that works {WORK_S * 1000:g} ms for each request. With fewer than five studies nothing is decided; else at least "
-    "half have an interval, and 95 % intervals hold as often as chance leaves in 999 of 1,000 cases.",
+    "quantity | work | true value | studies | with an interval | coverage of these intervals",
+    f"{len(USERS)} levels of users who think for {THINK_S:g} s, in {STUDIES} studies each, at a server with one "
+    f"thread that works for {WORK_S * 1000:g} ms for each request. With fewer than five studies there is no test. "
+    "Otherwise, at least half of the studies must have an interval, and the coverage of the 95 % intervals must be "
+    "in the range that chance leaves in 999 of 1,000 cases.",
 )
 
 
 def measured(bench: Bench, number: int, variation: str) -> Path:
-    """Run a study and return the folder of its results."""
     steady = "8 s" if SERIES else "12 s"
     files = {
         "study.yaml": STUDY.format(users=USERS if SERIES else [10, 24], steady=steady, seed=number),
@@ -75,12 +73,11 @@ def measured(bench: Bench, number: int, variation: str) -> Path:
 
 
 def runs_of(results: Path) -> list[dict[str, Any]]:
-    """Return the summaries of all runs."""
     return [json.loads(path.read_text()) for path in sorted(results.glob("runs/*/summary.json"))]
 
 
 def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, found: list[list[Any]]) -> None:
-    """Record how many intervals of a quantity contain the true value. An interval with an end that is None counts as
+    """Record the fraction of intervals that contain the true value of a quantity. An interval without a bound counts as
     missing.
     """
     given = [ends for ends in found if ends[0] is not None and ends[1] is not None]
@@ -93,7 +90,7 @@ def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, foun
 def least_by_chance(series: int) -> int:
     """Return the smallest plausible number of 95 % intervals that contain the true value.
 
-    Fewer have a probability of less than 0.001.
+    A smaller number has a probability of at most 0.001.
     """
     below, number = 0.0, 0
     while number <= series:
@@ -118,7 +115,7 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
             requests = run["request_throughput_per_s"]["value"] * window
             work_s += run["tiers"]["content"]["cpu_demand_s"]["value"] * requests
             count += requests
-        # If other programs disturbed all runs, there is no model.
+        # If other programs disturbed all runs, no model was fitted.
         model = next(iter(json.loads((results / "model.json").read_text())["configurations"]), {"knees": []})
         knee = next(
             (estimate for estimate in model["knees"] if estimate["kind"] == "model"), {"low": None, "high": None}
@@ -126,8 +123,8 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
         knees.append([knee["low"], knee["high"]])
         limits.append((model.get("confidence_interval") or {}).get("limit_throughput") or [None, None])
     case = f"{WORK_S * 1000:g} ms for each request, {variation}"
-    # Random demands vary by chance: three standard errors. If the machine pauses at the edge of a window, a single
-    # study may also count the CPU time of one sampling interval wrongly.
+    # The tolerance for random demands is three standard errors. In a single study, a pause of the machine at the edge
+    # of a window may also assign the CPU time of one sampling interval wrongly.
     chance = 3 / math.sqrt(count) if variation == "exponential" else 0.0
     relative = 0.02 if SERIES else 0.10
     certified(

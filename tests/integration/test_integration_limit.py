@@ -1,7 +1,7 @@
-"""Real searches for a limit that is known from calculation, and a settle stage that ends when the load is steady.
+"""Searches for a limit that is known from calculation, and a settle stage that ends when the load is steady.
 
 The server responds after 100 ms, so four connections allow at most 40 requests/s. N > 4 users without think time get
-responses after N x 25 ms. So up to 21.6 users meet the objective of a mean below 540 ms.
+responses after N x 25 ms. Therefore up to 21.6 users meet the objective of a mean below 540 ms.
 """
 
 import json
@@ -64,9 +64,9 @@ def write(bench: Bench, study: str) -> None:
 
 
 def is_disturbed(plateau: dict) -> bool:
-    """Return True if the machine was slow or stopped during a plateau.
+    """Return True if the machine was slow or paused during a plateau.
 
-    This is so if throughput is too low, or if some requests wait far longer than others.
+    The signs are a throughput below 97 % of the capacity, or a 99th percentile above 1.2 times the median.
     """
     carried, times = plateau["throughput_per_s"]["value"], plateau["response_time_s"]
     return not carried or carried < 0.97 * CARRIED or times["p99"]["value"] > 1.2 * times["p50"]["value"]
@@ -93,14 +93,13 @@ def test_search_finds_the_known_limit(bench: Bench) -> None:
         assert (max(passed), min(failed)) == (20, 22)
         assert limit["low"] <= KNOWN <= limit["high"]
         assert limit["failure"]["kind"] == "objective_missed"
-    # On a quiet machine, the interval of the limit is at most as wide as the distance between the highest passed and
-    # the lowest failed level.
+    # On a quiet machine, the interval of the limit is at most 6 users wide.
     if all(mean_s(plateau) < 1.02 * plateau["level"] / CARRIED for plateau in limit["plateaus"]):
         assert limit["high"] - limit["low"] <= 6
     assert summary["users"]["asked"] == limit["window_level"]
     assert summary["accounting"]["holds"]
     study = json.loads((bench.results / "study-summary.json").read_text())
-    if study["verdict"]["level"] != "invalid":  # an invalid run gives no limit
+    if study["verdict"]["level"] != "invalid":  # An invalid run yields no limit.
         assert study["configurations"][0]["found_limit"]["value"] == limit["value"]
         assert study["objectives"][0]["met"]
     assert ended.returncode in (0, 4)

@@ -1,4 +1,4 @@
-"""Small version of the study that compares one node with four. Nodes and mounts are on separate hosts, and one node
+"""Study that compares one node with four nodes, at a small scale. Nodes and mounts are on separate hosts, and one node
 fails under load.
 """
 
@@ -30,7 +30,7 @@ def summary_of(bench: Bench, run: str) -> dict[str, Any]:
 
 
 def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
-    """Return the host of each service of a kind, by the name of the service."""
+    """Return the host of each service of a kind, by name of the service."""
     tiers = bench.manifest(run)["tiers"]
     return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
@@ -45,8 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node is first. Before the second run starts, the prediction states that one load level is too few
-    # to fit a curve.
+    # The run with one node is executed first. Before the second run, the prediction was refused, because one load level
+    # is not enough to fit a curve.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -56,7 +56,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         nodes = {name if number == 1 else f"{name}-{number}": host for number, host in places.items()}
         assert hosts_of(bench, "r002", kind) == nodes
     summary = summary_of(bench, "r002")
-    # Every node has its own mount of the storage, and each mount reports its requests.
+    # Every node has its own mount, and each mount reports its requests.
     mounts = summary["storage"]["mounts"]
     assert set(mounts) == {"area", "area-2", "area-3", "area-4"}
     assert all(set(mount["servers"]) == {"store-1", "store-2"} for mount in mounts.values())
@@ -64,13 +64,13 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # The gateway uses round robin, so all nodes get about the same number of requests.
+    # The gateway balances by round robin, so all nodes get about the same number of requests.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # After the run, every document that a node confirmed as stored was read back completely, through any node.
+    # After the run, every document that was confirmed as stored was read back completely.
     stored = summary["stored"]
     assert stored["acknowledged"] > 0
     assert stored["found"] == stored["acknowledged"] == stored["read"]

@@ -1,7 +1,7 @@
-"""Each limit that can be set in `examples/own-application` gives the throughput that follows from its numbers.
+"""Bottlenecks that can be chosen in `examples/own-application` yield the calculated throughput.
 
-Other programs on the machine take CPU time from the application. So the throughput under a CPU limit is compared with
-the CPU time that the workers received while they were ready to run.
+Other programs on the machine take CPU time from the application. Therefore, with a CPU bottleneck, the throughput is
+compared with the CPU time that the workers received while they were ready to run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ needs_database = pytest.mark.skipif(
     not has_database(), reason="PostgreSQL is not installed: apt-get install postgresql"
 )
 
-# Source of a program that uses 20 % of a CPU.
+# Program that uses 20 % of a CPU.
 BUSY = (
     "import time\n"
     "while True:\n"
@@ -40,7 +40,8 @@ BUSY = (
     "    while time.thread_time() < end: pass\n"
     "    time.sleep(max(0, begun + 0.05 - time.monotonic()))"
 )
-# Numbers of users: the smallest load, a load that saturates each limit without think time, and a much larger load.
+# Numbers of users: the smallest load, a load that saturates every bottleneck without think time, and a much larger
+# load.
 USERS = (1, 8, 32)
 DURATION_S = 5
 THINK_S = 0.1
@@ -51,7 +52,9 @@ WITHIN = 0.1
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of the threads of a process: running on a CPU, and ready to run but waiting for a CPU. [s]"""
+    """Cumulative times of a process's threads: running on a CPU (`cpu`), and ready to run but waiting for a CPU
+    (`delay`). [s]
+    """
 
     at: float
     cpu: float
@@ -59,7 +62,7 @@ class Clock:
 
 
 def clock(pid: int) -> Clock:
-    """Return the times of all threads that a process has at present."""
+    """Return the times of all threads that the process has at present."""
     sums = [0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):
@@ -69,7 +72,7 @@ def clock(pid: int) -> Clock:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the CPU time of a process, including threads that have ended. [s]"""
+    """Return the CPU time of a process, including its threads that have ended. [s]"""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -79,7 +82,7 @@ def options(users: int, *more: str) -> list[str]:
 
 
 def drive(bench: Bench, url: str, users: int, *more: str) -> dict[str, Any]:
-    """Run a load on a page; an invalid measurement (status 4), caused by other programs on the machine, is accepted."""
+    """Run a load on a page. Other programs on the machine may make the measurement invalid (status 4)."""
     ended = bench.towtank("drive", url, *options(users, *more))
     assert ended.returncode in (0, 4), ended.stderr
     document: dict[str, Any] = json.loads(ended.stdout)
@@ -119,7 +122,7 @@ def test_the_pool_lets_4_queries_run_at_a_time(bench: Bench, users: int) -> None
     assert document["errors"] == 0
     assert document["throughput_per_s"] == pytest.approx(min(users, 4) / 0.03, rel=WITHIN)
     assert after["shop_pool_size"] == 4
-    # Every user without a connection waits for a connection all the time. A wait is counted only when it ends.
+    # Every user without a connection waits for a connection all the time. A wait is counted when it ends.
     assert waited_s == pytest.approx(max(users - 4, 0) * DURATION_S, rel=2 * WITHIN, abs=0.1)
     assert after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"] < 0.1 * DURATION_S
 
@@ -131,8 +134,8 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # At most 100 responses per second succeed, after 21 ms; the others fail at once. 32 users make at least 264
-    # requests per second, so more than 264 - 100 fail.
+    # At most 100 responses per second succeed, after 21 ms each; the other requests fail at once. 32 users send at
+    # least 264 requests per second, so more than 164 per second fail.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 
@@ -158,8 +161,8 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine, the workers get less CPU time, and how much varies from second to second. Then only the upper
-    # bound of the throughput is checked.
+    # On a busy machine, the CPU time of the workers varies from second to second. In this case, only the upper bound of
+    # the throughput is asserted.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)
     if min(given) > 1 - WITHIN:
@@ -178,7 +181,7 @@ def test_one_user_gets_a_report_of_cpu_in_its_cpu_time(bench: Bench, limit: str)
 
 
 def answers(shop: OwnApplication, request: bytes) -> list[str]:
-    """Send bytes on one connection, and return the status lines of all responses."""
+    """Send bytes on one connection; return the status lines of all responses."""
     with socket.create_connection(("127.0.0.1", shop.port), 20) as user, user.makefile("rb") as stream:
         user.sendall(request)
         return [line.decode().strip() for line in stream if line.startswith(b"HTTP/")]
@@ -253,7 +256,7 @@ def test_a_query_that_fails_is_an_error_of_the_report_and_the_next_one_connects_
         get = b"GET /report HTTP/1.1\r\nConnection: close\r\n\r\n"
         assert answers(shop, get) == ["HTTP/1.1 200 OK"]
         assert shop.database is not None
-        # The main process of the database server stays; the processes that it started for the sessions are ended.
+        # The database server's main process continues; its child processes, which serve the sessions, are ended.
         leader = int((shop.database / "data" / "postmaster.pid").read_text().split()[0])
         for pid in Path(f"/proc/{leader}/task/{leader}/children").read_text().split():
             if b"shop postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():

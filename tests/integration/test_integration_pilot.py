@@ -1,7 +1,7 @@
-"""Load levels as shares of a limit that is known from calculation: a pilot run, the runs, and a resumed study.
+"""Load levels as fractions of a limit that is known from calculation: pilot run, runs, and resumption of a study.
 
-The server responds after 100 ms, so four connections allow 40 requests/s. Each user without think time makes 10 /s; 4
-users reach this limit.
+The server responds after 100 ms, so four connections allow 40 requests/s. Each user without think time sends 10
+requests/s, so 4 users reach this limit.
 """
 
 import json
@@ -38,7 +38,7 @@ def test_levels_come_from_a_pilot_run_that_resuming_does_not_repeat(bench: Bench
     said = f"pilot run: about {limit:.0f} users; 50 % = {few} users, 200 % = {many} users"
     assert said in ended.stderr, ended.stderr
     assert [plateau["users"] for plateau in plateaus] == [2**number for number in range(len(plateaus))]
-    # A machine that stops at times lowers the throughput, and so changes the measured limit.
+    # On a machine that pauses at times, the throughput is lower, and so is the measured limit.
     if all(plateau["throughput_per_s"] > 0.92 * min(10 * plateau["users"], 40) for plateau in plateaus):
         assert len(plateaus) == 4
         assert 3.5 < limit < 4.5

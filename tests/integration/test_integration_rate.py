@@ -1,6 +1,4 @@
-"""Runs each benchmark kernel of `towtank rate` for a short time. The test checks that the kernel works, not
-its counts.
-"""
+"""Short executions of each benchmark kernel of `towtank rate`, without assertions about the measured rates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One workload on two server products for repositories. Afterwards each server must still have the documents that it
-confirmed as stored.
+"""The same workload on two server products for CMIS document repositories. After the load, each server must have the
+documents that it confirmed as stored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SERVICES = {
 POPULATION = "population: {scale: 0.00001, seed: 3}"
 STEPS = {".txt": "add_document / create small document", ".xls": "add_document / create large document"}
 DELETE = "remove_own_document / delete"
-# Sizes of the contents that users create, by suffix. After an edit, documents of both suffixes have the small size.
+# Sizes of the documents that users create, by suffix. After an edit, documents of both suffixes have the small size.
 # [bytes]
 SIZES = {".txt": {10240}, ".xls": {102400, 10240}}
 
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(400), pytest.mark.xdist_gro
 
 @pytest.fixture(params=list(SERVICES))
 def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Start a server and yield its kind and endpoints; skip the test with the reason if a requirement is missing."""
+    """Start a server; yield its kind and endpoints. If a requirement is missing, skip the test with the reason."""
     kind: str = request.param
     folder = tmp_path / "server"
     folder.mkdir()
@@ -56,7 +56,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
-    """Write a study of the running server, with the workload of the project."""
+    """Write a study of the running server, with Towtank's content workload."""
     exports = {name: str(path) for name, path in endpoints.exports["content"].items()}
     service = {"kind": "existing", "address": f"http://{endpoints.addresses['content'][0]}", "exports": exports}
     system = {"schema": "towtank/system/1", "name": "running", "services": {"content": service}}
@@ -80,7 +80,7 @@ def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
 
 
 def counted(results: Path) -> dict[str, tuple[int, int, int]]:
-    """Return, by step, the numbers of successful, failed and unanswered requests over the entire run."""
+    """Return the numbers of successful, failed and unanswered requests by step, over the entire run."""
     (intervals,) = results.glob("runs/*/intervals.parquet")
     rows = duckdb.sql(
         f"SELECT name, sum(ok), sum(failed), sum(started) - sum(ok) - sum(failed) FROM '{intervals}' "
@@ -90,7 +90,7 @@ def counted(results: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def stored(client: CmisClient, endpoints: Endpoints) -> dict[str, list[dict[str, Any]]]:
-    """Return the documents that users created, by the suffix of their name, from the folder listings of the server."""
+    """Return the documents that users created, by suffix of the name, from the server's folder listings."""
     found: dict[str, list[dict[str, Any]]] = {suffix: [] for suffix in STEPS}
     with endpoints.exports["content"]["folders_csv"].open(encoding="utf-8", newline="") as file:
         folders = [row["id"] for row in csv.DictReader(file)]
@@ -123,7 +123,7 @@ def test_what_was_confirmed_as_stored_exists(server: tuple[str, Endpoints], benc
     making = sum(result.get(step, (0, 0, 0))[2] for step in STEPS.values())
     assert made > 0
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
-    # The recorded documents agree with the server: every confirmed document was read back and is identical.
+    # The recorded documents agree with the server: every confirmed document was read back without a difference.
     back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
     assert back["acknowledged"] + back["removed"] >= made
     assert back["found"] == back["acknowledged"], back["kinds"]["documents"]["named"]

@@ -1,4 +1,4 @@
-"""`towtank run` from the study file to the report, and its possible failures."""
+"""`towtank run` from the study file to the report, and its failures."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
     assert (bench.results / "report.html").stat().st_size > 10_000
     assert document["report"] == str(bench.results / "report.html")
-    # On a busy machine a run may be invalid, which adds a line to the output.
+    # On a busy machine the run may be invalid (status 4), which adds a line to the output.
     assert len(ended.stderr.splitlines()) == (ended.returncode == 4), ended.stderr
     engine = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())
     assert engine["reason"] == "finished"
@@ -216,7 +216,6 @@ def test_resume_works_on_from_the_copies_when_the_study_has_changed(bench: Bench
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a small file system for the test."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -313,8 +312,8 @@ start_timeout: 60 s
 
 
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
-    """Server and engine have the same limit of open files. The engine uses several tables of open files, each with this
-    limit, so it can open more files than the server.
+    """Server and engine have the same open-file limit. The engine uses several file tables, each with this limit, so it
+    can open more files than the server.
     """
     bench.study(users=[100], steady="4 s")
     (bench.folder / "system.yaml").write_text(CONTENT)
@@ -336,5 +335,5 @@ def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(ben
     )
     assert "errors_above_limit" in doubts
     assert doubts["tier_limit"] in (bench.results / "report.html").read_text("utf-8")
-    # The manifest of the run states the limit of open files that is in force for each tier.
+    # The run's manifest states the open-file limit in force for each tier.
     assert bench.manifest("r001")["tiers"]["content"]["limits"]["open_files"] == 100

@@ -1,4 +1,4 @@
-"""Loads that follow a schedule, from the study file through the engine to the summary."""
+"""Loads that follow a schedule, from the study file to the summary."""
 
 import json
 import re
@@ -44,7 +44,8 @@ def test_bounds_of_a_study_file_reach_the_summary(bench: Bench) -> None:
     workload = bench.folder / "workload.yaml"
     workload.write_text(workload.read_text().replace("[{get: /}]", "[{get: /}, {think: 300 ms}]"))
     found = summary(bench, "study.yaml")
-    # 402 arrivals are due in 2.2 s. At most 3 x 2.2 / 0.3 = 22 are completed; 3 are in progress and 5 wait.
+    # 402 arrivals are due in 2.2 s. At most 3 x 2.2 / 0.3 = 22 transactions are completed; 3 are in progress and 5
+    # wait.
     assert 350 <= found["accounting"]["not_started"]["overflow"] <= 395
     assert "overflow" in kinds(found)
     assert "generator_saturated" not in kinds(found)
@@ -59,7 +60,7 @@ def example(bench: Bench) -> Bench:
 def test_the_example_of_a_day_follows_its_curve(example: Bench) -> None:
     found = summary(example, "study.yaml", "--set", "load.trace.stretch=0.25", "--set", "load.trace.settle=200 ms")
     assert (found["window"]["steady"], "no_steady_state" in kinds(found)) == (False, False)
-    # Mean rate of the curve in `day.csv`: its 24 hours are equally long, a quarter of a second each in this run. [1/s]
+    # Mean rate of the curve in `day.csv`, whose 24 hours take a quarter of a second each in this run. [1/s]
     assert found["rate"] == pytest.approx(1681 / 24)
     asked = {test["test"]: test["asked"] for test in found["audit"]["tests"]}
     assert asked["number of arrivals"]["rate_per_s"] == pytest.approx(1681 / 24)
@@ -72,7 +73,7 @@ def test_the_example_of_a_batch_job_has_users_by_group(example: Bench) -> None:
     study.write_text(re.sub(r"for: (\d+) s", lambda found: f"for: {int(found[1]) / 2} s", study.read_text()))
     found = summary(example, "batch.yaml")
     assert found["users"]["asked"] == 22
-    # If the machine stops for a while, users start late.
+    # If the machine pauses, users start late.
     assert 21.0 < found["users"]["mean"] <= 22.0 + 1e-6
     plan = json.loads((example.results / "runs" / "r001" / "plan.json").read_text())
     assert [stage["users_by_group"] for stage in plan["load"]["stages"]] == [[20, 0], [20, 0], [20, 2], [20, 2], [0, 0]]

@@ -1,5 +1,5 @@
-"""Secrets do not leak. Canaries (recognizable secret values) are in every place that can hold a secret; afterwards they
-are found only in the expected private files.
+"""Secrets do not leak. Every setting that can hold a secret contains a canary (a unique value); afterwards, only the
+expected private files contain canaries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from integration_bench import Bench
 
 from towtank.system.services.private_server import find_program
 
-# Real servers are started one after the other, which takes long on a busy machine.
+# Several real servers start one after the other, which takes long on a busy machine.
 pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 PRIVATE = ("plan.json", "files/*", "secrets.json")
@@ -78,7 +78,7 @@ groups:
 
 
 def write_study(bench: Bench, port: int) -> None:
-    """Write a study with a canary (recognizable secret value) in every place of its files."""
+    """Write a study with a canary in every setting that can hold a secret."""
     names = {name: canary(name) for name in ("user", "password", "metrics", "page", "gone")}
     (bench.folder / "study.yaml").write_text(STUDY)
     (bench.folder / "system.yaml").write_text(SYSTEM.format(port=port, **names))
@@ -86,7 +86,6 @@ def write_study(bench: Bench, port: int) -> None:
 
 
 def run(bench: Bench, *arguments: str | Path) -> str:
-    """Run a command and return the printed text."""
     process = bench.start(*arguments)
     output, errors = process.communicate(timeout=240)
     assert process.returncode in (0, 4), errors
@@ -127,7 +126,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login in the address is sent with every request that has no other authorization, including requests for the
+    # The login in the address is sent with every request without another authorization, including requests for the
     # metrics page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
@@ -136,7 +135,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
     assert basic("ann", canary("setused")) in server.authorizations("/list")
 
 
-# These values do not look like secrets; only the keys that they belong to show that they are.
+# These values do not look like secrets. Only their keys identify them as secrets.
 LETTERS, DIGITS = "canarybird", "90817263"
 PLAIN_WORKLOAD = f"""
 schema: towtank/workload/1
@@ -270,7 +269,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# Servers for the test: two of them check logins, and the content server gets the address of one of these two.
+# Two of these servers check logins, and the content server gets the address of one of the two.
 DATABASES = """
 schema: towtank/system/1
 name: stores

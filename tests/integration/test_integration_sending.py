@@ -1,4 +1,4 @@
-"""The real engine sends metrics during a run. Afterwards a real Prometheus returns the values that the run recorded."""
+"""The real engine sends metrics during a run. Afterwards, a real Prometheus server returns the recorded values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from waiting import until
 pytestmark = pytest.mark.waits
 
 Query = Callable[[str], dict[str, float]]
-# Stale markers have ended the series, so the query is for the last value within 30 minutes.
+# After a stale marker, a series has no current value, so the query asks for the last value within 30 minutes.
 _LAST = "last_over_time({}[30m])"
 
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[str]:
-    """Start a private server that accepts remote writes; yield the address of the receiver."""
+    """Start a private Prometheus server that accepts remote writes; yield its address."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("Prometheus is not installed: apt-get install prometheus")
@@ -64,9 +64,7 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture
 def query(prometheus: str) -> Query:
-    """Return a function that sends a query to Prometheus and returns the values, by the label that the query
-    groups by.
-    """
+    """A function that sends a query to Prometheus and returns the values by label value."""
 
     def ask(text: str) -> dict[str, float]:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})
@@ -99,7 +97,7 @@ def test_prometheus_returns_what_a_study_recorded(bench: Bench, prometheus: str,
     assert set(by_phase) >= {"ramp_up", "settle", "steady"}
     assert by_phase["steady"] == pytest.approx(3.0)
     assert set(query(f"sum by (tier) ({last('tier_cpus_used')})")) >= {"content"}
-    # After the run every series has ended, so no series has a current value.
+    # After the run every series has ended, so a query without a time range returns no values.
     assert query("towtank_live_users") == {}
     (event,) = sent(bench, "r001")
     assert event["receivers"][0]["dropped_points"] == event["receivers"][0]["refused_points"] == 0
@@ -117,7 +115,7 @@ def test_increase_over_a_stage_misses_nothing(
     )  # fmt: skip
     document = json.loads(ended.stdout)
     first = query(f"sum by (phase) (min_over_time({_range('requests_total')}))")
-    assert set(first.values()) == {0.0}, "counters begin with zero"
+    assert set(first.values()) == {0.0}, "counters must start at zero"
     assert query(f"sum by (phase) ({last('requests_total')})")["steady"] == document["requests"]
     assert document["sent"][0]["dropped_points"] == 0
 

@@ -1,6 +1,4 @@
-"""The storage studies at small scale, run by the real command line on real file systems: each shows the effect that it
-is made for.
-"""
+"""Storage studies at a small scale, on real file systems. Each study shows the effect that it is designed to show."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **parameters: str) -> dict[str, Any]:
-    """Run a study with some levels of the factors, each for a few seconds; return the summaries by factor levels."""
+    """Run a study with some levels of its factors for a few seconds each; return the summaries by factor levels."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", network={"offloads": False}, disks={"data": DISK}))
     missing = [package for package in needed_packages(str(STUDIES / name)) if package.found() is None]
@@ -34,12 +32,12 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
-    document.pop("objectives", None)  # objectives and claims are for load levels that only the entire study has
+    document.pop("objectives", None)  # objectives and claims refer to load levels that are not run here
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():
         document["factors"][factor] = {level: document["factors"][factor][level] for level in kept}
-    if "inodes" in levels:  # number of inodes, so few that they are used up in a few seconds
+    if "inodes" in levels:  # a number that is used up in a few seconds
         document["factors"]["inodes"]["few"] = {"hosts.web.disks.contents.inodes": 700}
     document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "10 s"}
     given = {"services.content.population.scale": 0.00004, **parameters}
@@ -53,7 +51,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
-    """Return the value of an estimate below the key `storage` of a summary."""
+    """Return the value of the estimate at a path of keys below `storage` in a summary."""
     node: Any = summary["storage"]
     for key in path:
         node = node[key]
@@ -70,7 +68,7 @@ def test_one_node_on_both_file_systems(bench: Bench) -> None:
     assert set(servers) == {"store-1", "store-2"}
     assert value(found["parallel"], "mounts", "area", "server_calls_per_s") > 1
     assert value(found["parallel"], "mounts", "area", "write_bytes_per_s") > 0
-    # At the other level (`local`) no user uses the mount; only the probe reads its counters.
+    # At level `local`, no user uses the mount; only the probe reads its counters.
     assert value(found["local"], "mounts", "area", "write_bytes_per_s") == 0
     assert set(found["parallel"]["tiers"]) == {"store-1", "store-2", "area", "content"}
 
@@ -87,8 +85,8 @@ def test_order_of_servers_and_place_of_the_cache(bench: Bench) -> None:
 
 
 def from_server(summary: dict[str, Any]) -> float:
-    """Return the bytes that the host of the mount received from the network; nearly all of them are contents
-    of files.
+    """Return the rate at which the mount's host received bytes from the network, nearly all of them file contents.
+    [bytes/s]
     """
     return float(summary["hosts"]["web"]["receive_bytes_per_s"])
 
@@ -98,8 +96,8 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     found = small(bench, "content-cache", 20, levels)
     mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
     assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
-    # Bytes received from the server of the mount, divided by the bytes that programs read from the mount. The mount's
-    # own count of cached bytes is wrong, so it is not used.
+    # Bytes received over the network, divided by the bytes that programs read from the mount. The mount's own counter
+    # of cached bytes is wrong, so it is not used.
     read = {
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
@@ -109,7 +107,7 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
 
 
 def failed(summary: dict[str, Any], transaction: str) -> int:
-    """Return the number of failed transactions of a kind, after checking that there were transactions."""
+    """Return the number of failed transactions of a kind, and assert that there were more than 5 transactions."""
     result = summary["transactions"][transaction]
     assert result["count"] + result["errors"] > 5
     return int(result["errors"])
@@ -120,14 +118,14 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     full = found["few"]
     disk = full["hosts"]["web"]["disks"]["contents"]
     assert failed(full, "add_document") > 5
-    assert failed(full, "download") == 0, "what is stored is read as before"
+    assert failed(full, "download") == 0, "stored documents must remain readable"
     stored = full["stored"]
     assert stored["acknowledged"] > 5
     assert stored["found"] == stored["acknowledged"], json.dumps(stored["named"])
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}
-    # When a sample is taken, the inode of a removed file may already be free again, so both messages are possible.
+    # At the time of a sample, the inode of a removed file may already be free again, so both messages are correct.
     assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
     assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]
     assert failed(found["enough"], "add_document") == 0

@@ -1,4 +1,4 @@
-"""Documents that users stored with the real engine are read back: lost and changed documents are detected."""
+"""Documents that users stored are read back after a run: lost and changed documents are detected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ stored:
 
 @dataclass
 class Shelf:
-    """Contents that a test server stores, and the names of contents that it lost or changed after confirming them."""
+    """Documents on a test server, and the names of documents that the server lost or changed after it had confirmed
+    them.
+    """
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -93,7 +95,7 @@ class Shelf:
             self.held[key] = content[:-1]
 
     def remove(self, key: str) -> None:
-        """Remove a document as requested."""
+        """Remove a document at the request of a user."""
         self.removed += 1
         self.held.pop(key, None)
         self.lost.discard(key)
@@ -102,7 +104,7 @@ class Shelf:
 
 @pytest.fixture
 def shelf() -> Iterator[tuple[Shelf, int]]:
-    """Run a server that confirms every document as stored; yield its contents and its port."""
+    """Run a server that confirms every document as stored; yield its documents and its port."""
     shelf = Shelf()
 
     class Handler(BaseHTTPRequestHandler):
@@ -154,7 +156,7 @@ def run(bench: Bench, port: int, read_back: str = "{users: 3}") -> dict[str, Any
 def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, shelf: tuple[Shelf, int]) -> None:
     kept, port = shelf
     result = run(bench, port)
-    assert result["uncertain"] == 0, "the server answered everything"
+    assert result["uncertain"] == 0, "the server must have answered every request"
     assert result["acknowledged"] == len(kept.held) + len(kept.lost) > 30
     assert result["removed"] == kept.removed > 0
     assert result["unread"] == result["unreadable"] == 0
@@ -169,10 +171,10 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
     assert study["objectives"][0]["met"] is False
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     assert "stored_lost" in {reason["kind"] for reason in summary["verdict"]["reasons"]}
-    # A run that other programs disturbed is invalid and decides no claim.
+    # Other programs may make the run invalid. An invalid run decides no claim.
     decided = "not_testable" if summary["verdict"]["level"] == "invalid" else "refuted"
     assert study["claims"][decided] == 1
-    # The recorded sizes equal the sizes that the server received, to the last byte.
+    # The recorded sizes equal the sizes that the server received.
     things = read_ledger(bench.results / "runs" / "r001" / "engine").of("documents")
     sizes = {size for thing in things.values() for size, _ in thing.contents}
     assert 100 * 1024 in sizes
@@ -220,14 +222,16 @@ stored:
 
 
 def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> None:
-    """While users store documents, remove and change some stored files. Users do not access these files again."""
+    """During the load, remove and change some stored files that are at least 0.5 s old. Users do not access these files
+    again.
+    """
     while not over.wait(0.05):
         if not plan.is_file():
             continue
         (target,) = json.loads(plan.read_text())["targets"]
         for path in Path(target["driver"]["root"]).glob("[01]*"):
             fate = "lost" if path.name.startswith("0") else "different"
-            # A user may remove the file at any time; in this case it must not be recorded as damaged.
+            # If a user has removed the file in the meantime, it is not damaged.
             with contextlib.suppress(FileNotFoundError):
                 if len(harmed[fate]) == 3 or path.stat().st_mtime > time.time() - 0.5:
                     continue

@@ -1,4 +1,4 @@
-"""`towtank system up|status|down`: a system that keeps running between commands."""
+"""Commands `towtank system up|status|down`: a system that keeps running between commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Loads that are disturbed while they run: no such run may be called valid."""
+"""Loads that are disturbed while they run must not be reported as valid."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.waits
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Run a server on loopback that handles each connection in a thread, with the given function."""
+    """Run a server on the loopback interface that calls a function for each connection; yield the server's address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept: list[socket.socket] = []
 
@@ -41,11 +41,10 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def silent(connection: socket.socket) -> None:
-    """Handle a connection without sending a response."""
+    """Send no response."""
 
 
 def surplus(connection: socket.socket) -> None:
-    """Send a correct response to each request, followed by further bytes."""
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxmore")
 
@@ -146,7 +145,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     document = json.loads(stdout)
     assert running.returncode == 4
     stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")
-    # The load generator process is stopped for two of six seconds.
+    # The load generator is stopped for two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
     assert "the load generator stalled for" in stalled["message"]
@@ -157,7 +156,7 @@ def test_a_good_drive_names_what_was_not_checked(bench: Bench, serve: Callable[.
     assert code == (0 if document["valid"] else 4)
     missing = {entry["check"]: entry["why"] for entry in document["not_checked"]}
     assert {"interference", "steal_time"}.isdisjoint(missing)
-    assert "service_died" not in missing, "the process that serves is found and watched"
+    assert "service_died" not in missing, "the server process must be found and observed"
     assert "generator_stalled" not in missing
     assert {"physical_bound", "nothing_completed", "framing"}.isdisjoint(doubt["kind"] for doubt in document["doubts"])
 

@@ -1,6 +1,6 @@
 """Logs of four garbage collectors, recorded from a program with known allocation, and the statistics page of Jetty.
 
-The program created 60,000 arrays of 16,384 bytes with a header of 16 bytes. It kept at most 1,200 of them in a heap of
+The program created 60,000 arrays of 16,384 bytes with a header of 16 bytes. It kept at most 1,200 arrays in a heap of
 96 MiB, and requested one full collection at its end. It ran on OpenJDK 17.0.15 with
 `-Xlog:gc*=info:file=...:timenanos,level,tags`. The sums of pauses were computed from the logs with awk.
 """
@@ -18,7 +18,7 @@ from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
-# Relative tolerance of the allocated bytes. At its start, the JVM itself allocates about 5 MB, and the log states whole
+# Relative tolerance of the allocated bytes: the JVM itself allocates about 5 MB at its start, and the log states whole
 # MiB.
 OWN_SHARE = 0.02
 MIB = 2**20
@@ -66,7 +66,7 @@ def test_z_reports_the_work_beside_the_program_and_the_waits_for_memory() -> Non
     assert read(LOGS / "parallel.log")["jvm_gc_concurrent_seconds_total"] == 0
 
 
-# Lines of a longer run of the same program with the collector G1.
+# Lines from a longer run of the same program with collector G1.
 CYCLE = """\
 [26193906956448ns][info][gc          ] GC(157) Concurrent Mark Cycle
 [26193908610038ns][info][gc,marking  ] GC(157) Concurrent Mark From Roots 1.632ms
@@ -85,8 +85,7 @@ def test_a_concurrent_cycle_of_g1_is_counted_once() -> None:
         counts.take(line)
     assert counts.concurrent_s == pytest.approx(0.002831)
     assert counts.pauses == {"remark": 1, "cleanup": 1, "young": 1}
-    # 50 MiB were allocated before the first line of the log, and 29 MiB between the clean-up and the next collection.
-    # The sum is 79 MiB.
+    # 50 MiB were allocated before the first line of the log, and 29 MiB between the cleanup and the next collection.
     assert (counts.allocated, counts.used, counts.committed) == (79 * MIB, 34 * MIB, 96 * MIB)
     assert counts.take_longest() == pytest.approx(0.000513)
     assert counts.take_longest() == 0
@@ -125,7 +124,7 @@ def test_the_table_names_what_is_reported(collector: str) -> None:
     assert gc_log.GcLogScraper.source == "gc_log"
 
 
-# Page of Jetty 9.4.57 after four requests, without some lines.
+# Page of Jetty 9.4.57 after four requests; some lines are omitted.
 PAGE = """\
 statistics:
   connections:

@@ -1,5 +1,5 @@
-"""A mount of GlusterFS 10.3 has files below `.meta`, which are read as numbers. A mount that blocks must not delay
-other scrapers.
+"""Counters of a GlusterFS 10.3 mount, read from the files below `.meta`. A mount that blocks must not delay other
+scrapers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_what_is_no_such_text_is_a_failure() -> None:
 
 
 def recorded(folder: Path) -> Path:
-    """Write the recorded `.meta` files of a GlusterFS mount into a folder, and return the folder."""
+    """Write recorded `.meta` files of a GlusterFS mount into a folder; return the folder."""
     texts = {
         "asked/private": ASKED,
         "cache/private": PRIVATE,
@@ -98,7 +98,7 @@ def test_all_files_are_read_again_and_again(tmp_path: Path) -> None:
 
 
 def readers(path: Path) -> list[str]:
-    """Return the command lines of all processes whose command line contains the path of a file."""
+    """Return the command lines of all processes with the given path in their arguments."""
     lines = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Tests of the properties of a host, from recorded files of /proc and /sys and on the machine that runs the tests."""
+"""Properties of a host, read from recorded files of /proc and /sys and from the machine that runs the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the status variables of MariaDB: numbers by series, names as in the reference, and invalid responses."""
+"""Status variables of MariaDB: values by series, names as in the reference page, and invalid responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.observe import MariadbScraper, ScrapeError
 from towtank.observe.mariadb import parse
 from towtank.observe.service_metrics import MARIADB
 
-# Status variables of MariaDB 10.11 after a short load. Most variables are omitted here.
+# Some status variables of MariaDB 10.11 after a short load.
 TOLD = {
     "Threads_connected": "3",
     "Questions": "1200",

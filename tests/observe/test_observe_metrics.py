@@ -1,4 +1,4 @@
-"""The tables of metrics are compared with the keys of real samples, and with the page generated from these tables."""
+"""Tables of metrics have the same keys as real samples, and the reference page contains the tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def names(table: Table) -> set[str]:
 
 
 def keys(sample: dict[str, Any], prefix: str = "") -> set[str]:
-    """Return the keys of all numbers in nested objects. The key of a number in an inner object is the key of this
-    object, a dot and its own key.
-    """
+    """Return the keys of all numbers in nested objects. The keys on the path to a number are joined by dots."""
     found = set()
     for key, value in sample.items():
         found |= keys(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key}
@@ -39,7 +37,7 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["cpus"][0]) == names(metrics.CPUS)
     assert keys(sample["disks"]["vda"]) == names(metrics.DISKS)
     assert keys(sample["networks"]["eth0"]) == names(metrics.NETWORKS)
-    # The recorded /proc contains no limits of processes, so its samples have no keys that depend on limits.
+    # Recorded files of /proc contain no process limits, so the samples have no keys that depend on these limits.
     of_limits = {"open_files_of_fullest", "open_files_limit", "user_tasks", "user_tasks_limit"}
     assert of_limits < names(metrics.GROUPS)
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits
@@ -54,7 +52,7 @@ def test_the_table_of_the_busiest_names_what_the_page_of_the_stream_shows() -> N
 
 def test_counters_are_reported_by_their_names() -> None:
     for table in metrics.TABLES:
-        assert len(names(table)) == len(table.metrics), f"{table.title}: a name stands twice"
+        assert len(names(table)) == len(table.metrics), f"{table.title}: a name occurs twice"
         for metric in table.metrics:
             assert metric.name.endswith("_total") == (metric.kind == "counter")
             assert metric.unit in ("s", "bytes", "1")

@@ -1,4 +1,4 @@
-"""Observations with the real probe and a scraping thread: records, and reported failures."""
+"""Observations with the real probe and a scraping thread: recordings, and reported failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE_S = 60.0
 
 
 class FakeScraper:
-    """Stand-in for a scraper. It returns how often it has scraped so far, or raises the given exception."""
+    """Scraper that returns the number of its scrapes, or raises the given exception."""
 
     source = "fake"
     kind = "fake_server"
@@ -53,7 +53,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def worker() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that waits until its input is closed."""
+    """A process that waits until its standard input is closed."""
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     yield process
     process.kill()
@@ -72,7 +72,7 @@ def read(run: RunFolder, stream: str) -> list[dict[str, Any]]:
 def wait_for(run: RunFolder, stream: str, ready: Callable[[list[dict[str, Any]]], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not ((run.observe / f"{stream}.ndjson").exists() and ready(read(run, stream))):
-        assert time.monotonic() < deadline, "the stream does not show what is waited for"
+        assert time.monotonic() < deadline, "the expected documents were not recorded in time"
         time.sleep(0.01)
 
 
@@ -110,7 +110,7 @@ def test_probe_and_services_are_recorded(run: RunFolder, worker: subprocess.Pope
 
 
 def test_the_last_samples_are_taken_at_the_end(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
-    # The sampling interval is so long that no sample is due before the observation ends.
+    # The interval between samples is so long that the observation ends before the next sample is due.
     with Observation(run, {"worker": worker.pid}, [FakeScraper("content")], 3.0):
         for stream in ("probe", "content"):
             wait_for(run, stream, lambda documents: len(documents) > 1)
@@ -191,7 +191,7 @@ def test_the_probe_ends_with_its_parent(run: RunFolder) -> None:
     probe = int(parent.stdout)
     deadline = time.monotonic() + PATIENCE_S
     while _runs(probe):
-        assert time.monotonic() < deadline, "the probe outlived its parent"
+        assert time.monotonic() < deadline, "the probe still runs after the end of its parent"
         time.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""The report on the measurements that a machine offers, with each requirement missing in turn."""
+"""Report on the measurements that a machine supports, in tests that each remove one requirement."""
 
 from __future__ import annotations
 

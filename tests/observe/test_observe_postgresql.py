@@ -1,4 +1,4 @@
-"""A private PostgreSQL server with statement statistics, observed under load."""
+"""Metrics of a private PostgreSQL server with statement statistics, under load."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Server:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     programs = PROGRAMS[-1].parent
-    # PostgreSQL refuses to run as root, so it runs as the user `postgres`, which Debian's package creates.
+    # PostgreSQL refuses to run as root, so it runs as the user `postgres` of the Debian package.
     user = "postgres" if os.getuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="towtank-pg-", dir="/tmp"))
     if user:
@@ -112,11 +112,11 @@ def test_connections_are_reported_by_state_and_by_what_they_wait_for(server: Ser
     with closing(PostgresqlScraper("database", server.dsn)) as scraper:
         with psycopg.connect(server.dsn) as client:
             client.execute("SELECT 1")
-            # The server reports a session as idle a short time after the response to its statement.
+            # PostgreSQL reports a session as idle shortly after the response to its statement.
             until(lambda: scraper.scrape().get(waiting) == 1)
             assert scraper.scrape()["pg_stat_database_connections"] >= 2
         deadline = time.monotonic() + PATIENCE_S
-        # The server ends a session a short time after the client has disconnected.
+        # PostgreSQL ends a session shortly after the client has disconnected.
         while scraper.scrape()[waiting] != 0:
             assert time.monotonic() < deadline
 
@@ -170,7 +170,7 @@ def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_database_without_an_encoding_is_read(server: Server) -> None:
-    """`initdb` in the locale C creates databases with the encoding SQL_ASCII."""
+    """In the locale C, `initdb` creates databases with the encoding SQL_ASCII."""
     with psycopg.connect(server.dsn, autocommit=True) as maker:
         maker.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     plain = psycopg.conninfo.make_conninfo(server.dsn, dbname="plain")

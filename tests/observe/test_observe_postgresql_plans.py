@@ -1,5 +1,5 @@
-"""The most expensive statements of a private PostgreSQL server, with their plans. An index is advised only if it would
-speed up a statement.
+"""The most expensive statements of a PostgreSQL server, with their plans. An index is advised only if it would speed up
+a statement.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ BY_SIZE = "SELECT count(*) FROM document WHERE size > %s"
 
 @pytest.fixture(scope="module")
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Create a database and yield its DSN: 20,000 documents of 200 kinds, with an index only on the document
-    numbers.
-    """
+    """DSN of a database with 20,000 documents of 200 kinds. Only the document number has an index."""
     try:
         binary()
     except EngineError as error:
@@ -53,15 +51,14 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
-    """Return the scraper's conclusion about the statements executed between the first scrape and the end."""
+    """Execute statements between the scraper's first scrape and its end; return the scraper's conclusion about them."""
     scraper = PostgresqlScraper("database", dsn)
     try:
         scraper.scrape()
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement, value in statements:
                 client.execute(statement, [value])
-            # Without this call, PostgreSQL would add scan counts to its statistics up to a second later, or at the end
-            # of the session.
+            # This call makes PostgreSQL add scan counts to its statistics now, rather than up to a second later.
             client.execute("SELECT pg_stat_force_next_flush()")
         return scraper.conclude()
     finally:
@@ -103,7 +100,7 @@ def test_earlier_statements_are_left_out_and_the_index_ends_the_advice(dsn: str)
 
 
 def test_a_partial_index_that_the_generic_plan_cannot_use_ends_the_advice_where_it_is_used(dsn: str) -> None:
-    # The planner saw the values that psycopg sent. The statistics contain the statement with placeholders instead.
+    # psycopg sends the statement with its values, but the statistics contain the statement with placeholders.
     statement = "SELECT count(*) FROM document WHERE kind = 'kind 7' AND size > 0"
     with psycopg.connect(dsn, autocommit=True) as client:
         client.execute("CREATE INDEX of_one_kind ON document (size) WHERE kind = 'kind 7'")

@@ -1,4 +1,4 @@
-"""A recorded metrics page of a content server in the Prometheus format is read, and faults of servers are reported."""
+"""A recorded metrics page of a content server, in the Prometheus format, and faults of servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @contextmanager
 def server(answer: Answer) -> Iterator[str]:
-    """Answer requests with the given function on a free port of the loopback interface, and yield the URL."""
+    """Run a server that answers requests with the given function; yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -113,7 +113,7 @@ def test_pages_come_over_one_connection() -> None:
 def test_a_kept_connection_that_the_server_closed_is_opened_again() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         page(PAGE)(handler)
-        # The response lacks the header `Connection: close`, although the server closes the connection.
+        # The server closes the connection although the response has no header `Connection: close`.
         handler.close_connection = True
 
     with server(answer) as url:
@@ -173,7 +173,7 @@ def test_a_page_that_drips_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
         handler.send_response(200)
         handler.send_header("Content-Length", "100000")
         handler.end_headers()
-        with suppress(OSError):  # The scraper disconnects before the page is complete, so writing fails.
+        with suppress(OSError):  # The scraper disconnects before the page is complete, so a write fails.
             while not released.wait(0.02):
                 handler.wfile.write(b"a 1\n")
         handler.close_connection = True

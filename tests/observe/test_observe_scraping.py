@@ -1,4 +1,4 @@
-"""Single scrapes without threads: recorded values, and reports about omitted values."""
+"""Scrapes without threads: recorded values, and reports about omitted values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Page:
 
 
 def test_a_value_that_is_too_large_is_left_out_and_the_others_are_kept(tmp_path: Path) -> None:
-    """A gauge that means "no limit" often has the value of the largest float, 1.8e308. Sums of such values overflow."""
+    """A gauge without a limit often has the largest float, 1.8e308, as its value. Sums of such values would
+    overflow.
+    """
     page = Page({"requests_total": 7.0, "limit": 1.7e308, "depth": -2e30, "edge": 1e30})
     target = _Target(page, tmp_path)
     for _ in range(3):

@@ -14,7 +14,7 @@ from towtank.observe.nginx import MembersLog
 from towtank.observe.scraper import series_name
 from towtank.observe.service_metrics import HAPROXY, HTTPD, NGINX, OPENLDAP, REDIS
 
-# Response of Apache httpd 2.4.71, without some lines.
+# Response of Apache httpd 2.4.71; some lines are omitted.
 HTTPD_PAGE = """\
 127.0.0.1
 ServerVersion: Apache/2.4.71 (Debian)
@@ -42,7 +42,7 @@ ProxyBalancer[1]Worker[0]Elected: 4
 """
 # Response of nginx 1.22.1.
 NGINX_PAGE = "Active connections: 3 \nserver accepts handled requests\n 16 15 31 \nReading: 0 Writing: 1 Waiting: 2 \n"
-# Response of HAProxy 2.6.12, without the columns after the eleventh.
+# Response of HAProxy 2.6.12; the columns after the eleventh are omitted.
 HAPROXY_INFO = "Name: HAProxy\nMaxconn: 300\nCurrConns: 2\nCumConns: 6\nCumReq: 7\nIdle_pct: 99\nnode: vm\n\n"
 HAPROXY_STAT = """\
 # pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,hrsp_2xx,hrsp_5xx
@@ -52,7 +52,7 @@ members,web-2,3,3,1,1,,3,249,519,2,1
 members,BACKEND,3,3,1,1,30,5,415,865,4,1
 
 """
-# Response of Redis 7.0.15, without most lines.
+# Response of Redis 7.0.15; most lines are omitted.
 REDIS_INFO = """\
 # Clients\r
 connected_clients:2\r
@@ -127,7 +127,7 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
     other = series_name("nginx_member_requests_unclear_total", member="other")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 1, other: 0}
     with path.open("ab") as stream:
-        # These bytes complete the last line, "1", to "10", which is not the number of a member.
+        # These bytes turn the last line, "1", into "10", which is not the number of a server.
         stream.write(b"0\n-\n1\n")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 2, other: 2}
     path.unlink()

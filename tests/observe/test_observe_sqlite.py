@@ -57,7 +57,7 @@ def test_writers_are_not_kept_waiting(scraper: SqliteScraper) -> None:
     with closing(fill(scraper.path)) as connection:
         scraper.scrape()
         connection.execute("PRAGMA busy_timeout = 0")
-        # If the observer held a lock on the database, this statement would raise an exception.
+        # This statement would raise an exception if the observer held a lock on the database.
         connection.execute("INSERT INTO documents VALUES ('y')")
 
 

@@ -1,4 +1,4 @@
-"""Increase of statement counts since the first scrape, including the case that the database has reset its counts."""
+"""Increase of statement counts since the first scrape, also if the database has reset its counts meanwhile."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from towtank.observe.postgresql_plans import Calls, _since
 
 
 def counted(**calls: tuple[int, float]) -> dict[int, Calls]:
-    """Return call counts and times of statements by number. For example, `s7=(calls, seconds)` describes
-    statement 7.
-    """
+    """Return call counts and times by statement number. For example, `s7=(calls, seconds)` describes statement 7."""
     return {int(name[1:]): Calls(f"SELECT {name}", count, seconds, count) for name, (count, seconds) in calls.items()}
 
 
@@ -29,7 +27,7 @@ def test_one_that_was_forgotten_is_counted_anew() -> None:
 
 def test_a_database_that_was_killed_has_forgotten_all() -> None:
     before = counted(s1=(10, 1.0), s2=(50, 5.0), s3=(40, 4.0))
-    # Most statements have fewer calls than before, so the database has reset its counts. All increases are then counted
-    # from zero, also that of s1, which already has more calls than before.
+    # Most statements have fewer calls than before, so the database has reset its counts. All counts then start from
+    # zero, including the count of s1, although it is larger than before.
     found = _since(counted(s1=(12, 1.2), s2=(6, 0.6)), before)
     assert {number: (calls.calls, calls.seconds) for number, calls in found.items()} == {1: (12, 1.2), 2: (6, 0.6)}

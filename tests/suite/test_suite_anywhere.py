@@ -1,4 +1,6 @@
-"""Runs of the test suite under varied conditions: each variation must take effect, and none may be skipped silently."""
+"""Runs of the test suite under varied conditions: each variation must take effect, and none may be skipped without a
+message.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,7 @@ print("3 passed, 1 skipped in 0.10s")
 
 
 def shown(anywhere: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """Run a given program under a variation of the conditions, in place of the tests; return the lines of its
-    output.
-    """
+    """Run a program, in place of the tests, under a variation of the conditions; return the lines of its output."""
     monkeypatch.setattr(anywhere, "command_of", lambda variation, everything: [sys.executable, "-c", SHOW])
     known = {variation.name: variation for variation in anywhere.VARIATIONS}
     variation = anywhere.joined([known[part] for part in name.split("+")])
@@ -64,7 +64,7 @@ def test_a_locale_a_time_zone_and_a_folder_reach_the_tests(
 ) -> None:
     assert "ascii ANSI_X3.4-1968" in shown(anywhere, "locale-c", monkeypatch, capfd)[0]
     assert shown(anywhere, "time-zone", monkeypatch, capfd)[1].startswith("19800 ")
-    # The program writes its output in the encoding of the locale, which is also that of this test run.
+    # The program encodes its output as this process decodes it: in the encoding of the locale.
     assert "/zwischen ablage " in shown(anywhere, "tmpdir", monkeypatch, capfd)[1]
     assert shown(anywhere, "open-files", monkeypatch, capfd)[1].endswith(" 1024")
     assert shown(anywhere, "cpus-1", monkeypatch, capfd)[0].split()[1] == "1"
@@ -89,7 +89,7 @@ def test_root_is_given_up_last_and_the_other_folder_stays(anywhere: ModuleType, 
         assert anywhere.joined(order).setting(tmp_path) == ({"TMPDIR": "other"}, ["prlimit", "setpriv"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root rights, which the test then drops")
 def test_half_a_cpu_is_a_control_group_that_is_gone_afterwards(
     anywhere: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +133,6 @@ def test_counts_are_those_of_the_closing_line(anywhere: ModuleType) -> None:
     lines = [
         "4 passed in the night\n",
         "2 failed, 10 passed, 3 skipped in 61.02s (0:01:01)\n",
-        "3 tests were left out\n",
+        "3 tests were skipped. Missing requirements: root (3)\n",
     ]
     assert anywhere.counts_of(lines) == {"failed": 2, "passed": 10, "skipped": 3}

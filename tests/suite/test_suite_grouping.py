@@ -1,4 +1,4 @@
-"""All tests of a group run on one pytest worker, so that the fixtures that they share are created only once."""
+"""All tests of an `xdist_group` run on the same pytest worker, so that their common fixtures are created only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes and temporary files that remain after a test are reported with the name of the test."""
+"""Processes and temporary files that remain after a test are reported with the test's name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_that_forgets_a_process():
 def test_that_forgets_a_file(forgotten):
     Path(tempfile.gettempdir(), "towtank-left-by-a-test").touch()
 """
-# Time after which remaining processes are reported. The processes that the tests leave behind live longer. [s]
+# Time limit for the end of leftover processes. The processes that the tests start live longer. [s]
 WITHIN = {"TOWTANK_LEFT_WITHIN_S": "10"}
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
 
@@ -125,8 +125,7 @@ def test_that_forgets_a_network_device():
 def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(tmp_path: Path) -> None:
     group = f"towtank-left-{os.getpid()}"
     own = "mount -t tmpfs tmpfs /run && mkdir /run/netns && mount -t sysfs sysfs /sys --make-private"
-    # Control groups are folders below /sys. A test process can have a different /sys only in a separate network
-    # namespace.
+    # Control groups are folders below /sys. A test process needs its own network namespace to mount another /sys.
     own = f'mkdir "$0" && mount --rbind /sys/fs/cgroup "$0" && {own} && mount --rbind "$0" /sys/fs/cgroup && exec "$@"'
     behind = ("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", own, str(tmp_path / "groups"))
     (tmp_path / "temporary").mkdir()
@@ -154,5 +153,5 @@ def test_beside_others_a_file_may_be_theirs(tmp_path: Path) -> None:
     leaves = "\n\ndef test_that_forgets_a_file():\n    Path(tempfile.gettempdir(), 'towtank-left').touch()\n"
     done = run(tmp_path, SUITE + leaves, ())
     assert done.returncode == 0, done.stdout
-    assert "new since the tests began" in done.stdout
+    assert "new since the start of the tests" in done.stdout
     assert f"temporary file {tmp_path}/temporary/towtank-left, first seen after" in done.stdout

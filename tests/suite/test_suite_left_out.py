@@ -1,5 +1,5 @@
-"""The lines at the end of a test run: the number of skipped tests, the reasons, and the command with which they would
-run.
+"""Summary of skipped tests at the end of a session: their number, the reasons, and the command that installs the
+missing packages.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def test_a_run_ends_with_what_was_left_out(tmp_path: Path, workers: tuple[str, .
     *_, closing, last = done.stdout.splitlines()
     assert "2 passed, 2 skipped, 1 xfailed" in closing
     assert last == (
-        "2 tests were left out for want of: nginx-light (1), root (1). "
-        "To add them: sudo make test-packages; make test-all as root"
+        "2 tests were skipped. Missing requirements: nginx-light (1), root (1). "
+        "To run them: sudo make test-packages; make test-all as root"
     )
 
 
 def test_in_ci_nothing_may_be_left_out(tmp_path: Path) -> None:
     done = run(tmp_path, CI="true")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].startswith("error: 2 tests were left out")
+    assert done.stdout.splitlines()[-1].startswith("error: 2 tests were skipped")
     assert run(tmp_path, "-k", "mounts", CI="true").returncode == 0
 
 
@@ -65,4 +65,6 @@ def test_no_line_where_nothing_was_left_out() -> None:
 
 def test_a_reason_of_another_kind_is_its_own_cause() -> None:
     text = "Skipped: server and generator need a core each"
-    assert left_out.line([text]) == "1 test was left out for want of: server and generator need a core each (1)"
+    assert (
+        left_out.line([text]) == "1 test was skipped. Missing requirements: server and generator need a core each (1)"
+    )

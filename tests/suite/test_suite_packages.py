@@ -1,4 +1,6 @@
-"""The list of Debian packages that `make test-all` installs must contain the requirements of all servers and hosts."""
+"""The list of Debian packages that `make test-all` installs must contain the packages that all servers and hosts
+require.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ from towtank.system import packages
 from towtank.system.hosts.capabilities import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
-# Patterns of the reason of a skipped test, and of the command in the reason that installs the missing package. Python
-# packages and the engine are no Debian packages; `make setup` installs them.
+# Patterns of a skip reason, and of the command in a reason that installs the missing package. `make setup` installs
+# Python packages and the engine, which are not Debian packages.
 REASON = re.compile(r"pytest\.skip\(f?\"([^\"]*)\"|skipif\([^\n]*reason=f?\"([^\"]*)\"")
 INSTALL = re.compile(r"apt-get install (?:-\S+ )*(\S+)|make setup|pip install|\{INSTALL_HINT\}")
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return the functions of the script. They see a simulated Debian machine, with root rights, that lacks two
-    packages.
+    """Functions of `scripts/packages.py` on a simulated Debian machine with root rights, on which two packages are
+    missing.
     """
     names: dict[str, Any] = runpy.run_path(str(ROOT / "scripts" / "packages.py"))
     monkeypatch.setattr(
@@ -55,8 +57,7 @@ def test_skips_for_want_of_a_program_name_a_listed_package(script: dict[str, Any
     texts = [(path, path.read_text("utf-8")) for path in sorted((ROOT / "tests").rglob("*.py"))]
     reasons = [(path.name, *found) for path, text in texts for found in REASON.findall(text)]
     named = [(name, INSTALL.search(reason)) for name, *parts in reasons if "install" in (reason := "".join(parts))]
-    # If the reason of a skipped test is composed of variables, the name of the package in it comes from Towtank's list
-    # of packages.
+    # A skip reason composed of variables contains the name of a package from Towtank's list of packages.
     assert [name for name, found in named if found is None] == []
     packages = {found[1] for _, found in named if found is not None and found[1] and "{" not in found[1]}
     assert len(packages) > 4
@@ -72,7 +73,9 @@ def test_root_installs_what_is_missing(script: dict[str, Any], monkeypatch: pyte
 
 def test_another_user_installs_nothing(script: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script["os"], "geteuid", lambda: 1000)
-    monkeypatch.setattr(script["debian"], "install", lambda names, run: pytest.fail("only root may"))
+    monkeypatch.setattr(
+        script["debian"], "install", lambda names, run: pytest.fail("without root, nothing may be installed")
+    )
     assert script["main"]() == 0
 
 

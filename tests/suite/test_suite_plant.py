@@ -1,4 +1,4 @@
-"""Faults that are deliberately planted in the code, which the tests must detect.
+"""Mutation tests: faults that are deliberately planted in the code must be detected by the tests.
 
 The list of equivalent mutants has no outdated entry.
 """
@@ -102,8 +102,8 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """The only test of the example checks 3 * 2 + 1 = 7. It detects a changed factor or sum, but no change for negative
-    values.
+    """The only test of the example asserts 3 * 2 + 1 = 7, so it detects a changed factor or summand, but no change for
+    negative values.
     """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)
@@ -146,14 +146,14 @@ def test_the_outcomes_of_rust_are_counted(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_share_has_an_exact_interval() -> None:
-    """If 0 of n faults are detected, the upper end of the interval is 1 - 0.025^(1/n). If all n are detected, the lower
-    end is 0.025^(1/n).
+    """If 0 of n faults are detected, the upper end of the confidence interval is 1 - 0.025^(1/n). If all n are
+    detected, the lower end is 0.025^(1/n).
     """
     from planting.share import interval  # noqa: PLC0415
 
     assert interval(0, 12) == pytest.approx((0.0, 1 - 0.025 ** (1 / 12)), rel=1e-9)
     assert interval(12, 12) == pytest.approx((0.025 ** (1 / 12), 1.0), rel=1e-9)
-    # Expected values of SciPy's `binomtest(90, 100).proportion_ci(method="exact")`.
+    # Result of SciPy's `binomtest(90, 100).proportion_ci(method="exact")`.
     assert interval(90, 100) == pytest.approx((0.823777, 0.950995), abs=1e-6)
 
 

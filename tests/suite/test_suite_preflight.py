@@ -1,5 +1,5 @@
-"""Before a build, a script reports on one line the requirements that the machine lacks, with the commands that install
-them.
+"""The script `scripts/preflight` reports the missing requirements of a build on one line, with the commands that
+install them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLENTY = "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\nSwapFree:          
 
 
 class Machine:
-    """A simulated machine: a folder with its programs, and a file that states its memory."""
+    """Simulated machine: a folder with its programs, and a file that states its memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class Machine:
             (self.folder / name).unlink()
 
     def preflight(self, **variables: str) -> str:
-        """Run the preflight script and return its error line. The line is empty if the exit status is 0."""
+        """Run the script; return its line of errors, which is empty if the exit status is 0."""
         done = subprocess.run(
             [str(ROOT / "scripts" / "preflight"), "python3"],
             env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory), **variables},
@@ -97,7 +97,6 @@ def test_no_crate_needs_a_newer_rust_than_is_asked_for() -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Return the major and the minor number of a version."""
     return tuple(map(int, version.split(".")[:2]))
 
 

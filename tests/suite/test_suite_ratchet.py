@@ -1,6 +1,4 @@
-"""Counts of `scripts/ratchet`: each count finds what it is meant to find, and it is a fault if a count differs from its
-ceiling.
-"""
+"""Counts of unwanted patterns by `scripts/ratchet`. A count that differs from its ceiling is a fault."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that wait for real time get a second try: a test that passes then is listed as disturbed. Real faults
-fail the run.
+"""With `--second-try`, a failed test marked `waits` runs again. If it then passes, it is listed as disturbed; if not,
+the session fails.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path, workers: tuple[st
 def test_more_than_a_hundredth_fails_the_run(tmp_path: Path) -> None:
     done = run(tmp_path, DISTURBED + FAULT)
     assert done.returncode == 1
-    assert "test_small.py::test_disturbed: not tried again" in done.stdout
+    assert "test_small.py::test_disturbed: not run again" in done.stdout
     assert "no test ran a second time: more than 1 failed" in done.stdout
 
 
 def test_a_test_of_the_gate_has_no_second_try(tmp_path: Path) -> None:
     done = run(tmp_path, OF_THE_GATE + DISTURBED)
     assert done.returncode == 1
-    assert "no test ran a second time: another test failed for good" in done.stdout
+    assert "no test ran a second time: a test without the mark `waits` failed" in done.stdout

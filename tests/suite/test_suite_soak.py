@@ -1,4 +1,4 @@
-"""Slopes of memory and open files over a long run: an increase is reported, random variation is not."""
+"""Trends of memory and open files during a long run: an increase is reported, random variation is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of tracked files, on which the wheel, the site, `scripts/words` and `scripts/ratchet` are based."""
+"""The list of files tracked by git, which the wheel, the site, `scripts/words` and `scripts/ratchet` use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_site_publishes_no_untracked_file(
 
 
 def test_every_list_of_tracked_files_is_this_one() -> None:
-    """Only `scripts/tracked.py` and the tests of git itself ask git for its files."""
+    """Only `scripts/tracked.py` runs `git ls-files`; all other scripts use its list."""
     asking = [name for name in tracked(ROOT, "scripts", "tests/docs", "mkdocs.yml") if "ls-files" in text_of(name)]
     assert asking == [Path("scripts/tracked.py")]
 

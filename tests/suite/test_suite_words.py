@@ -1,5 +1,5 @@
-"""The list of words to avoid: each word is found, with its position, in the parts of a file where it is refused.
-Allowed uses are not reported.
+"""Search for words to avoid by `scripts/words`: each word is found with its position, and allowed uses are not
+reported.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ DATA = Path(__file__).parents[1] / "data" / "words"
 
 
 def examples(section: str) -> list[dict[str, Any]]:
-    """Return the examples in a section of examples.yaml. Each has the name and the text of a file, and the words that
-    must be found in it.
+    """Return the examples in a section of examples.yaml. An example has the name and the text of a file, and the words
+    to be found.
     """
     read: list[dict[str, Any]] = yaml.safe_load((DATA / "examples.yaml").read_text("utf-8"))[section]
     assert read
@@ -31,7 +31,6 @@ def examples(section: str) -> list[dict[str, Any]]:
 
 
 def found_places(example: dict[str, Any]) -> list[tuple[int, int, str]]:
-    """Return the expected findings of an example, each as line, column and word."""
     return [(line, column, word) for line, column, word in example["found"]]
 
 

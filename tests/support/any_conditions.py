@@ -1,4 +1,4 @@
-"""Runs shell commands under various conditions: resource limits, folders, locales and output streams."""
+"""Runs shell commands under unusual conditions, such as resource limits, a full disk or a missing home folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ transactions: {look: [get: /]}
 groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
 """,
 }
-"""Files of a study with one short run against the null server."""
+"""Files of a study (by file name) with one short run against Towtank's built-in null server."""
 
 
 def null_server(*options: str) -> Iterator[str]:
@@ -46,8 +46,9 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a shell command line in which `$towtank` stands for the program. An environment variable whose value is None
-    is removed.
+    """Run a shell command line in which `$towtank` is replaced by the Towtank command.
+
+    A variable in `environment` whose value is None is removed.
     """
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
@@ -64,9 +65,7 @@ def sh(script: str, folder: Path, **environment: str | None) -> subprocess.Compl
 
 
 def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a shell command line while a small file system is mounted at `disk`, and unmount the file system
-    afterwards.
-    """
+    """Run a shell command line while a small file system is mounted at `disk`; `before` prepares the file system."""
     (folder / "disk").mkdir(exist_ok=True)
     mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
     return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)

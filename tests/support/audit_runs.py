@@ -1,6 +1,7 @@
-"""Writes runs of closed and open loads with random transaction choices, pauses and arrivals, for tests of the audit.
+"""Writes recorded runs of closed and open loads with random transactions, pauses and arrivals, for tests of the audit.
 
-Writes only the files that the audit reads: the plan, and the engine's segments with the events of each interval.
+Only the files that the audit reads are written: the load plan, and the engine's recordings with the events of each
+interval.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ Draw = Callable[[np.random.Generator], float]
 
 
 def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[float] = WEIGHTS) -> dict[str, Any]:
-    """Return the plan of a closed load with one user group."""
     group = {
         "name": "readers",
         "share": 1.0,
@@ -41,7 +41,7 @@ def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[
 
 
 def open_plan(seconds: float, rate: float, arrivals: str, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
-    """Return the plan of an open load in which every group has the same mix of transactions."""
+    """Return the load plan of an open load whose groups have the same mix of transactions."""
     plan = closed_plan(seconds, None)
     plan["groups"] = [
         {**plan["groups"][0], "name": f"group {number}", "share": share} for number, share in enumerate(shares)
@@ -57,8 +57,8 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""Event of a load: its time from the start of the run [s], the number of its transaction or group, and the length of
-its pause or gap [s].
+"""Event of a load: time since the start of the run [s], index of a transaction or group, and length of a pause or gap
+[s].
 
 The length is 0 if the event is the choice of a transaction.
 """
@@ -89,8 +89,8 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Generate arrivals with random gaps. Return the choices of transactions; and the arrivals, each with its group and
-    its gap.
+    """Simulate arrivals with random gaps. Return the choices of transactions, and the arrivals with their groups and
+    gaps.
     """
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
@@ -115,7 +115,9 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder with intervals of length `every_s` [s]. Longer intervals are written faster."""
+    """Write a run folder whose recordings have intervals of `every_s` seconds. Longer intervals take less time to
+    write.
+    """
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

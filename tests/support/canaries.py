@@ -1,4 +1,4 @@
-"""Canaries: unique values in place of secrets, by which every copy of a secret can be found."""
+"""Searches output and files for canaries: unique values that tests use in place of secrets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# Part of every canary that makes the canary unique to this pytest process. Other pytest workers also start commands,
-# and a search covers the arguments of all processes.
+# Text in every canary that is unique to this pytest process. Parallel pytest workers also start commands, and
+# `Arguments` searches the arguments of all processes.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
@@ -22,12 +22,12 @@ _ONLY_OWNER = 0o077
 
 
 def canary(place: str) -> str:
-    """Return a canary (a unique value in place of a secret) that names the place where the secret is given."""
+    """Return a canary (a unique value in place of a secret). `place` names the setting that contains the secret."""
     return f"{MARK}{place}"
 
 
 def found_in(text: str) -> list[str]:
-    """Return the canaries (unique values in place of secrets) in a text, each with the name of its place."""
+    """Return the canaries in a text, each as the name that was passed to `canary`."""
     words = text.split(MARK)[1:]
     return sorted({"".join(_letters(word)) for word in words})
 
@@ -41,7 +41,7 @@ def _letters(word: str) -> Iterator[str]:
 
 @dataclass
 class Found:
-    """Canaries (unique values in place of secrets) that were found in a folder.
+    """Canaries that were found in a folder.
 
     Attributes
     ----------
@@ -56,7 +56,9 @@ class Found:
 
 
 def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
-    """Search all files below a folder for canaries. `expected` contains patterns of files that may hold secrets."""
+    """Search all files below a folder for canaries. `expected` contains name patterns of files that may contain
+    secrets.
+    """
     found = Found()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         canaries = found_in(path.read_bytes().decode("utf-8", "replace"))
@@ -74,13 +76,13 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 class Arguments:
     """Polls the arguments of all processes. `found` contains the processes with a canary in their arguments.
 
-    Commands `python -m towtank` are left out, because the test itself passes canaries to them.
+    Commands `python -m towtank` are ignored, because the test itself passes canaries to them.
     """
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
         # Until a child process executes its own program, it has the arguments of its parent. So processes whose
-        # arguments begin like a command of the test are left out.
+        # arguments begin like a command of the test are ignored.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()
@@ -101,7 +103,6 @@ class Arguments:
 
     @contextmanager
     def watching(self) -> Iterator[Arguments]:
-        """Poll the arguments of all processes until the end of the block."""
         self._thread.start()
         try:
             yield self
@@ -111,7 +112,7 @@ class Arguments:
 
 
 class Listener:
-    """Server that answers every request, serves a page of metrics, and records its requests."""
+    """Server that answers every request, serves a metrics page, and records all requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []
@@ -139,13 +140,12 @@ class Listener:
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Return the Authorization headers of all requests for a path, with any query string."""
+        """Return the Authorization headers of all requests for a path; query strings are ignored."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """Yield a server that listens until the end of the block."""
     made = Listener()
     thread = Thread(target=made._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Reads published cases with known results from tests/certified/data."""
+"""Reads published examples with known results from tests/certified/data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 
 
 def case(identity: str) -> dict[str, Any]:
-    """Return one published case by its identifier."""
     for file in ("cases.json", "fit.json", "queueing.json", "caches.json"):
         for published in json.loads((DATA / file).read_text("utf-8")):
             if published["id"] == identity:
@@ -23,6 +22,5 @@ def case(identity: str) -> dict[str, Any]:
 
 
 def column(name: str, file: str) -> npt.NDArray[np.float64]:
-    """Return one column of a CSV file of a case."""
     with (DATA / file).open(encoding="utf-8", newline="") as stream:
         return np.array([float(row[name]) for row in csv.DictReader(stream)])

@@ -1,10 +1,10 @@
-"""Writes the sections of `docs/certification.md`, which compare known values with the values that Towtank shows.
+"""Writes the sections of `docs/certification.md`, which compare known true values with the values that Towtank reports.
 
-A test marked `certify` uses one of three fixtures. `certified` is called once for each quantity whose true value is
-known. `tabled` is called for each line of another table, such as shares over many series. `tried` is called once for
-each attack or fault that must do no harm. In `certified` and `tabled`, the test fails if a shown value is outside its
-tolerance.
-If `make certify` sets TOWTANK_CERTIFICATION, the sections are written.
+A test marked `certify` uses one of three fixtures. `certified` compares a quantity with its known true value. `tabled`
+adds a line to another table, such as the coverage of intervals. `tried` counts attacks and faults that must do no harm.
+In `certified` and `tabled`, the test fails if a value is outside its tolerance.
+
+The page is written only if the environment variable TOWTANK_CERTIFICATION is set, as `make certify` does.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import pytest
 FILE = "TOWTANK_CERTIFICATION"
 _HEAD = """# Certification
 
-Quantities whose truth is known, as programs count them themselves or as they follow from their construction, beside
-what Towtank shows of them. `make certify` measures them and writes this page; a row outside of what is allowed fails.
+Quantities with known true values, compared with the values that Towtank reports. The true values were counted by the
+observed programs themselves, or follow from the construction of a case. `make certify` measures all quantities and
+writes this page. A row outside its tolerance fails.
 """
 _SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
+_QUANTITIES = "case | quantity | true value | reported value | difference | tolerance"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Section:
     about: str = ""
 
     def text(self, lines: list[str]) -> str:
-        """Return the text below the title of the section: description, machine and table."""
+        """Return the text of the section without its title: description, machine and table."""
         machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
         about = f"{self.about} " if self.about else ""
         rule = "|".join("---" for _ in self.columns.split(" | "))
@@ -56,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity: its known true value, and the value that Towtank shows."""
+    """A quantity: its known true value, and the value that Towtank reports."""
 
     case: str
     quantity: str
@@ -68,14 +69,13 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Return True if the shown value differs from the true value by at most the relative or the absolute tolerance,
-        whichever is larger.
+        """Return True if the difference from the true value is within the larger of the relative and the absolute
+        tolerance.
         """
         return abs(self.shown - self.truth) <= max(self.relative * abs(self.truth), self.absolute)
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Return the cells of this row for the table of the page."""
         difference = f"{(self.shown / self.truth - 1) * 100:+.2f} %" if self.truth else f"{self.shown:+,.6g}"
         unit = f" {self.unit}" if self.unit else ""
         allowed = " or ".join(
@@ -89,12 +89,12 @@ class Row:
 
 _HARMS = Section(
     "Bad and hostile input",
-    "what | times | without harm",
-    "Attacks, faults and bad data that must do no harm; the tests state what harm is in each case.",
+    "attack or fault | attempts | without harm",
+    "Attacks, faults and bad data that must do no harm; each test defines the possible harm.",
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}
-"""For each kind of attack or fault: the number of attempts, and the number of attempts that did no harm."""
+"""Number of attempts, and number of harmless attempts, for each kind of attack or fault."""
 Certified = Callable[..., None]
 Tabled = Callable[..., None]
 Tried = Callable[..., None]
@@ -102,8 +102,8 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Store lines of a table of the certification page. The test fails at its end if a line is outside its
-    tolerance.
+    """A function that stores a line of a table of the certification page. The test fails at its end if a line is
+    outside its tolerance.
     """
     wrong: list[str] = []
 
@@ -120,7 +120,9 @@ def tabled() -> Iterator[Tabled]:
 
 @pytest.fixture
 def certified(tabled: Tabled) -> Certified:
-    """Compare a shown quantity with its true value, and store the comparison as a row of the certification page."""
+    """A function that compares a reported quantity with its true value, and stores the comparison as a row of the
+    certification page.
+    """
 
     def judge(
         section: str,
@@ -141,7 +143,7 @@ def certified(tabled: Tabled) -> Certified:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Count the attacks and faults that a test tries. If the test passes, all of them count as harmless."""
+    """A function that counts attacks and faults. If the test passes, all of them count as harmless."""
 
     def count(what: str, times: int = 1) -> None:
         request.node.user_properties.append((_HARMS.name, (what, times)))
@@ -150,7 +152,7 @@ def tried(request: pytest.FixtureRequest) -> Tried:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add the counted attempts of a test to the counts of all tests."""
+    """Add the attempts that a test counted to the totals."""
     if report.when != "call":
         return
     for name, value in report.user_properties:
@@ -161,12 +163,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def percent(share: float) -> str:
-    """Format a share in per cent, as a cell of a table."""
     return f"{100 * share:.1f} %"
 
 
 def pytest_sessionfinish() -> None:
-    """Write the sections of the certification page that were measured. All other sections remain unchanged."""
+    """Write the measured sections of the certification page. All other sections remain unchanged."""
     if _TRIED:
         rows = [(what, f"{tries:,}", f"{harmless:,}") for what, (tries, harmless) in sorted(_TRIED.items())]
         _LINES[_HARMS] = [f"| {' | '.join(row)} |\n" for row in rows]
@@ -176,7 +177,7 @@ def pytest_sessionfinish() -> None:
 
 
 def page(before: str) -> str:
-    """Return the certification page, with new texts for the measured sections."""
+    """Return the new certification page; `before` is the text of the existing page."""
     sections = {name: body.strip("\n") + "\n" for name, body in _SECTION.findall(before)}
     sections |= {section.name: section.text(lines) for section, lines in _LINES.items()}
     return _HEAD + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items())

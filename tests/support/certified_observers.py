@@ -1,4 +1,4 @@
-"""Observes programs that count their own resource use, and compares the observed values with these counts."""
+"""Observes programs that count their own resource use, and compares the observed values with the programs' counts."""
 
 from __future__ import annotations
 
@@ -33,39 +33,36 @@ CASES = (
     "shared_memory",
     "many_sessions",
 )
-"""Names of the programs that count their own resource use."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Allowed difference of the counted context switches. The guard process, the shell before the program, and the printing
-# of the result cause some context switches.
+# Allowed difference of the counted context switches. Besides the program, its guard process, its shell and the printing
+# of the result cause context switches.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 
 
 def command(case: str, folder: Path | str) -> list[str]:
-    """Return the command that runs the self-counting program of a case."""
     return [sys.executable, "-S", str(PROGRAM), case, str(folder)]
 
 
 def counts_in(text: str) -> dict[str, float] | None:
-    """Return the counts that a program has printed. Return None as long as the line with the counts is not complete."""
+    """Return the counts that a program has printed, or None if no complete line with counts was printed yet."""
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return json.loads(lines[-1]) if lines else None
 
 
 def await_counts(read: Callable[[], str]) -> dict[str, float]:
-    """Wait until a program has printed its resource use, and return the counts."""
     deadline = time.monotonic() + WITHIN_S
     while (found := counts_in(read())) is None:
-        assert time.monotonic() < deadline, f"nothing was printed within {WITHIN_S:g} s: {read()}"
+        assert time.monotonic() < deadline, f"the program printed no counts within {WITHIN_S:g} s: {read()}"
         time.sleep(0.05)
     return found
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of process groups: from the time when the programs work, and from later, when all are idle."""
+    """Samples of process groups: while the programs work, and later while all programs are idle."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -77,9 +74,9 @@ def observe_groups(
     """Observe process groups until their programs have printed their resource use. Return the printed counts and the
     samples.
 
-    The true memory is unknown while processes start. So a second observation, which begins when all programs are idle,
-    measures their memory. The first observation would have to wait too long: measuring memory takes time in proportion
-    to the memory, and the pause between two measurements is a multiple of this time.
+    The true memory is unknown while processes start. Therefore, a second observation, which begins when all programs
+    are idle, measures memory. The first observation cannot: a memory measurement takes time in proportion to the
+    memory, and the pause before the next measurement is a multiple of this time.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:
@@ -97,7 +94,7 @@ def _samples(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
-    """Compare the last sample of a process group with the counts that its program printed."""
+    """Certify the observed values of a process group against the counts that its program printed."""
     shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)

@@ -14,7 +14,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 
 def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page in Chromium with additional options. Return the output and the log of Chromium."""
+    """Load a page in Chromium. Return Chromium's output and log."""
     command = [
         str(CHROMIUM),
         "--headless=new",
@@ -37,5 +37,5 @@ def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
 
 
 def dump(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page in Chromium. Return the HTML after the scripts of the page have run, and the log of Chromium."""
+    """Load a page in Chromium. Return the HTML after the page's scripts have run, and Chromium's log."""
     return run(page, profile, "--dump-dom", *options)

@@ -1,4 +1,4 @@
-"""Client for a few requests of the CMIS 1.1 Browser Binding, independent of the server."""
+"""Client for a few requests of the CMIS 1.1 Browser Binding, written independently of Towtank's server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class CmisClient:
         self._headers = {"Authorization": f"Basic {token}"}
 
     def send(self, path: str, query: dict[str, str], body: bytes | None = None, form: str = "") -> tuple[int, bytes]:
-        """Send one request, and return the status and the body of the response."""
         headers = {**self._headers, **({"Content-Type": form} if form else {})}
         url = f"{self._url}{path}?{urllib.parse.urlencode(query)}"
         try:
@@ -56,13 +55,14 @@ class CmisClient:
         return self._properties(self.send(f"/root{urllib.parse.quote(path)}", query), 200)
 
     def content(self, identifier: str) -> bytes:
-        """Return the content of a document."""
         status, body = self.send("/root", {"objectId": identifier, "cmisselector": "content"})
         assert status == 200, body[:300]
         return body
 
     def create(self, folder: str, name: str, content: bytes) -> dict[str, Any]:
-        """Create a document in the folder with the given identifier, and return the properties of the document."""
+        """Create a document in a folder; return the properties of the document. `folder` is the identifier of the
+        folder.
+        """
         fields = {
             "cmisaction": "createDocument",
             "succinct": "true",
@@ -82,14 +82,14 @@ class CmisClient:
         return self._properties(answer, 201)
 
     def children(self, folder: str) -> list[dict[str, Any]]:
-        """Return the properties of at most 10,000 objects in a folder."""
+        """Return the properties of the objects in a folder, at most 10,000."""
         query = {"objectId": folder, "cmisselector": "children", "succinct": "true", "maxItems": "10000"}
         status, body = self.send("/root", query)
         assert status == 200, body[:300]
         return [child["object"]["succinctProperties"] for child in json.loads(body)["objects"]]
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """Return the results of a CMIS query, at most 1,000."""
+        """Return at most 1,000 results of a CMIS query."""
         query = {"cmisselector": "query", "succinct": "true", "maxItems": "1000", "q": statement}
         status, body = self.send("", query)
         assert status == 200, body[:300]

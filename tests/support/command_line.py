@@ -1,4 +1,4 @@
-"""Starts the command `towtank` as a user does, in a separate process."""
+"""Starts the command `towtank` in a separate process, as a user does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def start_towtank(folder: Path, environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start a `towtank` command in a folder, in a new session."""
+    """Start a `towtank` command in the given folder, in a new session of the operating system."""
     return subprocess.Popen(
         [sys.executable, "-m", "towtank", *map(str, arguments)],
         cwd=folder,

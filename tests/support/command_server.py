@@ -1,4 +1,4 @@
-"""Small server for tests of services of kind `command`; it returns its settings and counts requests."""
+"""Small HTTP server for tests of services of kind `command`. It returns its own settings and counts its requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer one GET request."""
         COUNTS["requests"] += 1
         body = json.dumps({"arguments": sys.argv[3:], "folder": str(Path.cwd()), "user": os.getuid()})
         if self.path == "/metrics":
@@ -38,7 +37,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Print the number of the received signal, and exit."""
     print(f"signal {number}", flush=True)
     os._exit(0)
 

@@ -1,6 +1,6 @@
-"""Checks if the subcommands and options of a Towtank command line exist, without running it.
+"""Checks that the subcommands and options of a Towtank command line exist, without running the command.
 
-Placeholders are skipped: words in capitals, `[...]` around optional parts, `A|B`, dots.
+Placeholders in documentation are accepted: words in capitals, brackets around optional arguments, `A|B`, and dots.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ _COMMAND = re.compile(r"[a-z][a-z-]*")
 
 @cache
 def root() -> Any:
-    """Return the command-line interface as a tree of subcommands."""
     return typer.main.get_command(application())
 
 
 def options_of(command: Any) -> set[str]:
-    """Return all names of the options of a command."""
     found = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     return {*found, "--help", "-h"}
 
 
 def every_option(command: Any = None) -> Iterator[str]:
-    """Return the names of the options of all commands together."""
+    """Return the names of the options of a command and all its subcommands; by default, of `towtank`."""
     command = root() if command is None else command
     yield from options_of(command)
     for below in getattr(command, "commands", {}).values():
@@ -53,7 +51,7 @@ def faults_of(words: list[str]) -> list[str]:
     name = "towtank"
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         if rest[0].isupper():
-            return []  # This word is a placeholder, which stands for any command.
+            return []  # a placeholder, which stands for any subcommand
         if not all(_COMMAND.fullmatch(part) for part in rest[0].split("|")):
             return [f"{name} has no command {rest[0]!r}"]
         below = [command.commands.get(part) for part in rest[0].split("|")]
@@ -68,14 +66,14 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Return True if a word is an option, even in the brackets of an optional part. Return False for the value of an
-    option.
-    """
+    """Return True if a word is an option, even if a bracket precedes it. Return False for the value of an option."""
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 
 def faults_of_text(text: str) -> list[str]:
-    """Return the faults of a command line that a page quotes. The command ends before a pipe, `>`, `&&` or `;`."""
+    """Return the faults of a command line that is quoted on a page. The command ends before a pipe, `>`, `&&` or
+    `;`.
+    """
     command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
     try:
         words = shlex.split(command, comments=True)

@@ -1,6 +1,4 @@
-"""Random runs for comparisons, with a known true difference. Each run has six transactions, whose response times vary
-from run to run.
-"""
+"""Random runs for comparisons with a known true difference. Response times of six transactions vary between runs."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ _TIMES = {Metric.MEAN: 1.0, Metric.P50: 1.2, Metric.P95: 1.5, Metric.P99: 3.0}
 def drawn_run(
     rng: np.random.Generator, name: str, lifts: dict[str, float], *, together: float, apart: float, within: float
 ) -> ComparedRun:
-    """Return a run with random figures of six transactions.
+    """Return a run with random response times of six transactions.
 
     Parameters
     ----------
     lifts : dict
-        Factors of the response times by transaction. [1]
+        True factors by which response times differ, by transaction. [1]
     together, apart : float
-        Standard deviations of the logarithm of response times from run to run: of a part common to all transactions,
-        and of a separate part of each transaction. [1]
+        Standard deviations, between runs, of the logarithm of response times: of a deviation that all transactions of
+        a run have in common, and of a separate deviation of each transaction. [1]
     within : float
         Relative standard error of the mean within a run; the errors of percentiles are larger. [1]
     """
@@ -54,7 +52,7 @@ def drawn_side(
     apart: float = 0.02,
     within: float = 0.02,
 ) -> Side:
-    """Return several random runs, which form one side of a comparison."""
+    """Return one of the two sets of runs in a comparison, with random response times."""
     made = (
         drawn_run(rng, f"r{number}", lifts or {}, together=together, apart=apart, within=within)
         for number in range(runs)

@@ -1,4 +1,4 @@
-"""Rules for a study summary: pairs of its statements that must not contradict each other.
+"""Rules that the statements of a study summary must satisfy, so that no two statements contradict each other.
 
 The docstring of each function states a rule; the function yields the violations of this rule.
 """
@@ -14,7 +14,7 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Return True if at least one run of a load level is not invalid."""
+    """Return True if a load level has at least one run that is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
@@ -36,13 +36,15 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
 
 
 def _sharing(limit: Json) -> list[str]:
-    """Return the tier that is the capacity limit, and the tiers that share its CPUs according to the evidence."""
+    """Return the tier that limits the capacity, and the tiers that share its CPUs according to the evidence."""
     found = re.search(r"while (.+) together use ", limit["evidence"])
     return re.split(r", | and ", found[1]) if found else [limit["resource"]]
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
-    """A capacity limit names a resource only if it is a CPU limit. Then this resource was observed to be saturated."""
+    """A capacity limit names a resource if and only if it is a CPU limit. This resource was observed to be
+    saturated.
+    """
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
@@ -52,7 +54,7 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
             for point in configuration["points"]
             if counts(point)
         ):
-            yield f"{configuration['label']}: limited by {limit['resource']}, which was nowhere full"
+            yield f"{configuration['label']}: limited by {limit['resource']}, which was not saturated at any level"
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
@@ -69,18 +71,18 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 def limit_and_headline(summary: Json) -> Iterator[str]:
     """The headline states that the limit was not reached only if a configuration has no limit.
 
-    The headline names the CPU only if the CPU is the limit or the diagnosed cause of a configuration.
+    The headline names the CPU only if the CPU is the limit, or the diagnosed cause, of a configuration.
     """
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
-        yield f"headline without a limit, kinds {sorted(kinds)}"
+        yield f"headline without a limit, but limits have the kinds {sorted(kinds)}"
     if "limited by the CPU" in summary["headline"] and "cpu" not in kinds | causes:
-        yield f"headline with a limit of the CPU, kinds {sorted(kinds)}"
+        yield f"headline names the CPU, but limits have the kinds {sorted(kinds)}"
 
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
-    """A resource is ruled out as the limit only if it was observed."""
+    """No text contains a phrase that excludes the CPU or the disk as the limit without an observation as evidence."""
     texts = [summary["headline"], *(sentence["text"] for sentence in summary["observations"])]
     for text in texts:
         if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
@@ -97,12 +99,12 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
                 continue
             above = [each["level"] for each in limit["plateaus"] if each["passed"] and each["level"] > limit["high"]]
             if above:
-                yield f"limit [{limit['low']}, {limit['high']}], but {above} passed"
+                yield f"limit [{limit['low']}, {limit['high']}], but levels {above} met the objectives"
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is reported as met or violated only at valid load levels. For other levels, the reason for the
-    missing result is stated.
+    """An objective is met or violated only at load levels with a valid run. At other levels, the reason is stated why
+    it is undecided.
     """
     by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:
@@ -113,16 +115,16 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
         if objective["met"] is not None and not decided:
             yield f"{objective['text']}: met {objective['met']} without a valid run"
         if objective["met"] is True and objective["not_judged"]:
-            yield f"{objective['text']}: met, but not judged at {objective['not_judged']}"
+            yield f"{objective['text']}: met, but not evaluated at {objective['not_judged']}"
         if objective["met"] is None and objective["seen"] is None and not objective["not_judged"]:
             has_value = any(counts(point) for point in points)
             if points and has_value and objective["metric"] == "p95":
-                yield f"{objective['text']}: not judged without a reason"
+                yield f"{objective['text']}: not evaluated, without a stated reason"
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:
-    """The verdict of a study contains the correct number of runs of each kind. The headline of an invalid study states
-    that the study is invalid.
+    """The verdict of a study contains the correct number of runs at each level. If the study is invalid, the headline
+    states this.
     """
     verdict = summary["verdict"]
     levels = [run["verdict"] for run in summary["runs"]]

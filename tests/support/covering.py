@@ -1,7 +1,7 @@
-"""Random series with known true parameters, and the coverage of intervals that are estimated from these series.
+"""Estimates the coverage of intervals: the fraction of random series whose interval contains the known true value.
 
 The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables. If it is not set, the
-tests use a small number. `row` returns the cells of one table row.
+tests use a small number.
 """
 
 from __future__ import annotations
@@ -18,15 +18,23 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
-"""Number of random series for each cell of the tables. 0 stands for the small number of the normal suite."""
+"""Number of random series for each cell of the tables. If it is 0, each test uses its own, small number."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
 
 @dataclass
 class Cell:
-    """Counts of series (`made`), of intervals for these series (`given`), and of intervals with the true value
-    (`held`).
+    """Counts for one cell of a table: random series, intervals, and intervals that contain the true value.
+
+    Attributes
+    ----------
+    made : int
+        Number of series.
+    given : int
+        Number of series for which an interval was estimated.
+    held : int
+        Number of intervals that contain the true value.
     """
 
     made: int = 0
@@ -34,37 +42,38 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count an estimate, its interval, and whether the interval contains the true value."""
+        """Count an estimate, and its interval if it has one."""
         self.made += 1
         if found.low is not None:
             self.given += 1
             self.held += found.low <= truth <= found.high
         else:
-            assert found.needs_s is not None, "what has no interval says how long a run would have to be"
+            assert found.needs_s is not None, "an estimate without an interval must state the needed length of a run"
 
     @property
     def wrong(self):
-        """Share of all series whose interval does not contain the true value."""
+        """Fraction of all series whose interval does not contain the true value."""
         return (self.given - self.held) / self.made
 
     @property
     def share_given(self):
-        """Share of all series for which an interval was given."""
         return self.given / self.made
 
     @property
     def coverage(self):
-        """Share of the given intervals that contain the true value, or None if no interval was given."""
+        """Fraction of the intervals that contain the true value, or None if no series has an interval."""
         return self.held / self.given if self.given else None
 
     def row(self, *head):
-        """Return the cells of a table row: the cells in `head`, then shares in per cent."""
+        """Return the cells of a table row: `head`, then fraction of series with an interval, coverage, and `wrong`, in
+        per cent.
+        """
         held = "-" if self.coverage is None else f"{100 * self.coverage:.1f} %"
         return (*head, f"{100 * self.share_given:.0f} %", held, f"{100 * self.wrong:.1f} %")
 
 
 def autoregressive(stream, count, correlation):
-    """Generate a stationary normal autoregressive series with mean 10 and variance 1."""
+    """Return a stationary normal first-order autoregressive series with mean 10 and variance 1."""
     noise = stream.normal(size=count)
     noise[0] /= np.sqrt(1 - correlation**2)
     return 10 + np.sqrt(1 - correlation**2) * lfilter([1.0], [1.0, -correlation], noise)
@@ -79,7 +88,7 @@ def of_autoregressive(seed, series, seconds, correlation):
 
 
 class Recorded(TimedHistograms):
-    """Response times in each second, in histogram buckets as the engine records them."""
+    """Response times of each second, in histogram buckets as recorded by the engine."""
 
     def __init__(self, seconds, second, times_s):
         super().__init__(seconds)
@@ -92,12 +101,12 @@ class Recorded(TimedHistograms):
 
 
 def queue(stream, rate, utilization, seconds):
-    """Simulate an M/M/1 queue. For each request that ends within a window of the steady state, return the second in
-    which it ends and its response time.
+    """Simulate an M/M/1 queue. Return, for each request that ends in the steady-state window, its end in whole seconds
+    and its response time.
 
-    The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so a cumulative sum
-    and a running minimum simulate the queue. Response times are exponential with mean 1 / (mu - lambda), where mu is
-    the service rate and lambda the arrival rate.
+    The waiting time equals the height of a random walk above its minimum so far (Lindley 1952), so a cumulative sum and
+    a running minimum simulate the queue. Response times are exponential with mean 1 / (mu - lambda), where mu is the
+    service rate and lambda the arrival rate.
     """
     service = utilization / rate
     warm_up = max(20.0, 20 * service / (1 - np.sqrt(utilization)) ** 2)
@@ -126,7 +135,9 @@ def of_queue(seed, series, rate, utilization, seconds):
 
 
 def of_independent(seed, series, load_of, draw, truths):
-    """Return the coverage of intervals for independent response times with Poisson arrivals."""
+    """Return the coverage of intervals for independent response times with Poisson arrivals. `draw` returns random
+    response times.
+    """
     rate, seconds = load_of
     stream = np.random.default_rng(seed)
     cells = {name: Cell() for name in truths}
@@ -137,7 +148,7 @@ def of_independent(seed, series, load_of, draw, truths):
 
 
 def counted(cells, seconds, second, times, truths):
-    """Estimate throughput, mean and quantiles of one run. Count each estimate in the cell for its quantity."""
+    """Estimate throughput, mean and quantiles of one run. Count each estimate in the cell of its quantity."""
     timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
     sums = np.bincount(second, weights=times, minlength=seconds)
     merged = timed.merged(chosen)

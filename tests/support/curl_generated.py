@@ -1,5 +1,6 @@
-"""Generates random curl command lines whose requests are known. The command lines use no files, and importing them
-causes no notes.
+"""Generates random curl command lines whose requests are known.
+
+The command lines refer to no files, and Towtank imports them without notes.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Return curl options for form fields, or for a text of another media type."""
+    """Return curl options for form fields, some with another media type or method."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):
@@ -92,6 +93,6 @@ def _form(draw: Random) -> list[str]:
 
 
 def _query(draw: Random) -> list[str]:
-    # With `-G`, curl would put the space of `two words` into the URL, and curl refuses spaces in URLs.
+    # With `-G`, curl would put the space of `two words` into the URL and then refuse the URL.
     fields = [word.replace("two words", "two+words") for word in _data(draw)]
     return draw.choice((["-G", *fields], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))

@@ -1,4 +1,4 @@
-"""Damaged inputs for property tests of readers."""
+"""Hypothesis strategies that generate damaged inputs for readers of files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 EXAMPLES = int(os.environ.get("TOWTANK_EXAMPLES", "60"))
-"""Number of random inputs for each reader. `make fuzz` sets a larger number and new seeds."""
+"""Number of random inputs for each reader. `make fuzz` sets a larger number and uses new random seeds."""
 
-# Byte values that often reveal errors in readers of lengths, numbers, texts and structures.
+# Byte sequences that often reveal errors in readers of lengths, numbers, texts and structures.
 _EDGES = (
     *(b"", b"0", b"-1", b"1e999", b"-0.0", b"nan", b"inf", b"9" * 25, b"9" * 5000, b"\0", b"\xff\xfe", b"\xc3", b"\r"),
     *(b"\n", b"\n\n", b'"', b"'", b"{", b"}", b"[", b"]", b"(", b"<", b">", b"&amp;", b"${", b"}}", b"\\", b"\\u0000"),
@@ -23,7 +23,7 @@ _EDIT = st.tuples(_PLACE, _PLACE, _KIND, st.sampled_from(_EDGES))
 
 
 def edited(data: bytes, edits: Sequence[tuple[float, float, str, bytes]]) -> bytes:
-    """Return bytes after a list of edits, such as cuts and insertions.
+    """Return `data` after a list of edits, such as deletions and insertions.
 
     Examples
     --------
@@ -49,5 +49,5 @@ def edited(data: bytes, edits: Sequence[tuple[float, float, str, bytes]]) -> byt
 
 
 def damaged(inputs: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """Return a Hypothesis strategy that chooses one of several inputs and makes random edits."""
+    """Return a Hypothesis strategy that chooses an input and makes one to four random edits."""
     return st.builds(edited, st.sampled_from(list(inputs)), st.lists(_EDIT, min_size=1, max_size=4))

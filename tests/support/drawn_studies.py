@@ -1,7 +1,7 @@
 """Writes random results folders from a seed: small studies, unusual studies, and studies with damaged files.
 
-The recordings of a study are only a few seconds long, so every command finishes quickly. `study_damage` damages the
-files.
+The recordings of a study last only a few seconds, so every command finishes quickly. The module `study_damage` damages
+the files.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NAMES = ("browse", "buy", "search")
 
 @dataclass
 class RandomStudy:
-    """Random study, before it is written.
+    """Properties of a random study, before its files are written.
 
     Attributes
     ----------
     levels : list of float
-        Levels of the load factor; each may be repeated.
+        Levels of the load factor, in users or requests per second; a level may be repeated.
     load : str or None
         Name of the load factor.
     others : list of str
@@ -39,7 +39,7 @@ class RandomStudy:
     tiers : dict
         Tiers by name, as in `run.json`.
     oddities : list of str
-        Names of the unusual properties of the study, for the message of a failure.
+        Names of the unusual properties of the study, for failure messages.
     """
 
     levels: list[float]
@@ -53,7 +53,7 @@ class RandomStudy:
 
 
 def write_study(path: Path, seed: int) -> list[str]:
-    """Write one random study, often with damage, and return the names of its unusual properties."""
+    """Write a random study, often with damaged files; return the names of its unusual properties."""
     stream = random.Random(seed)
     drawn = _drawn(stream)
     write_drawn(path, drawn, stream)
@@ -64,7 +64,7 @@ def write_study(path: Path, seed: int) -> list[str]:
 
 
 def write_drawn(path: Path, drawn: RandomStudy, stream: random.Random) -> None:
-    """Write one random study without damage."""
+    """Write a study without damage to its files."""
     cells = [(level, other, n) for level in drawn.levels for other in drawn.others or [""] for n in _numbers(drawn)]
     stream.shuffle(cells)
     design = [_planned(drawn, cell, number) for number, cell in enumerate(cells, start=1)]
@@ -99,31 +99,26 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
     return {"run": f"r{number:03d}", "index": number, "repetition": repetition, "factors": factors}
 
 
-# Unusual properties of a study as a whole. Each function gives one of them to a random study.
+# Unusual properties of a whole study. Each function changes the properties of a random study in place.
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
-    """Give all runs of the study the same load, with two repetitions."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
 def one_run(drawn: RandomStudy, _: random.Random) -> None:
-    """Reduce the study to a single run."""
     drawn.levels, drawn.others, drawn.repetitions = drawn.levels[-1:], [], 1
 
 
 def no_load(drawn: RandomStudy, _: random.Random) -> None:
-    """Remove the load factor from the study."""
     drawn.load, drawn.others = None, ["absent", "present"]
 
 
 def a_rate(drawn: RandomStudy, _: random.Random) -> None:
-    """Make the load factor of the study an arrival rate."""
     drawn.load = "rate"
 
 
 def configurations(drawn: RandomStudy, _: random.Random) -> None:
-    """Give the study two configurations."""
     drawn.others = ["absent", "present"]
 
 
@@ -133,22 +128,20 @@ def repeated(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def one_transaction(drawn: RandomStudy, _: random.Random) -> None:
-    """Reduce the workload to a single transaction."""
     drawn.transactions = list(NAMES[:1])
 
 
 def odd_names(drawn: RandomStudy, stream: random.Random) -> None:
-    """Give transactions names with characters that formats must quote."""
+    """Use transaction names that file formats must quote."""
     drawn.transactions = stream.sample(("", " ", 'a"b', "é\n", "<b>", "a,b;c", "=1+1", "[red]", "a/b", "x" * 300), 2)
 
 
 def two_tiers(drawn: RandomStudy, stream: random.Random) -> None:
-    """Add a second tier, which was not observed, to the study."""
+    """Add a second tier that was not observed."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
 def no_tiers(drawn: RandomStudy, _: random.Random) -> None:
-    """Remove all tiers from the study."""
     drawn.tiers = {}
 
 
@@ -157,50 +150,47 @@ STUDIES = (
 )  # fmt: skip
 
 
-# Unusual properties of runs. Each function takes the script of a run and returns a changed script.
+# Unusual properties of a run. Each function takes the script from which a run is written, and returns a changed script.
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
-    """Set the CPU time that the tiers of a run used to 0."""
     return replace(script, exchanges=[replace(each, service=0.0) for each in script.exchanges])
 
 
 def all_failed(script: Script, stream: random.Random) -> Script:
-    """Let every request of a run fail."""
     kind = stream.choice(("timeout", "connect", "status_5xx", "closed", "something_new"))
     return replace(script, exchanges=[replace(each, failure=kind) for each in script.exchanges])
 
 
 def some_failed(script: Script, stream: random.Random) -> Script:
-    """Let a random fraction of the requests of a run fail."""
+    """Make a random fraction of the requests fail."""
     share = stream.random()
     failed = [replace(each, failure="check") if stream.random() < share else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def one_kind_failed(script: Script, _: random.Random) -> Script:
-    """Let all requests of the first transaction fail."""
+    """Make all requests of the first transaction fail."""
     failed = [replace(each, failure="check") if each.transaction == 0 else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def nothing_done(script: Script, stream: random.Random) -> Script:
-    """Remove all requests from most of the runs."""
+    """Remove all requests, with a probability of 70 %."""
     return replace(script, exchanges=[]) if stream.random() < 0.7 else script
 
 
 def never_answered(script: Script, _: random.Random) -> Script:
-    """Let no request receive a response before the end of the run."""
+    """Move all responses beyond the end of the run."""
     return replace(script, exchanges=[replace(each, end=each.end + 1000.0) for each in script.exchanges])
 
 
 def one_exchange(script: Script, _: random.Random) -> Script:
-    """Reduce a run to a single request."""
     return replace(script, exchanges=script.exchanges[:1])
 
 
 def all_equal(script: Script, _: random.Random) -> Script:
-    """Make all response times and all pauses of a run equal."""
+    """Make all response times and all think times equal."""
     seconds = sum(stage.seconds for stage in script.stages)
     exchanges, starts, ends = even_schedule(
         users=script.users, response_s=0.05, think_s=0.2, seconds=seconds, service_s=0.01
@@ -209,12 +199,11 @@ def all_equal(script: Script, _: random.Random) -> Script:
 
 
 def without_pauses(script: Script, _: random.Random) -> Script:
-    """Remove the think time of users."""
     return replace(script, exchanges=[replace(each, think=0.0) for each in script.exchanges])
 
 
 def at_once(script: Script, _: random.Random) -> Script:
-    """Let each request end at the time of its start."""
+    """Make each request end at its start."""
     return replace(script, exchanges=[_instant(each) for each in script.exchanges])
 
 
@@ -223,24 +212,23 @@ def _instant(each: Exchange) -> Exchange:
 
 
 def tiers_missing(script: Script, stream: random.Random) -> Script:
-    """Remove each tier from a run with a probability of one half."""
+    """Remove each tier from a run with a probability of 50 %."""
     return replace(script, tiers={name: tier for name, tier in script.tiers.items() if stream.random() < 0.5})
 
 
 def no_steady_stage(script: Script, stream: random.Random) -> Script:
-    """Give the run a single stage, of any phase, which may be very short."""
+    """Replace the stages by a single stage of a random phase, which may be very short."""
     phase = stream.choice(("ramp_up", "steady", "ramp_down"))
     seconds = stream.choice((0.5, 2.0, 6.0))
     return replace(script, stages=[Stage("only", phase, seconds, script.users)])
 
 
 def cut_off(script: Script, stream: random.Random) -> Script:
-    """Give the run a status that shows that it did not end as planned."""
+    """Set a random status other than `complete`."""
     return replace(script, status=stream.choice(("running", "planned", "failed", "stopped", "interrupted", "")))
 
 
 def two_workers(script: Script, _: random.Random) -> Script:
-    """Give the load two workers (load threads)."""
     return replace(script, workers=2)
 
 

@@ -1,4 +1,4 @@
-"""Server that sends the given bytes, and then further bytes one by one, without end."""
+"""Server that sends given bytes at once, then single bytes at intervals, without end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _EVERY_S = 0.02
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[str]:
-    """Serve one client on the loopback interface, and yield the address."""
+    """Serve one client on the loopback interface; yield the server's address."""
     released = threading.Event()
 
     def serve(listener: socket.socket) -> None:
-        with suppress(OSError), listener.accept()[0] as client:  # The client has disconnected.
+        with suppress(OSError), listener.accept()[0] as client:  # An OSError is raised when the client disconnects.
             client.sendall(first)
             while not released.wait(_EVERY_S):
                 client.sendall(b"x")

@@ -1,4 +1,4 @@
-"""Runs the real load engine on a plan, and reads the files that it records."""
+"""Runs the real load engine on a plan, and reads the engine's results."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from towtank.engine import binary
 from towtank.results import segments
 from towtank.workload import compile_workload, load_workload
 
-# Time limit of the engine. No test takes this long, even on a busy machine. [s]
+# Time limit of the engine, which no test reaches even on a busy machine. [s]
 _ENDS_WITHIN_S = 120
 
 
 def plan_of(
     folder: Path, targets: dict[str, list[str]], *, users: int, seconds: float = 1.0, **changes: Any
 ) -> dict[str, Any]:
-    """Return a plan for the workload in a folder, with one steady stage on one thread.
+    """Return a load plan for the workload in a folder, with one steady stage on one thread.
 
-    `changes` are further keys of the plan.
+    `changes` are additional keys of the plan.
     """
     stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}
     return {
@@ -38,8 +38,8 @@ def plan_of(
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan. Return `engine.json`; and, by step name, the numbers of successes and of transferred
-    bytes.
+    """Run the engine on a plan. Return the content of `engine.json`, and the numbers of successes and of transferred
+    bytes by step name.
     """
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))

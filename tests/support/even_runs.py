@@ -1,4 +1,4 @@
-"""Scripts of runs in which users start at equal intervals and all operational laws hold exactly."""
+"""Scripts of runs in which users start at equal intervals, so that the operational laws hold exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from synthetic_runs import Script, Stage, even_schedule
 
 
 def stages_of(users: int, ramp_s: float, steady_s: float) -> list[Stage]:
-    """Return a ramp-up and a steady stage with the given lengths. [s]"""
+    """Return a ramp-up stage and a steady stage; their lengths are in seconds."""
     return [Stage("ramp_up", "ramp_up", ramp_s, users), Stage("steady", "steady", steady_s, users)]
 
 
@@ -24,7 +24,9 @@ def even_script(
     transactions: Sequence[str] = ("read",),
     **changes: Any,
 ) -> Script:
-    """Return the script of a run whose users start at equal intervals. `changes` are further fields of the script."""
+    """Return the script from which a run is written. Users start at equal intervals. `changes` are additional fields of
+    the script.
+    """
     exchanges, starts, ends = even_schedule(
         users=users,
         response_s=response_s,

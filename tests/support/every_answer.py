@@ -1,4 +1,4 @@
-"""Runs every command that reads a results folder, and collects their internal faults."""
+"""Runs every command that reads a results folder, and collects internal faults (unexpected exceptions)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _SIZE = ("--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4",
 
 
 def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
-    """Return the arguments of every command that reads a results folder. If `turn` is odd, options of `towtank size`
-    are added.
+    """Return the arguments of every command that reads a results folder. If `turn` is odd, `towtank size` gets further
+    options.
     """
     results = str(folder)
     given = [
@@ -54,12 +54,12 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
 def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
     """Return the internal faults of all commands that read a results folder, each with its traceback.
 
-    Faults after which a command continues without one of its parts are included.
+    This includes faults after which a command omits a section of its output and continues.
     """
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every second command prints JSON, the others print text.
+            # The commands print JSON and text alternately.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -77,7 +77,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # A fault with exit status INTERNAL was already added to the list where it was caught.
+    # A fault with exit status INTERNAL is already in the list.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -88,13 +88,13 @@ def _answered(arguments: list[str]) -> list[str]:
 
 
 def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Record every internal fault that the command line catches, or after which a command continues without one of its
-    parts.
+    """Record every internal fault that the command line catches, including faults after which a command omits a section
+    of its output and continues.
     """
     make_failed, make_file = containment._failed, app._internal_fault
 
@@ -111,7 +111,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
         patch.object(pictures, "static_svg", lambda _: "<svg></svg>"),
-        # Without this replacement, Towtank would write a file for each fault.
+        # Without this replacement, Towtank would write a file for each internal fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),
         quickly(),
@@ -121,7 +121,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Speed up the commands without changing results: files are not forced to disk, and parsers are built only once."""
+    """Speed up the commands: file data is not forced to disk, and each argument parser is built only once."""
     with (
         patch.object(os, "fsync", lambda _: None),
         patch.object(app, "application", lambda arguments: _built(arguments[0])),
@@ -136,9 +136,6 @@ def _built(name: str) -> Any:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Use few bootstrap replicates for fitted models, to save time. The code paths are the same as with many
-    replicates.
-    """
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

@@ -1,8 +1,9 @@
-"""Stand-in for `towtank-engine` in tests of the conductor. It imitates processes and exit statuses, but makes no load.
+"""Program that replaces `towtank-engine` in tests of the conductor. It behaves like the engine's processes, but
+generates no load.
 
-`guard` ends its child when standard input closes. `load` writes frames and results for the stages of its plan.
-`FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (ends only when it is killed), `waits` (ends only at the second stop
-signal), `crash` (kills itself with signal 9 in the steady stage).
+`guard` ends its child process when standard input closes. `load` writes frames and results for the stages of its plan.
+The environment variable `FAKE_ENGINE` selects a fault: `exit:74` exits with this status, `deaf` ends only when it is
+killed, `waits` ends only at the second stop signal, `crash` kills itself with signal 9 in the steady stage.
 """
 
 import http.server
@@ -62,7 +63,7 @@ class Load:
         for stage in self.plan["load"]["stages"]:
             self._say(k="stage", t_s=time.monotonic() - start, name=stage["name"])
             length += stage["duration_s"]
-            while True:  # A stage has at least one frame, even if it begins late.
+            while True:  # A stage writes at least one frame, even if it begins late.
                 self._say(
                     k="live",
                     t_s=time.monotonic() - start,
@@ -87,8 +88,8 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
-        # From here on signals are ignored. Python removes its signal handlers at exit, after which a signal would kill
-        # the process.
+        # Signals are ignored from now on. Otherwise, a signal during the exit of Python would kill the process, because
+        # Python removes its signal handlers first.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])

@@ -1,4 +1,4 @@
-"""Writes requests in the formats of other load generators, with the resolution in which each of them records times."""
+"""Writes requests in the file formats of other load generators, with the time resolution of each format."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ WRITERS: dict[str, Callable[[_Rows], Iterator[str]]] = {
     "vegeta CSV": _vegeta_csv,
     "pgbench log": _pgbench,
 }
-"""Functions that yield the lines of a file, by the name of the format in `towtank judge`."""
+"""Functions that yield the lines of a file, by the format name used in `towtank judge`."""
 
 
 def write_form(path: Path, form: str, requests: Requests) -> Path:
-    """Write requests in a format, in the order in which they ended, as load generators do."""
+    """Write requests in a file format, in the order of their ends, as load generators do."""
     if form not in WRITERS:
         return write_csv(path, requests)
     rows = sorted(zip(requests.start_s.tolist(), requests.elapsed_s.tolist(), strict=True), key=sum)

@@ -1,7 +1,7 @@
-"""Plugin of pytest: `--dist loadgroup` keeps the tests of one `xdist_group` on one worker.
+"""Pytest plugin: with `--dist loadgroup`, all tests of an `xdist_group` run on the same worker.
 
-pytest-xdist 3.8 appends the group to a field of the test that pytest 9.2 no longer reads. Without this plugin, tests
-are distributed without regard to groups, and each worker repeats the fixtures of a group (pytest-xdist issue 1386).
+pytest-xdist 3.8 appends the group to a field of the test that pytest 9.2 no longer reads. Without this plugin, each
+worker repeats the fixtures of a group (pytest-xdist issue 1386).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Append the group to the test identifier, which the scheduler reads. Do so only in workers, and only once."""
+    """Append the group to the test identifier, which the scheduler of pytest-xdist reads."""
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:

@@ -1,4 +1,4 @@
-"""Generates random HAR recordings; after their import, a load must send the recorded requests."""
+"""Generates random HAR recordings of known requests, for tests of the HAR import."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Values for `params` that URL decoding does not change: some programs write them encoded, others do not.
+# Values for `params` that URL decoding does not change. HAR writers differ: some percent-encode these values, others do
+# not.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 
 
 def recorded(seeds: range, address: str) -> dict[str, Any]:
-    """Return a recording with the requests of several seeds, one request after another without overlap."""
+    """Return a recording of consecutive requests that do not overlap, generated from several seeds."""
     entries = [entry for seed in seeds for entry in _requests(Random(seed), address)]
     for number, entry in enumerate(entries):
         entry["startedDateTime"] = f"2026-01-01T00:00:{number // 100:02}.{number % 100:02}0+00:00"

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Reserve a port of the loopback interface, and yield its number.
+    """Reserve a port of the loopback interface, and yield the port number.
 
-    The port refuses connections until a server with the option SO_REUSEADDR, which most servers set, listens on it. No
-    other program on the machine gets the port in the meantime.
+    The port refuses connections until a server listens on it with the option SO_REUSEADDR, which most servers set.
+    Until then, no other program on the machine gets the port.
     """
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

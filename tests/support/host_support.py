@@ -1,6 +1,4 @@
-"""Helpers for tests of hosts: they build hosts from keys of a system file, and skip tests that cannot run on this
-machine.
-"""
+"""Helpers for tests of hosts, which build hosts from keys of a system file."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ from towtank.system.hosts.virtual import VirtualHost
 
 
 def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost:
-    """Return a host of the provider `namespaces`. It is the only host of its site and not yet created.
+    """Return a host of provider `namespaces`, the only host of its network. The host is not created yet.
 
-    `edge` contains keys of the load generator's link.
+    `edge` contains the keys of the load generator's network link.
     """
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate(edge or {})
@@ -33,7 +31,9 @@ def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost
 
 
 def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
-    """Return the first `count` of the hosts `web`, `far` and `third`, joined by a link and not yet created."""
+    """Return the first `count` of the hosts `web`, `far` and `third`, connected by a network link. They are not created
+    yet.
+    """
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate({"link": link})
     site = Site(["web", "far", "third"][:count], network, part.network.mtu)
@@ -41,30 +41,30 @@ def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
 
 
 def requires(host: Host) -> None:
-    """Skip the test, with the reasons, if this machine cannot create a host."""
+    """Skip the test, with the reasons, if the machine cannot create a host."""
     if lines := host.lacks():
         pytest.skip("; ".join(lines))
 
 
 def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
-    """Wait until a function returns a true value, and return that value."""
+    """Call a function until it returns a true value; return this value."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
+        assert time.monotonic() < deadline, f"condition not met within {within_s} s"
         time.sleep(0.02)
     return value
 
 
 @dataclass
 class SshServer:
-    """SSH server (asyncssh) in a thread; it runs commands as `sshd` does.
+    """SSH server (asyncssh) in a thread. It runs commands as `sshd` does.
 
     Attributes
     ----------
     keys : dict
-        Keys of a host in a system file with which Towtank reaches the server.
+        Keys of a host in a system file, with which Towtank connects to the server.
     commands : list of str
-        Command lines that clients asked the server to run.
+        Command lines that the server received.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -74,11 +74,12 @@ class SshServer:
 
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Run an SSH server on loopback that accepts a new key and the password `opens`."""
+    """Run an SSH server on the loopback interface that accepts a newly generated key and the password `opens`."""
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # Commands get the environment of this moment: a remote machine would not see variables that a test sets later.
+    # Commands get the present environment variables. As on a remote machine, they do not see variables that a test sets
+    # later.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

@@ -1,4 +1,4 @@
-"""Runs the command line in this process, which saves about a second for the start of an interpreter."""
+"""Runs the command line within the test process, which saves about a second for the start of an interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.cli.app import run
 def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run `towtank` with arguments; return the exit status and the printed text.
 
-    Streams, signals, encodings and the exit status of a real process are covered only by tests marked `waits`.
+    Signals, encodings and output streams of a real process are covered only by tests marked `waits`.
     """
     words = [str(argument) for argument in arguments]
     out, err = io.StringIO(), io.StringIO()

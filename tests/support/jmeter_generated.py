@@ -1,6 +1,6 @@
 """Generates random JMeter test plans with known requests.
 
-The plans contain no random or time-dependent values, and their import causes no notes.
+The plans contain no random or time-dependent values, and Towtank imports them without notes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _PATHS = (
 )
 _VALUES = ("1", "two words", "a+b", "a&b=c", "50%", "x/y", "(z)", "ä", "")
 _ENCODED = ("1", "two+words", "a%2Bb", "x%2Fy", "%C3%A4")
-# Variables with which the path of a request may begin, with their values.
+# Variables at the beginning of request paths, with their values.
 _BEGINNINGS = {"slash": "/s", "plain": "p", "empty": "", "slashes": "/s/", "whole": "http://HOST:PORT/w"}
 _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), ("plain text", "text/plain"))
 
 
 def generated(seed: int) -> str:
-    """Return a JMeter plan of one thread group, with the placeholders HOST and PORT. The same seed gives the same
+    """Return a JMeter plan of one thread group, with the placeholders HOST and PORT. The same seed yields the same
     plan.
     """
     draw = Random(seed)
@@ -61,7 +61,7 @@ def _work(draw: Random) -> str:
 
 
 def _sampler(draw: Random) -> str:
-    """Return a sampler with one request. Some requests fail because of their status or an assertion."""
+    """Return a sampler that sends one request. Some samplers fail, because of the response status or an assertion."""
     if draw.random() < 0.15:
         return _at("/bad")
     below = element("JSONPathAssertion", JSON_PATH="$.none") if draw.random() < 0.15 else ""
@@ -92,7 +92,6 @@ def _at(path: str, below: str = "", inside: str = "", method: str = "GET") -> st
 
 
 def header_manager(headers: list[tuple[str, str]]) -> str:
-    """Return the XML of a JMeter header manager."""
     entries = "".join(
         f'<elementProp name="" elementType="Header"><stringProp name="Header.name">{name}</stringProp>'
         f'<stringProp name="Header.value">{value}</stringProp></elementProp>'
@@ -110,7 +109,7 @@ def _headers(draw: Random, where: str) -> str:
 
 
 def cookie_manager(own: dict[str, str], **properties: str) -> str:
-    """Return a JMeter cookie manager with the given cookies, a mapping of names to paths."""
+    """Return the XML of a JMeter cookie manager. `own` maps names of cookies to their paths."""
     entries = ""
     for name, path in own.items():
         texts = {"value": f"mine-{name}", "domain": "HOST", "path": path}
@@ -131,7 +130,6 @@ def _cookies(draw: Random) -> str:
 
 
 def login_manager(url: str, user: str = "ann") -> str:
-    """Return a JMeter authorization manager with one login."""
     texts = {"url": url, "username": user, "password": "secret", "mechanism": "BASIC"}
     inner = "".join(f'<stringProp name="Authorization.{name}">{text}</stringProp>' for name, text in texts.items())
     entry = f'<elementProp name="" elementType="Authorization">{inner}</elementProp>'

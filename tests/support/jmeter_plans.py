@@ -1,4 +1,4 @@
-"""Builds test plans of JMeter as text."""
+"""Builds JMeter test plans as XML text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def post(path: str, inside: str, method: str = "POST") -> str:
 
 
 def assertion(field: str, kind: int, *texts: str) -> str:
-    """Return a response assertion; `kind` is a sum of 1 match, 2 contains, 4 not, 8 equals, 16 substring and 32 or."""
+    """Return a response assertion. `kind` is a sum of flags: 1 match, 2 contains, 4 not, 8 equals, 16 substring, 32
+    or.
+    """
     inner = "".join(f'<stringProp name="{number}">{text}</stringProp>' for number, text in enumerate(texts))
     return (
         f'<ResponseAssertion testname="A"><collectionProp name="Asserion.test_strings">{inner}</collectionProp>'
@@ -66,7 +68,7 @@ def assertion(field: str, kind: int, *texts: str) -> str:
     )
 
 
-# Editor classes of JMeter whose name is not the name of the element followed by `Gui`.
+# Elements whose editor class in JMeter is not called `<element>Gui`.
 _EDITORS = {
     "CookieManager": "CookiePanel",
     "AuthManager": "AuthPanel",

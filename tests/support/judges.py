@@ -1,5 +1,5 @@
-"""Server that logs its requests. With it, the load of an imported file is compared with the load of the
-original tool.
+"""Server that logs its requests, so that a test can compare the load of an imported file with the load of the original
+tool.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that tools add to every request. They are not compared.
+# Headers that tools add to every request. The comparison ignores them.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
-# Pattern of paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
+# Value and attributes of the cookie that a response sets: path `/set/NAME` sets cookie NAME, `/drop/NAME` deletes it.
 _COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
 
 
@@ -30,24 +30,23 @@ class Log:
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # Arrival time [s] and path of each request of the current load.
+    # Arrival time [s] and path of each request since `driven` was last called.
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
-        """Return the requests that arrived since the last call of this method."""
+        """Return the requests that arrived since the last call of this method, and remove them from the log."""
         asked, self.asked[:] = list(self.asked), []
         return asked
 
     def add(self, asked: dict[str, Any]) -> None:
-        """Log a request."""
         self.asked.append(asked)
         self.times.append((time.monotonic(), asked["path"]))
 
 
 @contextmanager
 def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
-    """Yield a server that logs requests and returns the same JSON for each of them. For some paths it returns another
-    status or sets a cookie.
+    """Yield a server that logs requests and answers each one with the same JSON. `statuses` maps paths to other
+    response statuses; paths in `_COOKIES` set a cookie.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -89,10 +88,10 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
 
 def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-    """Return the parts of a request that must be equal if two tools send it. The values of repeated headers
-    are joined.
+    """Return the properties of a request that must be equal if two tools send it. Values of repeated headers are
+    joined.
     """
-    # In a URL, the hexadecimal digits after a percent sign may be in upper or lower case.
+    # Percent-encoded characters in a URL may have upper-case or lower-case hexadecimal digits.
     split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
     for name, value in headers:
@@ -117,8 +116,8 @@ def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, or its key-value pairs if keys are repeated. Text that is not JSON is returned
-    unchanged.
+    """Return the value of a JSON text, or lists of key-value pairs if keys are repeated. A text that is not JSON is
+    returned unchanged.
     """
     try:
         return json.loads(
@@ -129,7 +128,7 @@ def _json(text: str) -> Any:
 
 
 def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
-    """Import a file of another tool, run it as a load on the logging server, and return the logged requests."""
+    """Import a file of another tool, run the import as a load on the logging server, and return the logged requests."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()
@@ -141,10 +140,9 @@ def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 
 def _towtank(*words: str, folder: Path | None = None) -> None:
     command = [sys.executable, "-m", "towtank", *words]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    # Status 4 is allowed: the measurement is too short to be valid, but only the requests matter here.
+    # Status 4 (measurement too short to be valid) is accepted, because the test uses only the requests.
     assert ended.returncode in {0, 4}, ended.stderr
 
 
 def without_cookies(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return requests without their cookies."""
     return [{key: value for key, value in each.items() if key != "cookies"} for each in asked]

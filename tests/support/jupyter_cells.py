@@ -1,7 +1,7 @@
-"""Program that runs cells in a real kernel of Jupyter. Needs `jupyter_client` and `ipykernel`.
+"""Program that runs code cells in a real Jupyter kernel. It requires `jupyter_client` and `ipykernel`.
 
-Reads a list of cells from standard input as JSON; each has `source`, and `interrupt_at` if the kernel is to be
-interrupted when an output contains this text. Writes the outputs of each cell to standard output as JSON.
+It reads a JSON list of cells from standard input. Each cell has a `source`, and `interrupt_at` if the kernel shall be
+interrupted when an output contains this text. The program writes the outputs of each cell to standard output as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PATIENCE_S = 120
 
 
 def run_cell(manager: Any, client: Any, source: str, interrupt_at: str | None) -> list[dict[str, Any]]:
-    """Run one cell; return its outputs, each with its `kind`."""
+    """Run one cell; return its outputs. The key `kind` of an output is the type of the Jupyter message."""
     request, outputs = client.execute(source), []
     while True:
         message = client.get_iopub_msg(timeout=_PATIENCE_S)
@@ -32,7 +32,6 @@ def run_cell(manager: Any, client: Any, source: str, interrupt_at: str | None) -
 
 
 def main() -> None:
-    """Start a kernel, run the cells and stop the kernel."""
     from jupyter_client.manager import start_new_kernel  # noqa: PLC0415 - not a package of the checkout
 
     manager, client = start_new_kernel(kernel_name="python3")

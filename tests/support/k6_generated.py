@@ -1,6 +1,6 @@
 """Generates random k6 scripts with known requests.
 
-The scripts contain no random or time-dependent values, and their import causes no notes.
+The scripts contain no random or time-dependent values, and Towtank imports them without notes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MISSED = "(r) => r.status === 201"
 
 
 def generated(seed: int) -> str:
-    """Return a k6 script with the placeholder ADDRESS. The same seed gives the same script."""
+    """Return a k6 script with the placeholder ADDRESS. The same seed yields the same script."""
     draw = Random(seed)
     options = {"noCookiesReset": True} if draw.random() < 0.3 else {}
     first = [_once(draw)] if draw.random() < 0.3 else []
@@ -52,7 +52,7 @@ def _once(draw: Random) -> str:
 
 
 def _work(draw: Random, number: int) -> str:
-    """Return k6 statements with one or several requests."""
+    """Return random k6 statements with one or several requests."""
     kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch, _addressed)
     return draw.choice(kinds)(draw, number)
 
@@ -78,7 +78,7 @@ def _list(draw: Random, number: int) -> str:
 
 
 def _token(draw: Random, number: int) -> str:
-    """Return k6 requests that use values of an earlier response."""
+    """Return k6 statements that store a value from a response and use it in a later request."""
     taken = draw.choice(("json('token')", "json().token", "json('id')", "headers['X-Id']", "status"))
     used = draw.choice(
         (
@@ -91,9 +91,9 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """Return a k6 request and a condition on its status. If the condition is false, the iteration ends.
+    """Return k6 statements that end the iteration if the response has an unexpected status.
 
-    The server returns 200. Some conditions expect status 201, so they are always false.
+    The server returns 200. Some of the conditions expect status 201, so they are always false.
     """
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
@@ -128,7 +128,7 @@ def _known(draw: Random, number: int) -> str:
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a k6 batch of one request. With more, their order would not be defined."""
+    """Return a k6 batch with a single request. With more requests, their order would be undefined."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",
@@ -153,7 +153,6 @@ def _addressed(draw: Random, number: int) -> str:
 
 
 def _call(draw: Random) -> str:
-    """Return the k6 call of one request."""
     method, path = draw.choice(_METHODS), draw.choice(_PATHS)
     url = draw.choice((f"`${{base}}{path}`", f"base + '{path}'"))
     params = draw.choice(("", "", _params(draw)))

@@ -1,5 +1,5 @@
-"""Random requests with known throughput, mean and percentiles: M/M/1 queues, and correlated lognormal response
-times.
+"""Random requests whose true throughput, mean and percentiles are known: M/M/1 queues, and autocorrelated lognormal
+response times.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
     """
     gaps = rng.exponential(service_s / utilization, count + _WARM)
     services = rng.exponential(service_s, count + _WARM)
-    # Lindley's recursion. The sum of service times minus gaps is a random walk; a waiting time is the height of the
-    # walk above its lowest point so far.
+    # Lindley's recursion: the waiting time is the height of a random walk above its lowest value so far. The steps of
+    # the walk are service times minus interarrival times.
     walk = np.cumsum(np.concatenate([[0.0], services[:-1] - gaps[1:]]))
     response = walk - np.minimum.accumulate(np.minimum(walk, 0.0)) + services
     starts = np.cumsum(gaps)[_WARM:]
@@ -57,8 +57,8 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
 def lognormal(
     rng: np.random.Generator, count: int, correlation: float, gap_s: float = 0.02, median_s: float = 0.01
 ) -> Known:
-    """Return requests at a fixed rate with lognormal response times. The logarithms of these times are a first-order
-    autoregressive series.
+    """Return requests at a fixed rate with lognormal response times, whose logarithms are a first-order autoregressive
+    series.
     """
     noise = rng.normal(size=count + 500) * math.sqrt(1 - correlation**2)
     logs = lfilter([1.0], [1.0, -correlation], noise)[500:]
@@ -74,7 +74,6 @@ def _requests(starts: np.ndarray, elapsed: np.ndarray) -> Requests:
 
 
 def write_csv(path: Path, requests: Requests) -> Path:
-    """Write requests as a CSV file."""
     rows = zip(requests.start_s.tolist(), requests.elapsed_s.tolist(), requests.ok.tolist(), strict=True)
     lines = (f"{start:.9f},{1e3 * elapsed:.9f},{int(ok)}\n" for start, elapsed, ok in rows)
     path.write_text("start_s,elapsed_ms,ok\n" + "".join(lines), "utf-8")

@@ -1,12 +1,12 @@
-"""Plugin of pytest that fails a test session if it leaves processes, mounts or temporary files behind.
+"""Pytest plugin that fails a test session if it leaves processes, mounts or temporary files behind.
 
-Every process that a test starts inherits a variable with the name of the test. So a leftover process can be
-attributed to its test, even if other workers and sessions run on the machine.
+Every process that a test starts inherits an environment variable with the name of the test. This attributes a leftover
+process to its test, even if other sessions run on the machine.
 
-Mounts, network devices and namespaces, control groups and temporary files have no such mark. If a new one still exists
-at the end of the session, it is attributed to the test file after which it was first seen. Only those with names of
-Towtank count. On a shared machine they may belong to another session, so they are only listed; in CI they fail the
-session.
+Mounts, network devices and namespaces, control groups and temporary files have no such variable. Only objects with
+names of Towtank count. An object that still exists at the end of the session is attributed to the test file after which
+it was first seen. On a shared machine, the object may belong to another session, so it is only listed; in CI it fails
+the session.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# Longest time to wait until processes and files disappear, which takes long on a busy machine. In CI the limit is
-# longer, because a leftover fails the session there. [s]
+# Time limit for the removal of processes and files, which takes long on a busy machine. In CI the limit is longer,
+# because a leftover fails the session. [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
 _OURS = re.compile(r"(?:^| |/)towtank-")
-# Helper programs of Python's `multiprocessing`, which end only with the process that started them.
+# Helper processes of Python's `multiprocessing`, which end only with the process that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
 def running(owner: str) -> dict[str, str]:
-    """Return the processes whose environment has the mark of `owner`, each with the test that started it.
+    """Return the processes whose environment contains the mark of `owner`, each with the test that started it.
 
-    A key consists of the process number and the command line.
+    A key consists of the process id and the command line.
     """
     found: dict[str, str] = {}
     wanted = f"{MARK}={owner} "
@@ -57,8 +57,8 @@ def running(owner: str) -> dict[str, str]:
 
 
 def things() -> set[str]:
-    """Return all mounts, network devices and namespaces, control groups and temporary files with names of Towtank, one
-    text for each.
+    """Return a description of each mount, network device, network namespace, control group and temporary file that has
+    a name of Towtank.
     """
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     found = {f"mount {line.split()[4]}" for line in mounts}
@@ -73,7 +73,7 @@ def things() -> set[str]:
 
 
 def is_in_use(thing: str) -> bool:
-    """Return True if a mount, device or file belongs to a system of another process that still runs on this machine."""
+    """Return True if a mount, device or file belongs to a system whose process still runs on this machine."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
     prefix = PREFIX.search(thing)
@@ -81,7 +81,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Repeat the search `look` until it finds nothing, or until the time limit; return its last result."""
+    """Call `look` until its result is empty or the time limit is reached; return the last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -89,7 +89,7 @@ def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
 
 
 class Watch:
-    """Watches the processes and files of the tests in one pytest process."""
+    """Records the processes and files that tests in one pytest process leave behind."""
 
     def __init__(self) -> None:
         self.owner = secrets.token_hex(4)
@@ -98,14 +98,14 @@ class Watch:
         self._seen = things()
 
     def mark(self, test: str) -> None:
-        """Set the variable with the name of a test, which all processes started from now on inherit."""
+        """Set the environment variable with the name of a test, which all processes started from now on inherit."""
         os.environ[MARK] = f"{self.owner} {test}"
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Mark the processes that a test starts, and search for leftovers at the end of each test file."""
+        """Mark the processes that a test starts. At the end of each test file, search for leftover objects."""
         self.mark(item.nodeid)
         result = yield
         if nextitem is None or nextitem.path != item.path:
@@ -126,21 +126,21 @@ class Watch:
             os.environ[MARK] = before
 
     def end_of_file(self, name: str) -> None:
-        """Record mounts, devices and files that appeared during a test file and still exist at its end, with the name
-        of this file.
+        """Record the mounts, devices and files that appeared during a test file and still exist at its end. `name` is
+        the test file.
         """
         now = things()
         self.seen_after |= dict.fromkeys(now - self._seen, name)
         self._seen |= now
 
     def end_of_session(self) -> None:
-        """Record processes that still run after the session."""
+        """Record the processes that still run at the end of the session."""
         os.environ.pop(MARK, None)
         self.left = [f"{key} of {test}" for key, test in until_nothing(lambda: running(self.owner)).items()]
 
 
 class Verdict:
-    """Collects the reports of all workers, and fails the session if anything was left behind."""
+    """Collects the reports of all pytest-xdist workers, and fails the session if a leftover was reported."""
 
     def __init__(self, watch: Watch | None, alone: bool) -> None:
         self.watch, self.alone = watch, alone
@@ -149,20 +149,19 @@ class Verdict:
         self.seen_after: dict[str, list[str]] = {}
 
     def add(self, left: list[str], seen_after: dict[str, str]) -> None:
-        """Add the report of one worker to the collected reports."""
         self.left += left
         for thing, name in seen_after.items():
             self.seen_after.setdefault(thing, []).append(name)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Add the report that an xdist worker sends at its end; a crashed worker sends no report."""
+        """Add the report that a pytest-xdist worker sends at its end; a crashed worker sends none."""
         output = getattr(node, "workeroutput", {})
         self.add(output.get("left", []), output.get("seen_after", {}))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Search for leftovers once more, after all fixtures and workers have ended."""
+        """Search again after all fixtures and workers have ended."""
         if self.watch is not None:
             self.watch.end_of_session()
             self.add(self.watch.left, self.watch.seen_after)
@@ -178,8 +177,8 @@ class Verdict:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what was left behind, with the names of the tests."""
-        for title, lines in (("left behind by tests", self.left), ("new since the tests began", self.perhaps)):
+        """Print the leftovers with the names of the tests."""
+        for title, lines in (("left behind by tests", self.left), ("new since the start of the tests", self.perhaps)):
             if lines:
                 terminalreporter.section(title)
             for line in lines:
@@ -187,21 +186,21 @@ class Verdict:
 
 
 class Worker:
-    """Sends the report of an xdist worker to the controller."""
+    """Sends the report of a pytest-xdist worker to the controller process."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Search for leftovers at the end of the worker's session."""
+        """Search for leftovers, and store the report for the controller."""
         self.watch.end_of_session()
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output["left"], output["seen_after"] = self.watch.left, self.watch.seen_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Install the watch in each process that runs tests, and the collection of reports in the controller."""
+    """Install a watch in each process that runs tests, and collect the reports in the controller process."""
     alone = bool(os.environ.get("CI"))
     watch = Watch()
     if hasattr(config, "workerinput"):

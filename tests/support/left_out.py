@@ -1,9 +1,8 @@
-"""Plugin of pytest. At the end of a run it prints the number of skipped tests, the reasons, and the command with which
-these tests would run.
+"""Pytest plugin that prints the number of skipped tests, the reasons, and the command that installs the missing
+packages.
 
-In CI all requirements of tests are installed, so a skipped test is a failure. With the mark
-`@pytest.mark.applies(parameter=predicate)`, a test is collected only for those values of its parameter for which the
-predicate is true.
+In CI, a skipped test is a failure, because all packages are installed. The mark
+`@pytest.mark.applies(parameter=predicate)` restricts a test to the parameter values for which the predicate is true.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return the requirement that a skipped test lacks: a package or `root`. If the reason names none, return the whole
-    reason.
+    """Return the missing requirement of a skipped test: a package or `root`. If the reason names no requirement, return
+    the reason.
     """
     if found := _INSTALL.search(reason):
         return found[2]
@@ -35,7 +34,7 @@ def line(reasons: Iterable[str]) -> str | None:
     Examples
     --------
     >>> line(["needs Chromium: apt-get install chromium", "needs Chromium: apt-get install chromium"])
-    '2 tests were left out for want of: chromium (2). To add them: sudo make test-packages'
+    '2 tests were skipped. Missing requirements: chromium (2). To run them: sudo make test-packages'
     """
     texts = list(reasons)
     if not texts:
@@ -45,38 +44,37 @@ def line(reasons: Iterable[str]) -> str | None:
     count = "1 test was" if len(texts) == 1 else f"{len(texts)} tests were"
     commands = ["sudo make test-packages"] if any(_INSTALL.search(text) for text in texts) else []
     commands += ["make test-all as root"] if "root" in causes else []
-    ways = f". To add them: {'; '.join(commands)}" if commands else ""
-    return f"{count} left out for want of: {wanted}{ways}"
+    ways = f". To run them: {'; '.join(commands)}" if commands else ""
+    return f"{count} skipped. Missing requirements: {wanted}{ways}"
 
 
 class LeftOut:
-    """Collects the reasons of skipped tests, and prints one line with the number of tests for each reason."""
+    """Collects the reasons of skipped tests, and prints the number of tests for each reason."""
 
     def __init__(self, in_ci: bool) -> None:
         self.in_ci = in_ci
         self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the reason of a skipped test. A test that is expected to fail does not count."""
+        """Store the reason of a skipped test, unless the test is marked as an expected failure."""
         if report.skipped and not hasattr(report, "wasxfail"):
             self.reasons.append(_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Store the reason why a test file was skipped."""
+        """Store the reason why an entire test file was skipped."""
         if report.skipped:
             self.reasons.append(_reason(report))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the session in CI if a test was skipped."""
         if self.in_ci and self.reasons and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Print the line about skipped tests at the very end of the output."""
+        """Print the line about skipped tests after all other output."""
         if text := line(self.reasons):
-            print(f"error: {text}; in CI none may be" if self.in_ci else text)
+            print(f"error: {text}. In CI, no test may be skipped" if self.in_ci else text)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
@@ -84,8 +82,10 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark `applies`. Collect reports in the controller, not in a worker of pytest-xdist."""
-    config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
+    """Register the mark `applies`, and collect reports in the controller process of pytest-xdist."""
+    config.addinivalue_line(
+        "markers", "applies(parameter=predicate): collect the test only for values that satisfy the predicate"
+    )
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))
 

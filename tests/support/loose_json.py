@@ -1,5 +1,5 @@
-"""Reads JSON in the form in which the reference pages print it: a value may be a word without quotes such as EST, and a
-key may have no value.
+"""Reads the JSON-like notation of the reference pages, in which a value may be a word without quotes and a key may have
+no value.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys. Below a key in `named`, keys are names that users choose; `*` replaces them.
+    """Return the paths of all keys. Keys below a key in `named` are chosen by users, and are replaced by `*`.
 
-    An element of `named` may have two parts, such as `services.*`.
+    An element of `named` may be a path of two keys, such as `services.*`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Solves continuous-time Markov chains directly. The solutions are references for the solvers of queueing networks."""
+"""Solves continuous-time Markov chains directly, as a reference for the solvers of queueing networks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Transitions = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
 
 
 def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
-    """Return the stationary probability of each reachable state, from the balance equations.
+    """Return the stationary probability of each reachable state, computed from the balance equations.
 
     Parameters
     ----------
     start : hashable
-        Any state.
+        Any state of the chain.
     moves : function
-        Returns the next states of a state, each with its rate. [1/s]
+        Returns the successors of a state, each with its transition rate. [1/s]
     """
     index: dict[Hashable, int] = {start: 0}
     order, rows, columns, rates = [start], [], [], []
@@ -41,5 +41,5 @@ def stationary(start: Hashable, moves: Transitions) -> dict[Hashable, float]:
 
 
 def mean(chances: dict[Hashable, float], value: Callable[[Hashable], float]) -> float:
-    """Return the mean of a function of the state, weighted by the probabilities of the states."""
+    """Return the expected value of a function of the state."""
     return sum(chance * value(state) for state, chance in chances.items())

@@ -1,5 +1,5 @@
-"""Writes a run for tests of exports: with two load threads, with names that the formats must escape, and with failures
-of all kinds.
+"""Writes a run for tests of exports, with two load threads, names that file formats must escape, and failures of all
+kinds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNTIMED = ("connect", "closed")
 
 
 def _exchange(number: int) -> Exchange:
-    """Return one of 40 requests, which start at intervals of 0.09 s. Requests that time out take longest."""
+    """Return request `number` of 40. Requests start at intervals of 0.09 s; those that time out take longest."""
     failure = _FAILURES.get(number)
     intended = 0.05 + 0.09 * number
     took = 0.31 if failure == "timeout" else 0.010 + 0.001 * (number * 7 % 40)
@@ -28,7 +28,7 @@ EXCHANGES = [_exchange(number) for number in range(40)]
 
 
 def write_mixed_run(path: Path) -> RunFolder:
-    """Write a run in which users 0, 2 and 4 are on one load thread, and users 1 and 3 on the other thread."""
+    """Write a run with two load threads: users 0, 2 and 4 on the first, users 1 and 3 on the second."""
     return write_run(
         path,
         Script(

@@ -1,4 +1,4 @@
-"""Writes queueing models to files, and solves them as a user would."""
+"""Writes queueing models to files, and solves them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from towtank.model import load_model, solve_models
 
 
 def seconds(value: Any) -> Any:
-    """Return a number of seconds in the notation of a model file. If the value is a mapping, return it with each number
-    converted.
+    """Return a number of seconds in the notation of a model file. If `value` is a mapping, convert each of its
+    values.
     """
     return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
 def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """Return a model in the form of a model file, from times in seconds and rates per second."""
+    """Return a model in the form of a model file. Times are in seconds, rates in 1/s."""
     units = {"think": seconds, "rate": lambda rate: f"{rate!r} /s", "demand": seconds, "service_time": seconds}
     write = lambda part: {key: units.get(key, lambda same: same)(value) for key, value in part.items()}  # noqa: E731
     return {
@@ -30,9 +30,7 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """Write a model to a file and return its solution. For a faulty model this raises the same error as the command
-    does.
-    """
+    """Write a model to a file and return its solution. A faulty model raises the error that the command would raise."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")
@@ -44,6 +42,8 @@ def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
 
 
 def closed(users: int, demands: list[float], think: float = 0.0, **station: Any) -> dict[str, Any]:
-    """Return a model of one closed class `jobs` at stations `s0`, `s1`, ... with the given demands. [s]"""
+    """Return a model with one closed class `jobs` at stations `s0`, `s1`, ... The demands and the think time are in
+    seconds.
+    """
     stations = {f"s{index}": {"demand": demand, **station} for index, demand in enumerate(demands)}
     return model({"jobs": {"users": users, "think": think}}, stations)

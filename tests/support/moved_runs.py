@@ -1,4 +1,4 @@
-"""Changes recorded runs so that their probe appears to have run on another machine."""
+"""Changes recorded runs so that their probe (the recorder of resource use) appears to have run on another machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from towtank.results.folder import RunFolder
 
 
 def move_away(run: RunFolder, offset_ns: int) -> None:
-    """Change a run so that its probe seems to run on another machine; the clock of this machine is ahead by
-    `offset_ns`.
+    """Change a run so that its probe appears to have run on another machine, whose clock is `offset_ns` ahead of this
+    machine's clock.
     """
     path = run.observe / "probe.ndjson"
     documents = list(lines.read(path, lines.Damage()))
@@ -25,9 +25,9 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Change a run so that a tier seems to be on a host of the provider ssh.
+    """Change a run so that a tier appears to be on a host of provider `ssh`.
 
-    The existing recording becomes that of the probe on this host. `sound` becomes the recording of the local probe.
+    The recorded probe becomes the probe of that host. `sound` becomes the recording of the local probe.
     """
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)

@@ -1,4 +1,4 @@
-"""Runs the code cells of a notebook as Jupyter would, in a separate process, and returns their outputs."""
+"""Runs the code cells of a notebook in a separate process, as Jupyter would, and returns their outputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-# Program that runs the cells in one namespace. If a cell ends with an expression, its value is printed as text and, if
-# available, as HTML.
+# Program that runs all cells in the same namespace. If a cell ends with an expression, the program returns its value as
+# text and, if available, as HTML.
 _RUNNER = """
 import ast, contextlib, io, json, sys
 
@@ -39,7 +39,6 @@ json.dump([outputs_of(source, names) for source in json.load(sys.stdin)], sys.st
 
 
 def code_cells(book: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the code cells of a notebook."""
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
 
 
@@ -65,7 +64,6 @@ def run_notebook(path: Path) -> list[list[dict[str, Any]]]:
 
 
 def text_of(outputs: list[dict[str, Any]]) -> str:
-    """Return the outputs of a cell as plain text."""
     parts = [
         output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"] for output in outputs
     ]

@@ -1,6 +1,4 @@
-"""Starts the application of `examples/own-application` with a chosen bottleneck, and starts the application's
-database.
-"""
+"""Starts the application of `examples/own-application`, and its database, with a chosen bottleneck."""
 
 from __future__ import annotations
 
@@ -30,13 +28,13 @@ class OwnApplication:
     Attributes
     ----------
     url : str
-        Address of the front page, without the last slash.
+        Address of the front page, without the trailing slash.
     parent : int
-        Process id of the parent, which listens and does no work.
+        Process id of the parent, which listens but handles no requests.
     workers : tuple of int
-        Process ids of the workers. With `cpu-one`, the first worker does all work.
+        Process ids of the workers. With bottleneck `cpu-one`, the first worker handles all requests.
     database : Path or None
-        Folder of the database, with the socket and `data/postmaster.pid`.
+        Folder of the database, with its socket and `data/postmaster.pid`.
     """
 
     url: str
@@ -51,11 +49,10 @@ class OwnApplication:
 
     @property
     def port(self) -> int:
-        """Port on which the application listens."""
         return int(self.url.rpartition(":")[2])
 
     def metrics(self) -> dict[str, float]:
-        """Return the values on the application's page of metrics, by series."""
+        """Return the values on the application's metrics page, by series name."""
         with urlopen(f"{self.url}/metrics", timeout=_WITHIN_S) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
@@ -63,16 +60,15 @@ class OwnApplication:
 
 
 def has_database() -> bool:
-    """Return True if the programs of PostgreSQL are installed."""
     return bool(list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb"))
 
 
 @contextmanager
 def own_database(port: int | None = None) -> Iterator[Path]:
-    """Start a private PostgreSQL server, and yield its folder. The server has a socket in the folder and, with `port`,
-    also listens on loopback.
+    """Start a private PostgreSQL server, and yield its folder, which contains the server's socket. If `port` is given,
+    the server also listens on the loopback interface.
 
-    The folder is outside the folder of the test: PostgreSQL does not run as root, so it cannot enter the test's folder.
+    The folder is not in the test's folder, which is accessible to root only; PostgreSQL does not run as root.
     """
     script = str(EXAMPLE / "database.sh")
     with tempfile.TemporaryDirectory(prefix="towtank-own-database-") as folder:
@@ -92,21 +88,20 @@ def own_application(
     wrapper: tuple[str, ...] = (),
     database_port: int | None = None,
 ) -> Iterator[OwnApplication]:
-    """Start the application on a free port, with a database if the limit is the pool.
+    """Start the application on a free port. If the bottleneck is the connection pool, also start a database.
 
     Parameters
     ----------
     limit : str
-        One of `LIMITS`.
+        Bottleneck; one of `LIMITS`.
     *options : str
         Further options of `app.py`.
     workers : int
         Number of workers.
     wrapper : tuple of str
-        Beginning of the command, such as `taskset -c 0`: a program that sets a control group or CPUs and then replaces
-        itself by the application.
+        Command that sets control groups or CPUs and then executes the application, such as `taskset -c 0`.
     database_port : int or None
-        Port of the database on loopback; None for a connection over a Unix socket.
+        Port of the database on the loopback interface; None for a connection over a Unix socket.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(own_database(database_port)) if limit == "pool" else None

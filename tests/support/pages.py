@@ -1,4 +1,4 @@
-"""Reads the pages of the documentation: fenced blocks, headings, links and inline code, each with its line."""
+"""Reads pages of the documentation: fenced code blocks, headings, links and inline code, each with its line number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """Fenced block of a page. `line` is the number of the line with the opening fence."""
+    """Fenced code block of a page. `line` is the number of the line with the opening fence."""
 
     page: str
     line: int
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def first(self) -> str:
-        """First line of the block that is not blank, without indentation."""
+        """First line that is not blank, without indentation."""
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
     def __str__(self) -> str:
@@ -37,8 +37,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Found:
-    """Link or inline code that was found on a page."""
-
     page: str
     line: int
     text: str
@@ -49,7 +47,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """Page of the documentation: its fenced blocks, and its lines of prose with their numbers."""
+    """Page of the documentation: fenced code blocks, and numbered lines of prose."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -57,11 +55,10 @@ class Page:
 
     @property
     def path(self) -> Path:
-        """Path of the file of the page."""
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
-        """Return the anchors of the headings of the page, as GitHub generates them."""
+        """Return the anchors of the headings of the page, in the form that GitHub generates."""
         seen: Counter[str] = Counter()
         found = set()
         for _, line in self.prose:
@@ -72,20 +69,18 @@ class Page:
         return found
 
     def links(self) -> Iterator[Found]:
-        """Yield the targets of links and pictures on the page."""
         for number, line in self.prose:
             for link in _LINK.finditer(_CODE.sub("``", line)):
                 yield Found(self.name, number, link["target"])
 
     def code(self) -> Iterator[Found]:
-        """Yield the pieces of inline code on the page."""
         for number, line in self.prose:
             for code in _CODE.finditer(line):
                 yield Found(self.name, number, code["text"].strip())
 
 
 def slug(heading: str) -> str:
-    """Return the anchor of a heading: lower case, without punctuation, dashes in place of blanks.
+    """Return the anchor of a heading in lower case, without punctuation, with hyphens in place of spaces.
 
     Examples
     --------
@@ -97,7 +92,7 @@ def slug(heading: str) -> str:
 
 
 def parse(name: str, text: str) -> Page:
-    """Split a page into blocks and prose. A fence that is never closed is an error."""
+    """Split a page into code blocks and prose. Raise an error if a code block is not closed."""
     blocks: list[Block] = []
     prose: list[tuple[int, str]] = []
     lines = enumerate(text.splitlines(), start=1)
@@ -105,7 +100,7 @@ def parse(name: str, text: str) -> Page:
         fence = _FENCE.match(line)
         if fence is None:
             if line.lstrip().startswith("```"):
-                raise ValueError(f"{name}:{number}: a fence in a form that this reader does not know: {line}")
+                raise ValueError(f"{name}:{number}: unknown form of a code fence: {line}")
             prose.append((number, line))
             continue
         inside: list[str] = []
@@ -114,18 +109,17 @@ def parse(name: str, text: str) -> Page:
                 break
             inside.append(content.removeprefix(fence["indent"]))
         else:
-            raise ValueError(f"{name}:{number}: a fence that is never closed")
+            raise ValueError(f"{name}:{number}: a code block is not closed")
         blocks.append(Block(name, number, fence["language"], "".join(f"{content}\n" for content in inside)))
     return Page(name, tuple(blocks), tuple(prose))
 
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages of the documentation for users and contributors, sorted by path."""
+    """Return all pages of the documentation, sorted by path."""
     paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
     return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
 
 
 def page(name: str) -> Page:
-    """Return the page of the documentation with the given path."""
     return next(page for page in pages() if page.name == name)

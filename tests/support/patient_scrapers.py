@@ -14,9 +14,9 @@ _PATIENCE_S = 30
 
 @contextmanager
 def patient_scrapers() -> Iterator[None]:
-    """Set the timeouts of all scrapers to 30 s until the end of the block.
+    """Set the timeout of all scrapers to 30 s until the end of the block.
 
-    During a real run timeouts are shorter, because a slow scrape must not delay the next one.
+    During a real run, the timeout is shorter, because a slow scrape must not delay the next scrape.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module in (command_socket, page):

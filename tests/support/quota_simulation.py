@@ -1,6 +1,4 @@
-"""Simulates stations with a CPU quota event by event. Users think and visit random stations, which serve in the order
-of arrival.
-"""
+"""Event-driven simulation of first-come-first-served stations with a CPU quota."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from dataclasses import dataclass
 
 @dataclass
 class QuotaServer:
-    """CPU that serves jobs in order of arrival, and stops when the quota of a period is used up.
+    """CPU that serves jobs in order of arrival. It stops when the quota of the current period is used up.
 
     Attributes
     ----------
     cpus : float
-        Quota as a number of CPUs. [1]
+        Quota, as a number of CPUs. [1]
     period_s : float
         Length of a period. [s]
     """
@@ -28,7 +26,7 @@ class QuotaServer:
     left_s: float = -1.0
 
     def end(self, now_s: float, work_s: float) -> float:
-        """Return the time at which work that arrives now is completed. [s]"""
+        """Return the completion time of a job that arrives at `now_s` and needs `work_s` of CPU time. [s]"""
         at = max(now_s, self.free_s)
         current = int(at / self.period_s)
         if self.left_s < 0 or current > self.period:
@@ -69,7 +67,7 @@ def closed_stations(
     Each transaction makes `visits` visits to random stations.
     """
     stream = random.Random(seed)
-    # Each event is a tuple: time, user, remaining visits, start of the transaction.
+    # Each event is a tuple: time, user, number of remaining visits, start time of the transaction.
     events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]
     heapq.heapify(events)
     done, total, begin_s = 0, 0.0, until_s / 5

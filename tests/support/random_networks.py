@@ -1,6 +1,6 @@
-"""Random queueing networks. Each is both solved and simulated, to certify the solver.
+"""Random queueing networks that are both solved and simulated, to certify the solver.
 
-The number of a network is also its random seed, so a single network can be examined alone.
+The number of a network is its random seed, so a single network can be examined alone.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ SERVERS = (1, 2, 8, 64)
 VARIATIONS = (0.0, 0.25, 1.0, 4.0)
 UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
 STRETCH = 2.2
-"""Factor by which the 95 % interval of ten replications is widened.
+"""Factor by which the 95 % confidence interval from ten replications is widened.
 
-By chance, the exact value is outside the widened interval in less than one of a thousand cases.
+The exact value lies outside the widened interval by chance in fewer than one of a thousand cases.
 """
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Comparison of the solved with the simulated response time, for one class of one network.
+    """Comparison of the solved with the simulated response time of one class of a network.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Compared:
     method : str
         Solution method.
     exact : bool
-        True if the solution is stated to be exact.
+        True if the solver reports the solution as exact.
     stated : float or None
-        Largest error that the solution states, infinite if the time has no upper end; None for an exact solution.
+        Largest relative error that the solver reports; infinite without an upper bound, None for an exact solution.
         [ratio]
     solved, low, high : float
-        Solved mean response time, and the 95 % interval of the simulated mean. [s]
+        Solved mean response time, and the 95 % confidence interval of the simulated mean. [s]
     """
 
     seed: int
@@ -57,22 +57,20 @@ class Compared:
 
     @property
     def simulated(self) -> float:
-        """Middle of the simulated interval. [s]"""
+        """Middle of the simulated confidence interval. [s]"""
         return (self.low + self.high) / 2
 
     @property
     def error(self) -> float:
-        """Error of the solution beyond the simulated interval, which is widened by `STRETCH`, relative to the solution.
-        [1]
+        """Distance of the solved value from the widened simulated interval, relative to the solved value, less a
+        tolerance of 1e-4; at least 0. [1]
         """
         beyond = abs(self.solved - self.simulated) - STRETCH * (self.high - self.low) / 2
         return max(0.0, beyond / self.solved - 1e-4)
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return the kind, the load and the model of the network with the given seed. The model is in the JSON format of
-    the engine.
-    """
+    """Return kind, load and model of the network with the given seed. The model has the JSON format of the engine."""
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":
@@ -95,8 +93,8 @@ def network(seed: int) -> tuple[str, str, Json]:
 
 
 def _around(rng: random.Random, kind: str, servers: int) -> Json:
-    """Return a pool that holds both stations, or a fork with one branch to each station. If the kind of network has
-    neither, return an empty mapping.
+    """Return a pool that contains both stations, or a fork with one branch to each station. For other kinds of
+    networks, return an empty mapping.
     """
     if kind == "pool":
         return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
@@ -127,9 +125,7 @@ def _station(rng: random.Random, kind: str, names: list[str], times: list[float]
 
 
 def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
-    """Return a second station. It has a single, faster server and a somewhat lower utilization than the first
-    station.
-    """
+    """Return a second station with a single, faster server and a slightly lower utilization than the first station."""
     scv = rng.choice(VARIATIONS)
     services = [
         {"class": name, "service_time_s": time / (1.2 * servers), "variation": {"scv": scv}}
@@ -148,12 +144,12 @@ def _class(rng: random.Random, name: str, *, is_closed: bool, time: float, serve
 
 
 def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> Iterator[Compared]:
-    """Return the comparisons of solved and simulated response times for one network, one for each class."""
+    """Yield the comparison of the solved with the simulated response time of each class of a network."""
     for name, found in answer["classes"].items():
         low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
         stated, time = answer["approximate_within"], float(found["response_time_s"])
         if stated is not None and answer["within"]["classes"][name]["response_time_s"][1] is None:
             stated = math.inf
-        # If very few response times were simulated, they have no interval to compare with.
+        # If the simulation completed very few jobs of a class, there is no confidence interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))

@@ -1,7 +1,7 @@
-"""Random open and closed networks whose transactions visit a station several times. Each is both solved and simulated,
-to certify the solver.
+"""Random networks whose jobs visit a station several times. Each network is both solved and simulated, to certify the
+solver.
 
-The number of a network is also its random seed, so a single network can be examined alone.
+The number of a network is its random seed, so a single network can be examined alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
 
 
 def returning(seed: int) -> Json:
-    """Return the model of the network with the given seed, in the JSON format of the engine.
+    """Return the network with the given seed, in the JSON format of the engine.
 
-    Its first class visits a station 2 to 10 times. One network in four gives it a route instead, with the same mean
+    Its first class visits a station 2 to 10 times. In one of four networks, the class has a route with the same mean
     number of visits.
     """
     rng = random.Random(f"returns {seed}")
@@ -66,7 +66,7 @@ def returning(seed: int) -> Json:
 
 
 def _second(rng: random.Random, kind: str, services: list[Json], servers: int) -> Json:
-    """Return a faster second station, which each class visits once, or as often as the first."""
+    """Return a faster second station. Each class visits it once, or as often as the first station."""
     often = rng.random() < 0.5
     rows = [
         {
@@ -92,7 +92,9 @@ def _class(rng: random.Random, name: str, *, closed: bool, work: float, utilizat
 
 
 def _route(stations: list[Json], name: str, often: float) -> Json:
-    """Return a route on which jobs go to the station `t`, if there is one, after each visit to `s`."""
+    """Return a route with repeated visits to station `s`. If there is a station `t`, each visit to `s` is followed by a
+    visit to `t`.
+    """
     again = 1.0 - 1.0 / often
     if len(stations) == 1:
         return {"class": name, "start": {"s": 1.0}, "next": {"s": {"s": again, "end": 1.0 - again}}}

@@ -1,6 +1,6 @@
-"""Random single stations of open classes. Each is both solved and simulated, to certify the solver.
+"""Random single stations of open classes that are both solved and simulated, to certify the solver.
 
-The number of a station is also its random seed, so a single station can be examined alone.
+The number of a station is its random seed, so a single station can be examined alone.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ VARIATIONS = (0.0, 0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 4.0)
 UTILIZATIONS = (0.3, 0.6, 0.8, 0.9, 0.95)
 FULL_UTILIZATIONS = (0.5, 0.8, 0.95, 1.2)
 ROOMS = (0, 1, 2, 5, 10, 20)
-"""Places for waiting jobs. [1]"""
+"""Possible numbers of waiting places (queue capacities). [1]"""
 SLOWEST = 50.0
 """Largest ratio of the mean service times of two classes. [1]"""
 IMPATIENT = 0.05
-"""Share of stations with a class that gives up after a time limit, which the solver refuses. [ratio]"""
+"""Fraction of stations with a class whose jobs give up waiting after a time limit. The solver refuses such models.
+[ratio]
+"""
 
 
 def station(seed: int) -> Json:
-    """Return the model of the station with the given seed, in the JSON format of the engine.
+    """Return the station with the given seed, in the JSON format of the engine.
 
-    It has one to three classes, 1 to 64 servers and any order of service. Half of the stations have a limited
-    capacity. Squared coefficients of variation of arrivals and services are 0 to 4.
+    The station has one to three classes, 1 to 64 servers and a random queueing discipline. Half of the stations have a
+    limited capacity. Squared coefficients of variation of interarrival and service times are 0 to 4.
     """
     rng = random.Random(f"station {seed}")
     servers, order = rng.choice(SERVERS), rng.choice(ORDERS)

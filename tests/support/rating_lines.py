@@ -1,4 +1,4 @@
-"""Output of an engine that measures the speed of a machine; the rates of the benchmark kernels are known."""
+"""Generates the output of an engine that measures the speed of a machine, with known rates of the benchmark kernels."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def lines(
     conditions: Json | None = None,
     failed: dict[str, str] | None = None,
 ) -> list[Json]:
-    """Return the output lines of a rating measurement.
+    """Return the output lines of an engine that measures the speed of a machine.
 
     By default, the rate of each kernel is 1000 on one CPU, and `cpus` times this rate on all CPUs.
 
     Parameters
     ----------
     single, whole : dict of str to float, optional
-        Rate of each kernel. [1/s]
+        Rate of each kernel on one CPU and on all CPUs. [1/s]
     factors : tuple of float
         Factor of all rates in each round; 1 by default.
     conditions : dict, optional
-        Conditions that differ from a quiet machine, reported with each measurement.
+        Conditions that differ from those of a quiet machine, reported with each measurement.
     failed : dict of str to str, optional
-        Reason why a kernel could not be measured.
+        Reason why a kernel could not be measured, by kernel.
     """
     failed = failed or {}
     begin = {
@@ -58,7 +58,7 @@ def lines(
             one = (single or {}).get(name, 1000.0)
             rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
             for mode, rate in rates.items():
-                # One of the three time slices is disturbed, which does not change their median.
+                # One of the three time slices is disturbed, which does not change the median rate.
                 slices = [rate * factor, rate * factor * 0.1, rate * factor]
                 turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
                 written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})

@@ -1,4 +1,4 @@
-"""The results folder in the repository (format version 1), and copies of it for tests that change it."""
+"""The results folder in the repository, which has format version 1, and copies of it for tests that change files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pytest
 from towtank.results.folder import ResultsFolder
 
 COMMITTED = Path(__file__).parent.parent / "data" / "results-1"
-"""The folder in the repository, which tests only read."""
+"""The results folder in the repository, which tests do not change."""
 
 _COPIES = tempfile.TemporaryDirectory(prefix="results-1-")
 
 RESULTS_1 = Path(shutil.copytree(COMMITTED, Path(_COPIES.name) / "results-1"))
-"""A copy of it for this process: a command that opens a results folder writes the summaries that are out of date."""
+"""Copy of the results folder for this process. Commands that open it may write summaries that are out of date."""
 
 
 def copy_of_results_1(folder: Path) -> ResultsFolder:
-    """Copy the results folder of the repository without its summaries, so that every run is analysed again."""
+    """Copy the results folder without its summaries, so that every run is analysed again."""
     shutil.copytree(RESULTS_1, folder)
     for path in [*folder.glob("runs/*/summary.json"), folder / "study-summary.json"]:
         path.unlink(missing_ok=True)
@@ -33,10 +33,10 @@ def copy_of_results_1(folder: Path) -> ResultsFolder:
 
 @pytest.fixture(scope="session")
 def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of the capacity model of the results folder in the repository, stored as a report stores it.
+    """Return the path of the capacity model that a report stores for the results folder.
 
-    Fitting the model takes most of the time of a first report. So only the first worker that needs the model fits it,
-    and all workers share the result.
+    Fitting the model takes most of the time of a report. Therefore only the first pytest worker that needs the model
+    fits it, and all workers share the file.
     """
     from towtank.report.source import MODEL_FILE, load_results  # noqa: PLC0415 - heavy, and not needed by most tests
 
@@ -54,8 +54,6 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_with_model(folder: Path, kept_model: Path) -> Path:
-    """Copy the results folder of the repository with its summaries and its capacity model, so that a report only reads
-    them.
-    """
+    """Copy the results folder with its summaries and its capacity model, so that a report need not compute them."""
     shutil.copytree(RESULTS_1, folder)
     return Path(shutil.copy(kept_model, folder)).parent

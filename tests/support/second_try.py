@@ -1,9 +1,8 @@
-"""Plugin of pytest: with `--second-try`, a failed test with the mark `waits` runs once more, alone, after all other
-tests.
+"""Pytest plugin: with `--second-try`, a failed test with the mark `waits` runs again, alone, after all other tests.
 
-Tests with this mark use servers, networks and real time, so another program on the machine can disturb them. A test
-that first fails and then passes alone is *disturbed*: it does not fail the run, and the summary lists its name with
-both outcomes. A run fails if more than 1 % of its tests are disturbed; one disturbed test is always allowed.
+Tests with this mark use servers, networks and real time, so other programs on the machine can disturb them. A test that
+fails first and then passes alone is *disturbed*: it does not fail the session, and the summary lists both outcomes. A
+session fails if more than 1 % of its tests are disturbed; one disturbed test is always allowed.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
-# Largest allowed fraction of disturbed tests (tests that pass only at the second try) in a session. [1]
+# Largest allowed fraction of disturbed tests in a session. [1]
 _SHARE = 0.01
 _GROUP = re.compile(r"@[^@\]]*$")
 _ALONE_WITHIN_S = 900
 
 
 def run_alone(test: str, folder: Path) -> bool:
-    """Run one test in a separate process; return True if the test passes."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test]
     try:
         return subprocess.run(command, cwd=folder, check=False, timeout=_ALONE_WITHIN_S).returncode == 0
@@ -32,14 +30,14 @@ def run_alone(test: str, folder: Path) -> bool:
 
 
 class SecondTry:
-    """Collects failed reports, and runs the failed tests once more. Tests that then pass are counted as disturbed.
+    """Collects the reports of failed tests, and runs these tests again at the end of the session.
 
     Attributes
     ----------
     failed : dict
         Reports of failed tests marked `waits`, by test.
     others : int
-        Number of failed reports of all other tests, and of errors of collection.
+        Number of failed reports of all other tests, and of test files that could not be collected.
     finished : int
         Number of tests that ran.
     """
@@ -53,11 +51,9 @@ class SecondTry:
 
     @property
     def most(self) -> int:
-        """Largest allowed number of disturbed tests (tests that pass only at the second try)."""
         return max(1, int(self.finished * _SHARE))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the report of a failed test."""
         self.finished += report.when == "call"
         if not report.failed:
             return
@@ -67,12 +63,11 @@ class SecondTry:
             self.others += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count a file that could not be collected."""
         self.others += report.failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests once more, unless too many tests failed, or a test without the mark `waits` failed."""
+        """Run the failed tests again, unless too many tests failed or a test without the mark `waits` failed."""
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}
@@ -88,21 +83,22 @@ class SecondTry:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print both outcomes of each test that ran twice."""
         if self.failed:
-            terminalreporter.section("failed beside others")
+            terminalreporter.section("failed at the first try")
         for test in self.failed:
-            again = {True: "passed alone: disturbed", False: "failed alone", None: "not tried again"}
+            again = {True: "passed alone: disturbed", False: "failed alone", None: "not run again"}
             terminalreporter.line(f"{test}: {again[self.outcomes.get(test)]}")
         if self.failed and not self.outcomes:
-            reason = "another test failed for good" if self.others else f"more than {self.most} failed"
+            reason = "a test without the mark `waits` failed" if self.others else f"more than {self.most} failed"
             terminalreporter.line(f"no test ran a second time: {reason}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option `--second-try`."""
-    parser.addoption("--second-try", action="store_true", help="run failed tests marked waits once more, alone")
+    parser.addoption(
+        "--second-try", action="store_true", help="run each failed test with the mark `waits` again, alone"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect reports in the controller, not in a worker of xdist."""
+    """Register the plugin in the controller process of pytest-xdist, not in its workers."""
     if config.getoption("--second-try") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SecondTry(config.rootpath))

@@ -1,6 +1,6 @@
-"""Programs that count their own resource use: each program works, prints its counts as one JSON line, and waits.
+"""Programs that count their own resource use. Each program works, prints its counts as a JSON line, and waits.
 
-Call: python self_counting.py CASE [FOLDER [later]]; with `later` the work starts when the file FOLDER/go exists.
+Call: python self_counting.py CASE [FOLDER [later]]. With `later`, the work starts when the file FOLDER/go exists.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import threading
 import time
 from collections.abc import Callable
 
-# CPU time that each program uses. [s] The kernel states user and system time of a process in whole clock ticks, so up
-# to 40 ms of the CPU time of two processes are missing.
+# CPU time that each program uses. [s] The kernel reports user and system time of a process in whole clock ticks, so for
+# two processes up to 40 ms of CPU time may be missing.
 BUSY_S = 2.4
 MIB = 1 << 20
 
 
 def used_s() -> float:
-    """Return the CPU time of this process and of the children that it waited for. [s]"""
+    """Return the CPU time of this process and of the child processes that have been waited for. [s]"""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def burn(seconds: float) -> None:
-    """Compute until the given amount of CPU time is used. [s]"""
+    """Use the given amount of CPU time. [s]"""
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
 
 
 def wait() -> None:
-    """Wait until a signal ends the process. If standard input is a pipe, also end when it is closed."""
+    """Wait until a signal ends the process. If standard input is a pipe, exit when the pipe is closed."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         os.read(0, 1)
         os._exit(0)
@@ -46,13 +46,13 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts of the program, then wait until the process is ended."""
+    """Print the counts as JSON, then wait until the process is ended."""
     print(json.dumps(counts), flush=True)
     wait()
 
 
 def duty_cycle(_: str) -> None:
-    """Alternate between work and sleep of 5 ms each, in one process."""
+    """Alternate between 5 ms of work and 5 ms of sleep, in one process."""
     while used_s() < BUSY_S:
         burn(0.005)
         time.sleep(0.005)
@@ -88,7 +88,9 @@ def children(_: str) -> None:
 
 
 def _reported(work: Callable[[int], None]) -> float:
-    """Return the CPU time that a descendant process reports through a pipe after its work. [s]"""
+    """Start a process that does the work; return the CPU time that it, or its descendant, reports through a pipe.
+    [s]
+    """
     ours, theirs = os.pipe()
     child = os.fork()
     if not child:
@@ -101,9 +103,9 @@ def _reported(work: Callable[[int], None]) -> float:
 
 
 def grandchildren(_: str) -> None:
-    """Start grandchildren; each uses 60 ms of CPU time after its parent has ended.
+    """Start grandchildren that each use 60 ms of CPU time after their parent has ended.
 
-    The CPU time for the exit of each process (half a millisecond) is not counted.
+    The count omits the CPU time of each process's exit (half a millisecond).
     """
 
     def work(answer: int) -> None:
@@ -117,7 +119,7 @@ def grandchildren(_: str) -> None:
 
 
 def detached(_: str) -> None:
-    """Start a worker that immediately detaches (fork, setsid, fork). It still exists after its work."""
+    """Start a worker that detaches immediately (fork, setsid, fork), and waits after its work."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -131,7 +133,7 @@ def detached(_: str) -> None:
 
 
 def detached_program(_: str) -> None:
-    """Start a worker that detaches and executes another program."""
+    """Start a worker that detaches and then executes another program."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -144,14 +146,13 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Use CPU time and report how much. A detached worker executes this as its program."""
+    """Use CPU time, and write the amount to the file descriptor `answer`. A detached worker executes this function."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
 
 
 def sleeps(_: str) -> None:
-    """Sleep repeatedly, for 5 ms each time."""
     for _ in range(400):
         time.sleep(0.005)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
@@ -265,8 +266,8 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program that holds memory; in Python, the memory of the interpreter would make the true amount
-    uncertain.
+    """Execute a small C program that holds memory. A Python program would also hold the interpreter's memory, whose
+    size is unknown.
     """
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
@@ -277,7 +278,6 @@ def _memory(private: int, shared: int, processes: int) -> None:
 
 
 def await_go(folder: str) -> None:
-    """Wait until the file that starts the work exists."""
     while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
         time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""Writes a system file for one kind of service into a folder, and builds the system that the file describes."""
+"""Builds a system with one service under test from a generated system file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """Folder with a system file for one service under test, and the system that is built from it."""
+    """Folder with a generated system file, and the system that is built from it."""
 
     folder: Path
     case: ServiceCase
     system: System | None = None
 
     def file(self, settings: str = "", port: int = 0) -> Path:
-        """Write a system file with the service under test and a null server, and return the path of the file."""
+        """Write a system file with the service under test and a null server; return the path of the file."""
         path = self.folder / "system.yaml"
         settings = settings or self.case.always
         given = f"settings: {{{settings}}}, " if settings else ""
@@ -39,12 +39,11 @@ class Bench:
         return path
 
     def make(self, settings: str = "", port: int = 0) -> System:
-        """Create the system from the system file, without starting it."""
+        """Build the system from the system file; do not start it."""
         path = self.file(settings, port)
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
         return self.system
 
     def service(self) -> Any:
-        """Return the service under test."""
         assert self.system is not None
         return next(service for service in self.system._services if service.name == "served")

@@ -1,6 +1,4 @@
-"""Kinds of services for the conformance suite. Each has a real operation, and settings that are read from the running
-service.
-"""
+"""Kinds of services for the conformance tests, each with an operation to perform and settings to verify."""
 
 from __future__ import annotations
 
@@ -31,31 +29,32 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class ServiceCase:
-    """Kind of service, with the operation and the values that test it.
+    """Kind of service, with the operation and the values that the conformance tests use.
 
     Attributes
     ----------
     kind : str
     more : str
-        Further keys of the service.
+        Further keys of the service in the system file.
     use : callable
-        Does one real operation with the service, and asserts that the operation succeeded.
+        Performs one operation with the service, and asserts that the operation succeeded.
     settings : str
         Settings that differ from the default.
     asked : callable
-        Returns the values that the running process reports.
+        Returns the values that the running process reports for `settings`.
     expected : object
-        The expected values.
+        Expected result of `asked`.
     wrong : dict
-        Settings that are refused when the file is read, each with a part of the error message.
+        Settings that are refused when the system file is read, each with a part of the error message.
     grows : str
-        Observed counter that `use` increases.
+        Name of a counter that `use` increases.
     intrude : callable, optional
-        Asserts that another user of the machine is refused, if the service holds data or accepts commands.
+        Asserts that the service refuses another operating-system user, if it holds data or accepts commands.
     account : str
-        User as which the server runs if Towtank runs as root and this user exists; empty if the kind has no such user.
+        Operating-system user of the server if Towtank runs as root and this user exists; empty if the kind of service
+        has none.
     always : str
-        Settings that are used if a test gives no settings.
+        Settings for tests that do not pass settings.
     """
 
     kind: str
@@ -72,7 +71,7 @@ class ServiceCase:
 
 
 def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
-    """Send one HTTP/1.1 request on a new connection; return status, headers and body."""
+    """Send one HTTP/1.1 request on a new connection; return status, headers and body of the response."""
     connection = http.client.HTTPConnection(address, timeout=10)
     try:
         connection.request("GET", path)
@@ -83,13 +82,13 @@ def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
 
 
 def proxies(gateway: Any) -> None:
-    """Check that the gateway under test forwards a request to the null server and leaves path and query unchanged."""
+    """Assert that the gateway under test forwards a request to the null server without changing path and query."""
     status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
     assert (status, len(body)) == (200, 100)
 
 
 def httpd_directives(gateway: Any) -> dict[str, str]:
-    """Return the directives in force, from the page `server-info` of the running Apache httpd."""
+    """Return directives of the running Apache httpd, read from its page `server-info`."""
     text = fetch(gateway.status_address, "/server-info?config")[2]
     plain = text.replace("&nbsp;", " ").replace("<i>", "").replace("</i>", "")
     lines = [line.split("</tt>")[0].rpartition(":")[2].split() for line in plain.splitlines() if "<tt>" in line]
@@ -98,7 +97,7 @@ def httpd_directives(gateway: Any) -> dict[str, str]:
 
 
 def nginx_workers(gateway: Any) -> tuple[int, bool]:
-    """Return the number of nginx workers; and True if nginx keeps a connection open after a response."""
+    """Return the number of nginx worker processes, and True if nginx keeps connections open after a response."""
     master = (gateway.folder / "nginx.pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     return len(workers), fetch(gateway.address)[1].get("Connection") != "close"
@@ -113,7 +112,7 @@ def haproxy_info(gateway: Any) -> tuple[str, str]:
 
 
 def sets_and_gets(store: Any) -> None:
-    """Check that Redis returns a stored value, and None for an unknown key."""
+    """Assert that Redis returns a stored value, and None for an unknown key."""
     secret = store._password
     assert ask_redis(store.address, "SET", "key", "a value", password=secret) == "OK"
     assert ask_redis(store.address, "GET", "key", password=secret) == "a value"
@@ -128,9 +127,11 @@ def redis_info(store: Any) -> tuple[str, str]:
 
 
 def as_another_user(work: Callable[[], object]) -> object:
-    """Run a function as an unprivileged user and return its exception; skip the test if it does not run as root."""
+    """Run a function as an unprivileged operating-system user and return the exception that it raises. Skip the test if
+    it does not run as root.
+    """
     if os.geteuid() != 0:
-        pytest.skip("only root becomes another user")
+        pytest.skip("only root may become another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
         return pool.submit(work).exception()
 
@@ -142,7 +143,7 @@ def _become_nobody() -> None:
 
 
 def is_closed_to_strangers(store: Any) -> None:
-    """Check that Redis refuses commands without the password.
+    """Assert that Redis refuses commands without the password.
 
     Commands that an intruder could misuse, such as CONFIG and MODULE, are unknown even with the password.
     """
@@ -157,14 +158,14 @@ def is_closed_to_strangers(store: Any) -> None:
 
 
 def takes_commands_of_its_owner_alone(gateway: Any) -> None:
-    """Check that other users of the machine cannot use the command socket of HAProxy."""
+    """Assert that other operating-system users cannot use HAProxy's command socket."""
     socket_path = str(gateway.commands)
     assert stat.S_IMODE(gateway.commands.stat().st_mode) == 0o600
     assert isinstance(as_another_user(partial(ask_once, socket_path, "show info")), ScrapeError)
 
 
 def has_no_known_administrator(directory: Any) -> None:
-    """Check that slapd refuses guessed passwords of the administrator, and refuses changes without a login."""
+    """Assert that slapd refuses guessed administrator passwords, and refuses changes without a login."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     server = ldap3.Server(directory.url, get_info=ldap3.NONE)
@@ -181,7 +182,7 @@ def has_no_known_administrator(directory: Any) -> None:
 
 
 def asks_strangers_for_a_secret(database: Any) -> None:
-    """Check that PostgreSQL refuses every login without a password."""
+    """Assert that PostgreSQL refuses logins without a password."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     for user in ("towtank", "postgres"):
@@ -192,7 +193,7 @@ def asks_strangers_for_a_secret(database: Any) -> None:
 
 
 def denies_strangers(database: Any) -> None:
-    """Check that MariaDB refuses every login without a password."""
+    """Assert that MariaDB refuses logins without a password."""
     import pymysql  # noqa: PLC0415 - only where MariaDB is tested
 
     for user in ("towtank", "root", ""):
@@ -201,8 +202,8 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """Check that a search in the LDAP server finds a user of the initial data, and that for a login only this user's
-    password is accepted.
+    """Assert that an LDAP search finds a generated user, and that the user can log in with the generated password
+    only.
     """
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
@@ -226,7 +227,6 @@ def slapd_limits(directory: Any) -> tuple[int, int]:
 
 
 def psql(database: Any, query: str) -> str:
-    """Return the result of a query, executed with psql."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     command = [str(program("psql")), "-XAt", database.dsn, "-c", query]
@@ -234,19 +234,19 @@ def psql(database: Any, query: str) -> str:
 
 
 def writes_and_reads(database: Any) -> None:
-    """Check that PostgreSQL returns a row that was written."""
+    """Assert that PostgreSQL returns a stored row."""
     psql(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     psql(database, "INSERT INTO tried VALUES (42)")
     assert "42" in psql(database, "SELECT number FROM tried")
 
 
 def shown(database: Any) -> tuple[str, ...]:
-    """Return settings that the running PostgreSQL server reports."""
+    """Return some settings of the running PostgreSQL server."""
     return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
 
 
 def mariadb_answer(database: Any, query: str) -> str:
-    """Return the result of a query, executed with MariaDB's client."""
+    """Return the result of a query, executed with the command-line client of MariaDB."""
     from towtank.system.services.mariadb import program  # noqa: PLC0415
 
     options = f"--defaults-file={database.folder / 'client.cnf'}"
@@ -255,26 +255,25 @@ def mariadb_answer(database: Any, query: str) -> str:
 
 
 def keeps_a_row(database: Any) -> None:
-    """Check that MariaDB returns a row that was written."""
+    """Assert that MariaDB returns a stored row."""
     mariadb_answer(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
     mariadb_answer(database, "INSERT INTO tried VALUES (42)")
     assert "42" in mariadb_answer(database, "SELECT number FROM tried")
 
 
 def mariadb_variables(database: Any) -> list[str]:
-    """Return settings that the running MariaDB server reports."""
+    """Return some settings of the running MariaDB server."""
     names = ("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "tx_isolation", "innodb_doublewrite")
     return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
 
 
 def answers_with_its_arguments(program: Any) -> None:
-    """Check that the started program responds, and that the response contains its working folder."""
+    """Assert that the program responds, and that its response contains its working folder."""
     status, _, body = fetch(program.address)
     assert (status, Path(json.loads(body)["folder"]).name) == (200, "site")
 
 
 def its_arguments(program: Any) -> list[str]:
-    """Return the arguments with which the running program was started."""
     found: list[str] = json.loads(fetch(program.address)[2])["arguments"]
     return found
 

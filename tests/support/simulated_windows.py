@@ -1,6 +1,4 @@
-"""Simulates queues, and returns measurement windows of one-second intervals, in the form that the steady-state tests
-read.
-"""
+"""Simulates queues, and returns measurement windows of one-second intervals for tests of steady-state checks."""
 
 from __future__ import annotations
 
@@ -29,9 +27,10 @@ def open_queue(stream: np.random.Generator, rate: float, service_s: float, secon
 def closed_queue(
     stream: np.random.Generator, users: int, think_s: float, service_s: Callable[[float], float], seconds: float
 ) -> tuple[Times, Times]:
-    """Simulate users of a closed load and one exponential server. Return the arrival and end times of the jobs. [s]
+    """Simulate users of a closed load and one server with exponential service times. Return the arrival and end times
+    of the jobs. [s]
 
-    `service_s` returns the mean service time at a given time.
+    `service_s` maps the current time to the mean service time; both are in seconds.
     """
     arriving = list(stream.exponential(think_s, users))
     heapq.heapify(arriving)
@@ -53,9 +52,9 @@ def window_of(
     is_open: bool,
     tiers_cpu_s: dict[str, Times] | None = None,
 ) -> Window:
-    """Return a window of `seconds` intervals of 1 s from `start_s`, with the results of the steady-state tests.
+    """Return a measurement window of `seconds` intervals of 1 s, beginning at `start_s`.
 
-    `tiers_cpu_s` contains the CPU time of each tier in each second.
+    `tiers_cpu_s` contains the CPU time of each tier in each interval. [s]
     """
     arrivals, ends = arrivals - start_s, ends - start_s
     edges = np.arange(seconds + 1.0)
@@ -69,7 +68,7 @@ def window_of(
     )
     begun, done = np.sort(arrivals), np.sort(ends)
     flying = np.searchsorted(begun, edges, "right") - np.searchsorted(done, edges, "right")
-    # Number of users in the system every hundredth of a second; the mean over each second is used.
+    # Number of users in the system every 0.01 s. Its mean over each second is used.
     fine = np.arange(0, seconds, 0.01)
     held = (np.searchsorted(begun, fine, "right") - np.searchsorted(done, fine, "right")).reshape(seconds, 100)
     measured = SimpleNamespace(
@@ -89,7 +88,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """Return the most serious level among the doubts about the steady state of a window; `valid` if there are none."""
+    """Return the most severe level of the doubts about the steady state of a window; `valid` if there is no doubt."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

@@ -1,4 +1,4 @@
-"""Runs `towtank size` within a test: writes its input files, and reads its JSON document."""
+"""Runs `towtank size` in tests: writes input files, and returns the JSON document."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Model with users at two tiers. One of its percentiles is close to a limit, so the sizing simulates it."""
+"""Model of users with two tiers. One of its percentiles is so close to a limit that the sizing simulates the model."""
 
 
 def written(folder: Path, name: str, text: str) -> str:
-    """Write a file and return its path as text."""
     path = folder / name
     path.write_text(text, "utf-8")
     return str(path)
 
 
 def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    """Run `towtank size`, check the exit status, and return the JSON document."""
+    """Run `towtank size`, assert its exit status, and return its JSON document."""
     found = main(["size", *arguments, "--json"])
     printed = capsys.readouterr()
     assert found == status, printed.err

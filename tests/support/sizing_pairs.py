@@ -1,6 +1,7 @@
-"""Rules for a sizing (pairs of statements that must not contradict each other), and random sizing questions.
+"""Rules that the statements of a sizing must satisfy, so that no two statements contradict each other; and random
+sizing questions.
 
-The docstring of each function with a rule states the rule; the function yields its violations.
+The docstring of each function with a rule states the rule; the function yields the violations of this rule.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import sizing_statements
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
-# What-if questions that begin with one of these words change the load.
+# First words of what-if questions that change the load.
 _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
-"""A Monday: the first day of every history."""
+"""First day of every random history of loads; a Monday."""
 _LIMIT = 0.003
-"""Allowed relative difference of two load limits; each limit is found by bisection. [1]"""
+"""Allowed relative difference of two load limits, which are found by bisection. [1]"""
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """Yield all rows of a sizing that have objectives and a probability: the answer, all other candidates, and the
-    what-if rows.
+    """Yield all configurations in a sizing that have objectives and a probability: the answer, the other candidates,
+    and the what-if rows.
     """
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
@@ -40,25 +41,26 @@ def probability_and_asked(document: Json) -> Iterator[str]:
     """The probability of the answer is at least the requested probability."""
     answer = document["answer"]
     if answer and answer["probability"] is not None and answer["probability"] < document["probability_asked"]:
-        yield f"{answer['probability']} of {document['probability_asked']} asked"
+        yield f"{answer['probability']}, but a probability of {document['probability_asked']} was requested"
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
-    """The answer does not violate its objectives before the horizon.
+    """The answer meets its objectives until the horizon.
 
-    If its probability is below one half, the day from which the objectives are violated is not after the expected day.
+    If its probability is below one half, the day from which the objectives are violated is not later than the expected
+    day.
     """
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
         return
     if row["days"] <= document["_horizon_d"]:
-        yield f"holds until day {document['_horizon_d']:.0f}, missed from day {row['days']}"
+        yield f"horizon is day {document['_horizon_d']:.0f}, but objectives are violated from day {row['days']}"
     if row["missed_from"] and row["chance"] < 0.5 and row["expected_on"] and row["missed_from"] > row["expected_on"]:
-        yield f"chance of {row['chance']} from {row['missed_from']}, of one half from {row['expected_on']}"
+        yield f"probability {row['chance']} from {row['missed_from']}, of one half from {row['expected_on']}"
 
 
 def dates_and_their_interval(document: Json) -> Iterator[str]:
-    """The expected day on which a limit is reached lies in the interval of this day."""
+    """The expected day on which a limit is reached lies in the confidence interval of this day."""
     for row in document["dates"]:
         known = row["expected_interval"]
         if known is None or row["expected_on"] is None:
@@ -75,17 +77,19 @@ def answer_and_dates(document: Json) -> Iterator[str]:
     if row is not None:
         carried = document["answer"]["load_at_limit"]
         if abs(row["limit"] / carried - 1) > _LIMIT:
-            yield f"carries {carried}, in the table of dates {row['limit']}"
+            yield f"load limit {carried}, in the table of dates {row['limit']}"
 
 
 def answer_and_limit(document: Json) -> Iterator[str]:
-    """The load limit of the answer is at least the requested load, and equals the load of the first bottleneck."""
+    """The load limit of the answer is at least the requested load, and equals the load limit of the first
+    bottleneck.
+    """
     answer = document["answer"]
     if answer is None:
         return
     asked = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if answer["load_at_limit"] < asked * (1 - _LIMIT):
-        yield f"carries {answer['load_at_limit']}, asked {asked}"
+        yield f"load limit {answer['load_at_limit']}, requested load {asked}"
     if abs((1 + answer["headroom"]) * asked / answer["load_at_limit"] - 1) > _TOLERANCE:
         yield f"headroom {answer['headroom']} of {asked} is not {answer['load_at_limit']}"
     first = document["bottlenecks"][0]
@@ -94,7 +98,7 @@ def answer_and_limit(document: Json) -> Iterator[str]:
 
 
 def answer_and_what_if(document: Json) -> Iterator[str]:
-    """The row `as it is` of the what-if table describes the present hardware. Equal hardware under equal load has equal
+    """The what-if row `as it is` describes the present hardware. Rows with equal hardware and equal load have equal
     values.
     """
     rows = [row for row in document["what_if"] if "refused" not in row]
@@ -107,15 +111,13 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
         return
     for objective, other in zip(answer["objectives"], rows[0]["objectives"], strict=True):
         if objective["value"] != other["value"] or objective["interval"] != other["interval"]:
-            yield f"{objective['objective']}: {objective['shown']} in the answer, {other['shown']} as it is"
+            yield f"{objective['objective']}: {objective['shown']} in the answer, {other['shown']} at present"
     if answer["probability"] != rows[0]["probability"]:
-        yield f"probability {answer['probability']}, as it is {rows[0]['probability']}"
+        yield f"probability {answer['probability']}, at present {rows[0]['probability']}"
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
-    """If a what-if question changes only the load, its row has the configuration of the hardware that the question
-    names.
-    """
+    """If a what-if question changes only the load, the row shows the configuration of the hardware that it names."""
     for row in document["what_if"]:
         if "refused" in row or any(word in row["what_if"] for word in ("cpus", "nodes")):
             continue
@@ -126,14 +128,16 @@ def what_if_and_hardware(document: Json) -> Iterator[str]:
 
 
 def met_and_values(document: Json) -> Iterator[str]:
-    """The key `met` agrees with the objectives and with the reasons why objectives are violated."""
+    """`met` is False if and only if a row states reasons for a violation. If it is True, all objectives of the row are
+    met.
+    """
     for row in document["what_if"]:
         if "refused" in row:
             continue
         if row["met"] == bool(row["why_not"]):
             yield f"{row['what_if']}: met {row['met']}, why not: {row['why_not']}"
         if row["met"] and not all(objective["met"] for objective in row["objectives"]):
-            yield f"{row['what_if']}: met, with an objective that is missed"
+            yield f"{row['what_if']}: met, although an objective is violated"
     answer = document["answer"]
     for judged in answer["objectives"] if answer else ():
         good = (
@@ -146,7 +150,7 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """If an objective is violated in more than 97.5 % of the random samples, its probability is at most 2.5 %."""
+    """If more than 97.5 % of the random samples violate an objective, its probability is at most 2.5 %."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -162,7 +166,7 @@ def interval_and_probability(document: Json) -> Iterator[str]:
 
 
 def value_and_interval(document: Json) -> Iterator[str]:
-    """A value lies in its interval, and the printed text contains both."""
+    """Each value lies in its interval, and the printed text contains both value and interval."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known = goal["interval"]
@@ -177,7 +181,7 @@ def value_and_interval(document: Json) -> Iterator[str]:
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
-    """If the answer has no probability, and the interval of a value contains the limit of this value, a doubt is
+    """If the answer has no probability, and the interval of a value contains the objective's limit, a doubt is
     stated.
     """
     answer = document["answer"]
@@ -191,14 +195,14 @@ def interval_and_limit(document: Json) -> Iterator[str]:
 
 
 def utilization_and_objective(document: Json) -> Iterator[str]:
-    """If all nodes work, no station of an answer exceeds its utilization limit. If a node is lost, no station exceeds a
-    utilization of 1.
+    """While all nodes work, no station of an answer exceeds its utilization limit. After the loss of a node, no station
+    exceeds a utilization of 1.
     """
     for scenario in document["answer"]["scenarios"] if document["answer"] else ():
         for name, used in scenario["utilization"].items():
             most = 1.0 if scenario["lost"] else document["utilization_at_most"].get(name, 1.0)
             if used > most + _TOLERANCE:
-                yield f"{name} used {used}, at most {most}"
+                yield f"{name} has utilization {used}, at most {most}"
 
 
 def laws(document: Json) -> Iterator[str]:
@@ -234,9 +238,7 @@ def laws(document: Json) -> Iterator[str]:
 
 
 def trust_and_range(document: Json) -> Iterator[str]:
-    """The keys `inside` and `beyond` agree with the throughput at the load, relative to the highest measured
-    throughput.
-    """
+    """The key `range` is `inside` if and only if the throughput does not exceed the highest measured throughput."""
     trust = document["trust"]
     times = trust.get("times_measured")
     if times is not None and (trust["range"] == "inside") != (times <= 1 + _TOLERANCE):
@@ -244,8 +246,8 @@ def trust_and_range(document: Json) -> Iterator[str]:
 
 
 def draws_and_probability(document: Json) -> Iterator[str]:
-    """A sizing with random samples states a probability and the parts included in it. A sizing without random samples
-    states a reason.
+    """A sizing with random samples states a probability, and the uncertainties included in it. A sizing without random
+    samples states the reason.
     """
     trust = document["trust"]
     drawn = trust["draws"] > 0
@@ -259,7 +261,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
     """The interval of the load limit lies above the requested load if and only if 97.5 % of the random samples meet the
     objectives.
 
-    Throughput objectives are ignored.
+    Rows with throughput objectives are not checked.
     """
     answer = document["answer"]
     rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
@@ -268,27 +270,29 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
             continue
         asks = any("throughput" in objective["objective"] for objective in row["objectives"])
         if asks != (row["throughput_missed"] is not None):
-            yield f"{row['configuration']}: {row['throughput_missed']} of the draws miss a throughput alone"
+            yield f"{row['configuration']}: {row['throughput_missed']} of the samples violate throughput only"
         sure = row["probability"] + (row["throughput_missed"] or 0.0) >= 0.975 - _TOLERANCE
         asked = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
-            yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Load limits are compared only if growth is not random and the limit is not below the requested load. In that
-        # case, the lower end of the interval may be the best estimate.
+            yield f"{row['configuration']}: probability {row['probability']}, but at least {spare['low']} to spare"
+        # Load limits are compared only if growth is not random and the load limit is not below the requested load.
+        # Below it, the lower end of the interval may be the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
-            yield f"{row['configuration']}: {row['probability']}, carries {carried['low']}, asked {asked}"
+            yield f"{row['configuration']}: probability {row['probability']}, limit {carried['low']}, load {asked}"
 
 
 def basis_and_counted(document: Json) -> Iterator[str]:
-    """Each part of the basis of a sizing is named once. It is marked as counted if and only if the probability includes
-    it.
+    """The document lists each basis of a sizing once, and marks it as counted if and only if the probability includes
+    its uncertainty.
+
+    The table of dates has rows if and only if growth is not merely assumed.
     """
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
     if list(parts) != ["load", "growth", "demands", "stations", "machines"]:
-        yield f"rests on {list(parts)}"
+        yield f"the basis has the parts {list(parts)}"
     for name, part in parts.items():
         if part["counted"] != (name in document["trust"]["counted"]):
             yield f"{name}: counted {part['counted']}"
@@ -298,25 +302,25 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """If the probability does not include an uncertainty, there is a doubt: growth without an interval, or demands
-    without an error.
-    """
+    """If the probability omits the uncertainty of the growth or of the demands, a doubt is stated."""
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "without uncertainty" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
-        yield "growth without uncertainty and without a doubt"
+        yield "growth has no uncertainty, and no doubt is stated"
     if "demands" not in document["trust"]["counted"] and not ("demands is unknown" in doubts or "unknown:" in doubts):
-        yield "demands without an error and without a doubt"
+        yield "demands have no error, and no doubt is stated"
 
 
 def answer_and_neighbours(document: Json) -> Iterator[str]:
-    """Each cheaper candidate has a reason why it does not satisfy the objectives; no other candidate is cheaper."""
+    """Each cheaper candidate has a reason why it was refused. No candidate of the Pareto front costs less than the
+    answer.
+    """
     answer = document["answer"]
     if answer is None:
         return
     for candidate in (*document["neighbours"], *([document["next_cheaper"]] if document["next_cheaper"] else [])):
         if not candidate["why_not"]:
-            yield f"{candidate['configuration']} is cheaper and would do as well"
+            yield f"{candidate['configuration']} is cheaper, and no reason against it is stated"
         chance = candidate["probability"]
         if (
             chance is not None
@@ -330,8 +334,8 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
-    """The total load equals the load of the last step. The load of each class lies in the interval of this class's
-    load.
+    """The total load equals the load of the last load step. The load of each class lies in the interval for this
+    class.
     """
     steps = [step for step in document["steps"] if step["step"].startswith("load ") and " of " not in step["step"]]
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
@@ -344,12 +348,12 @@ def load_and_steps(document: Json) -> Iterator[str]:
 
 
 def _throughput(document: Json) -> float:
-    """Return the throughput of all classes together, with all nodes up. [1/s]"""
+    """Return the total throughput of all classes while all nodes work. [1/s]"""
     return sum(figures["throughput_per_s"] for figures in document["answer"]["scenarios"][0]["classes"].values())
 
 
 def pools_and_waits(document: Json) -> Iterator[str]:
-    """A pool has a size, or a reason why it has none.
+    """A pool has a size, or a reason why no size is given.
 
     The size suffices for the best estimate, and for at least the requested fraction of the random samples.
     """
@@ -360,21 +364,21 @@ def pools_and_waits(document: Json) -> Iterator[str]:
             continue
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
-        # A model without the pool counts requests in the system; these are in the pool or wait for it. By Little's law,
-        # the number of waiting requests is the throughput times the waiting time.
+        # A model without the pool counts requests that are in the pool or wait for the pool. By Little's law, the
+        # number of waiting requests is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
-            yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
+            yield f"pool {name}: {pool['held']} in use of {pool['size']}, {waiting} waiting"
         if pool["size"] < pool["size_at_best"]:
             yield f"pool {name}: {pool['size']}, at the best estimate {pool['size_at_best']}"
         if (pool["probability"] is None) != (document["trust"]["draws"] == 0):
             yield f"pool {name}: probability {pool['probability']} of {document['trust']['draws']} draws"
         if pool["probability"] is not None and pool["probability"] < document["probability_asked"] - _TOLERANCE:
-            yield f"pool {name}: enough with {pool['probability']}, asked {document['probability_asked']}"
+            yield f"pool {name}: sufficient with {pool['probability']}, requested {document['probability_asked']}"
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """A tier has a memory size if and only if the question asks for memory. The size lies in its interval."""
+    """A tier has a memory size if and only if the sizing question requests it. The size lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -385,7 +389,9 @@ def memory_and_intervals(document: Json) -> Iterator[str]:
 
 
 def history_and_growth(document: Json) -> Iterator[str]:
-    """Growth is measured if and only if there is a history. Then the probability includes the growth."""
+    """Growth is measured if and only if the sizing file has a history. In this case, the probability includes the
+    uncertainty of the growth.
+    """
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if (growth["origin"] == "measured") != document["_history"]:
         yield f"growth is {growth['origin']}, history: {document['_history']}"
@@ -394,7 +400,7 @@ def history_and_growth(document: Json) -> Iterator[str]:
 
 
 def mix_and_load(document: Json) -> Iterator[str]:
-    """The classes have the requested shares of the load."""
+    """Each class has the requested fraction of the load."""
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for name, share in document["_mix"].items():
         if abs(load[name] / sum(load.values()) - share) > 1e-3:
@@ -436,7 +442,9 @@ def contradictions(document: Json) -> list[str]:
 
 
 def drawn_question(seed: int) -> tuple[str, str, Json]:
-    """Generate a random model and a random sizing file. Return both, and the facts that the rules need."""
+    """Generate a random model file and a random sizing file. Return the text of both files, and the properties that the
+    rules compare with.
+    """
     stream = random.Random(seed)
     opened = stream.random() < 0.5
     names = ["a", "b"][: stream.choice([1, 1, 2])]
@@ -466,8 +474,7 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # A separate random stream is used here, so that the other parts of a question do not depend on the parts that
-    # `_more` adds.
+    # A separate random stream makes the rest of the question independent of `_more`.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
@@ -477,8 +484,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
 
 
 def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
-    """Add a history, a mix, think times, pools, memory and data to some questions, and return the facts that the rules
-    need.
+    """Add a history, a mix, think times, pools, memory and data to some questions. Return the properties that the rules
+    compare with.
     """
     known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
     load = sizing["load"]
@@ -513,9 +520,9 @@ def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool
 
 
 def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
-    """Return daily loads with constant growth and noise, as CSV text.
+    """Return a CSV file of daily loads with constant growth and noise.
 
-    If `weekly` is True, the load is lower on the last two days of a week.
+    If `weekly` is True, the load is halved on the last two days of each week.
     """
     growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
     rows = ["date,users"]

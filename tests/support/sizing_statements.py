@@ -1,7 +1,7 @@
-"""Further rules for a sizing: statements that must not contradict each other.
+"""Further rules that the statements of a sizing must satisfy, so that no two statements contradict each other.
 
-The rules concern costs, counts, scenarios, steps and intervals. The docstring of each function states a rule; the
-function yields the violations of this rule.
+The rules concern costs, counts, scenarios, calculation steps and intervals. The docstring of each function states a
+rule; the function yields the violations of this rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
 _LIMIT = 0.003
-"""Allowed relative difference of two load limits; each limit is found by bisection. [1]"""
+"""Allowed relative difference of two load limits, which are found by bisection. [1]"""
 _SOLVED = 0.01
 """Allowed relative difference between approximate solutions of two nearly identical models. [1]"""
 
@@ -25,12 +25,12 @@ def _same(value: float, other: float, within: float = _TOLERANCE) -> bool:
 
 
 def _answered(document: Json) -> list[Json]:
-    """Return the rows of the what-if table that have an answer."""
+    """Return the what-if rows that were not refused."""
     return [row for row in document["what_if"] if "refused" not in row]
 
 
 def costs(document: Json) -> Iterator[str]:
-    """The cost of the answer is the sum over its tiers. Each candidate that is listed as cheaper costs less."""
+    """The cost of the answer is the sum of the costs of its tiers. Each candidate listed as cheaper costs less."""
     answer = document["answer"]
     if answer is None:
         return
@@ -41,25 +41,25 @@ def costs(document: Json) -> Iterator[str]:
     yield from (f"{row['configuration']} is not cheaper" for row in cheaper if row["cost"] >= answer["cost"])
     costs_of_front = [row["cost"] for row in document["pareto"]]
     if costs_of_front != sorted(costs_of_front):
-        yield f"others worth a look are not in the order of their cost: {costs_of_front}"
+        yield f"the candidates of the Pareto front are not ordered by cost: {costs_of_front}"
     if answer["configuration"] not in [row["configuration"] for row in document["pareto"]]:
-        yield "the answer is not among those worth a look"
+        yield "the answer is not on the Pareto front"
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
-    """No candidate is counted twice, and only candidates that the search tried are simulated."""
+    """No candidate is counted twice, and only candidates that were tried are simulated."""
     search = document["search"]
     counted = search["cut"] + search["passed_over"] + search["tried"]
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
         yield f"{search}"
     if document["answer"] is None and counted != search["candidates"]:
-        yield f"nothing is good, but only {counted} of {search['candidates']} were looked at"
+        yield f"no answer, but only {counted} of {search['candidates']} candidates were examined"
     if document["answer"] is not None and search["tried"] < 1:
         yield "an answer without a candidate that was tried"
 
 
 def words_and_tiers(document: Json) -> Iterator[str]:
-    """The configuration in words matches the table of tiers."""
+    """The text that describes the configuration matches the table of tiers."""
     answer = document["answer"]
     if answer is None or any(tier["machine"] for tier in answer["tiers"].values()):
         return
@@ -73,15 +73,15 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """The utilization of a tier is that of the scenario in which all nodes work. For each tier of several nodes there
-    is another scenario, in which one node of this tier is lost.
+    """The utilization of a tier is its utilization in the first scenario, in which all nodes work. For each tier with
+    several nodes, another scenario describes the loss of a node.
     """
     answer = document["answer"]
     if answer is None:
         return
     first, *others = answer["scenarios"]
     if first["lost"] is not None:
-        yield f"the first scenario has lost {first['lost']}"
+        yield f"the first scenario has a lost node: {first['lost']}"
     for name, tier in answer["tiers"].items():
         for station, used in tier["utilization"].items():
             if used is not None and not _same(used, first["utilization"][station]):
@@ -93,7 +93,7 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
 
 
 def worst_scenario(document: Json) -> Iterator[str]:
-    """The values of the answer's objectives are those of the worst scenario.
+    """The objectives of the answer have the values of the worst scenario.
 
     In no other scenario is a value closer to its limit.
     """
@@ -108,8 +108,8 @@ def worst_scenario(document: Json) -> Iterator[str]:
             pairs = zip(answer["objectives"], scenario["objectives"], strict=True)
             yield from (f"{mine} of the answer, {other} of the scenario" for mine, other in pairs if mine != other)
     if not near or near[answer["scenario"]] < max(near.values()) - _SOLVED:
-        # If the sizing has utilization limits, a station whose utilization is not among the objectives may determine
-        # the worst scenario.
+        # With utilization limits, the worst scenario may be determined by a station whose utilization is not an
+        # objective.
         limits = document["utilization_at_most"]
         if not limits:
             yield f"the worst scenario is {answer['scenario']} of {near}"
@@ -118,7 +118,7 @@ def worst_scenario(document: Json) -> Iterator[str]:
 def _share(check: Json) -> float:
     """Return the ratio of an objective's value to its limit; at most 1 if the objective is met. [1]
 
-    For throughput, it is the ratio of the limit to the value.
+    For throughput, return the ratio of the limit to the value.
     """
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
@@ -137,14 +137,14 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Doubling a bottleneck does not lower the load limit. The load factor of a row is the new limit divided by the
-    requested load.
+    """The rows of the bottleneck table have load limits that do not decrease. The load factor of a row is its load
+    limit divided by the requested load.
     """
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     reached = 0.0
     for row in document["bottlenecks"]:
         if row["load"] < reached * (1 - _LIMIT):
-            yield f"{row['station']} limits at {row['load']}, after {reached}"
+            yield f"{row['station']} has the load limit {row['load']}, after {reached}"
         reached = row["load"]
         if not _same(row["load_factor"] * total, row["load"]):
             yield f"{row['station']}: {row['load_factor']} times {total} is not {row['load']}"
@@ -153,8 +153,9 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
 
 
 def met_and_carried(document: Json) -> Iterator[str]:
-    """Hardware meets every objective if and only if its load limit exceeds the load. Throughput objectives are
-    ignored.
+    """A row meets every objective if and only if its load limit exceeds the requested load.
+
+    Rows with throughput objectives are not checked.
     """
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for row in _answered(document):
@@ -168,8 +169,8 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """In the table of dates, each date agrees with its number of days. The load limit of the present hardware is the
-    same in this table and in the what-if table.
+    """In the table of dates, each date agrees with its number of days. The load limit of the present hardware is equal
+    in this table and in the what-if table.
     """
     rows = _answered(document)
     for row in document["dates"]:
@@ -180,11 +181,11 @@ def dates_and_what_if(document: Json) -> Iterator[str]:
         if row["what"] != "the hardware of the model" or not rows or None in (row["limit"], rows[0]["load_at_limit"]):
             continue
         if not _same(row["limit"], rows[0]["load_at_limit"], _LIMIT):
-            yield f"carries {row['limit']} in the table of dates, {rows[0]['load_at_limit']} in that of what-if"
+            yield f"load limit {row['limit']} in the table of dates, {rows[0]['load_at_limit']} in the what-if table"
 
 
 def _values(document: Json) -> Iterator[tuple[str, float | None, Json | None]]:
-    """Yield all values except objectives, each with its name and interval."""
+    """Yield the name, the value and the interval of every value of a sizing, except values of objectives."""
     answer = document["answer"]
     for row in document["dates"]:
         yield f"{row['what']}: limit", row["limit"], row["limit_interval"]
@@ -218,7 +219,7 @@ def _of_classes(where: str, classes: Json) -> Iterator[tuple[str, float, Json | 
 
 
 def values_and_intervals(document: Json) -> Iterator[str]:
-    """Each value lies in its interval. Values have intervals if and only if the sizing uses random samples."""
+    """Each value lies in its interval. Without random samples, no value has an interval."""
     for name, value, known in _values(document):
         if known is None or value is None:
             continue
@@ -232,7 +233,7 @@ def values_and_intervals(document: Json) -> Iterator[str]:
 
 
 def bands_and_intervals(document: Json) -> Iterator[str]:
-    """Each band of a what-if row equals the interval of the value of the same name."""
+    """Each key `band_95` of a what-if row equals the interval of the same value."""
     for row in _answered(document):
         pairs = {check["objective"]: (check["band_95"], check["interval"]) for check in row["objectives"]}
         for name, values in row["classes"].items():
@@ -244,7 +245,7 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """With one common queue for all nodes, response times are not longer than with a queue for each node."""
+    """The response times for one queue common to all nodes do not exceed the response times for separate queues."""
     answer = document["answer"]
     if answer is None:
         return
@@ -257,7 +258,9 @@ def one_queue_and_nodes(document: Json) -> Iterator[str]:
 
 
 def connections_and_users(document: Json) -> Iterator[str]:
-    """The number of connections is the number of users plus the number of requests of open classes in the system."""
+    """The number of connections equals the number of users plus the number of requests of open classes in the
+    system.
+    """
     answer = document["answer"]
     if answer is None:
         return
@@ -269,9 +272,7 @@ def connections_and_users(document: Json) -> Iterator[str]:
 
 
 def steps_and_tables(document: Json) -> Iterator[str]:
-    """The values of the calculation steps equal the values in the tables. The work of a step is throughput times
-    demand.
-    """
+    """The calculation steps have the values in the tables. A step's work is throughput times demand."""
     answer = document["answer"]
     if answer is None:
         return
@@ -302,14 +303,14 @@ def steps_and_tables(document: Json) -> Iterator[str]:
 
 
 def limits_and_reasons(document: Json) -> Iterator[str]:
-    """A row has either a load limit, or a reason why no load violates the objectives."""
+    """A row has either a load limit, or the reason why no load violates the objectives."""
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):
-            yield f"carries {row['load_at_limit']}, no limit: {row['no_limit']}"
+            yield f"load limit {row['load_at_limit']}, reason for no limit: {row['no_limit']}"
     for row in document["dates"]:
         if (row["limit"] is None) != bool(row["no_limit"]):
-            yield f"{row['what']}: limit {row['limit']}, no limit: {row['no_limit']}"
+            yield f"{row['what']}: limit {row['limit']}, reason for no limit: {row['no_limit']}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,4 +1,4 @@
-"""Small file systems that fill up after some writes and can be enlarged later."""
+"""Small file systems in memory, which become full after a few writes and can be resized."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ PLENTY = "64m"
 
 @dataclass
 class SmallDisk:
-    """Small file system in memory."""
-
     path: Path
 
     def resize(self, size: str) -> None:
-        """Change the size of the file system, in the notation of `tmpfs`, to at least the size in use."""
+        """Change the size of the file system, in the notation of `tmpfs`. The size must not be below the size in
+        use.
+        """
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:
-        """Return the number of bytes in use on the file system."""
         reported = subprocess.run(
             ["df", "--block-size=1", "--output=used", str(self.path)], check=True, capture_output=True, text=True
         )
@@ -33,7 +32,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[SmallDisk]:
-    """Mount a file system of a given size at a new folder; skip the test if mounting is not possible."""
+    """Mount a file system of a given size at a new folder. Skip the test if the file system cannot be mounted."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Receiver of metrics that stores its requests and returns prepared responses."""
+"""HTTP server that stores its requests and returns prepared responses, for tests of metrics that are sent."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """Receiver that stores its requests and returns prepared responses. If no response is prepared, it reports success.
+    """HTTP server that stores its requests and returns prepared responses. Without a prepared response it reports
+    success.
 
     Attributes
     ----------
     answers : list of (int, dict, bytes)
         Status, headers and body of the next responses.
     before : callable
-        Called before each response; may wait.
+        Called before each response; may block.
     requests : list of (str, dict, bytes)
         Path, headers and body of each request.
     """
@@ -55,7 +56,6 @@ class Receiver:
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """Yield a receiver that listens until the end of the block."""
     found = Receiver()
     thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -69,7 +69,7 @@ def listening() -> Iterator[Receiver]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """Yield a URL that refuses connections. Its port is reserved, so no other process can listen there."""
+    """Yield a URL that refuses connections. The port is reserved, so that no other process can listen on it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

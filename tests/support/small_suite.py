@@ -1,4 +1,4 @@
-"""Runs a small suite of tests with one of Towtank's pytest plugins, in a separate process."""
+"""Runs a small test file with one of Towtank's pytest plugins, in a separate pytest process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 def run_suite(
     folder: Path, plugin: str, text: str, *arguments: str, behind: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run tests, given as text, in a separate pytest process. The variable CI is not set, unless it is in
-    `environment`.
+    """Run tests, given as Python code, in a separate pytest process. The variable CI is unset unless `environment`
+    contains it.
     """
     (folder / "conftest.py").write_text(f'pytest_plugins = ["{plugin}"]\n')
     (folder / "test_small.py").write_text(text)

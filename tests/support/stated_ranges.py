@@ -1,4 +1,4 @@
-"""Compares the values of an approximate solution, and the ranges that it states for them, with a simulation."""
+"""Compares an approximate solution, and the error ranges that it states, with a simulation."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ from typing import Any
 from random_networks import STRETCH
 
 ROUNDING = 1e-3
-"""Allowed difference from the interval of the simulation, which counts whole jobs, relative to the value. [ratio]"""
+"""Allowed distance from the simulated interval, relative to the value. The simulation counts whole jobs. [ratio]"""
 IN_STEP = 0.02
-"""The same if the simulated value has no variation: its replications begin and end between the same jobs. [ratio]"""
+"""Allowed relative distance if the simulated value does not vary, because all replications begin and end between the
+same jobs. [ratio]
+"""
 COARSE = 0.25
-"""Largest half-width of a simulated 95 % interval that shows the error of a solution, relative to its stated error.
-[ratio]
+"""Largest half-width of a simulated 95 % interval, relative to the stated error, at which the interval can still show
+the error of the solution. [ratio]
 """
 RATIOS = ("utilization", "loss")
-"""Quantities whose differences are not relative to the value."""
+"""Quantities whose differences are absolute, because they are ratios."""
 
 
 @dataclass(frozen=True)
 class Ranged:
-    """A value of a solution, its stated range, and the interval of the simulated value.
+    """A value of a solution, its stated range, and the simulated interval.
 
     Attributes
     ----------
     quantity : str
         `response time`, `time at a station`, `wait for a pool`, `throughput`, `jobs`, `loss` or `utilization`.
     name : str
-        Class, station or pool, and the class at it.
+        Class; or station or pool, with the class.
     solved : float
         Value of the solution.
     low, high : float
-        Stated range of the value; both equal the value of an exact solution. `high` may be infinite.
+        Stated range of the value; both equal `solved` if the solution is exact. `high` may be infinite.
     simulated : float
         Middle of the simulated 95 % interval.
     half : float
-        Half of this interval, widened by `STRETCH`.
+        Half-width of this interval, widened by `STRETCH`.
     """
 
     quantity: str
@@ -51,8 +53,8 @@ class Ranged:
 
     @property
     def outside(self) -> float:
-        """Distance of the widened interval from the stated range; relative to the simulated value, except for loss and
-        utilization. [ratio]
+        """Distance between the widened simulated interval and the stated range, less a tolerance; relative to the
+        simulated value, except for loss and utilization. [ratio]
         """
         beyond = max(self.simulated - self.half - self.high, self.low - self.simulated - self.half, 0.0)
         unit = 1.0 if self.quantity in RATIOS else abs(self.simulated)
@@ -61,9 +63,9 @@ class Ranged:
 
     @property
     def used(self) -> float | None:
-        """Error of the solution as a share of the stated error on the side of the simulated value. [ratio]
+        """Error of the solution, as a fraction of the error that it states in this direction. [ratio]
 
-        None if the solution states no error there, or if the simulated 95 % interval is too wide for a comparison.
+        None if the stated range has no bound in this direction, or if the simulated 95 % interval is too wide.
         """
         side = self.high - self.solved if self.simulated > self.solved else self.solved - self.low
         if not math.isfinite(side) or self.half / STRETCH >= COARSE * side:
@@ -73,13 +75,15 @@ class Ranged:
 
 @dataclass(frozen=True)
 class _Place:
-    """Stated ranges and simulated intervals of the values of one class, station or pool, by key."""
+    """Stated ranges and simulated intervals of one class, station or pool, by quantity."""
 
     stated: Mapping[str, list[float | None]]
     known: Mapping[str, list[float | None]]
 
     def rows(self, quantity: str, name: str, key: str, solved: float, *, unit: float = 1.0) -> Iterator[Ranged]:
-        """Return the value with the given key, divided by `unit`; nothing if the simulation has no interval of it."""
+        """Yield the quantity with the given key, divided by `unit`; nothing if the simulation has no interval for
+        it.
+        """
         least, most = self.known[key]
         if least is None or most is None:
             return
@@ -90,7 +94,7 @@ class _Place:
 
 
 def ranged(model: Mapping[str, Any], answer: Mapping[str, Any], simulated: Mapping[str, Any]) -> Iterator[Ranged]:
-    """Return all values of a solution that a simulation gives with an interval."""
+    """Yield all values of a solution for which the simulation has an interval."""
     within = answer["within"] or {"classes": {}, "stations": {}, "pools": {}}
     rates = {job_class["name"]: job_class.get("arrival_rate_per_s") for job_class in model["classes"]}
 

@@ -1,7 +1,6 @@
-"""Stand-in for the load engine. It advances one second per step and writes the files of recorded results.
+"""Replacement of the load engine that advances one second per step, and writes the files of recorded results.
 
-It executes commands of the conductor. The throughput and the response time of the simulated system are a
-function of the load.
+It executes commands of the conductor. Throughput and response time of the simulated system are functions of the load.
 """
 
 from __future__ import annotations
@@ -16,24 +15,22 @@ from towtank.results import lines
 
 SECOND = 1_000_000_000
 Answer = Callable[[float, str, int], tuple[float, float]]
-"""Function that returns throughput [1/s] and response time [s]; its arguments are the load, the name of the stage, and
-the seconds since the start of the stage.
-"""
+"""Maps load, name of the stage, and seconds since the start of the stage to throughput [1/s] and response time [s]."""
 
 
 class SteppedEngine:
-    """Engine with one load thread, on a clock of whole seconds.
+    """Simulated engine with one load thread, on a clock of whole seconds.
 
     Parameters
     ----------
     folder : Path
-        `RUN/engine`.
+        Folder `engine` of the run.
     load : dict
-        `load` of the plan.
+        Key `load` of the load plan.
     answer : callable
         Returns throughput and response time.
     waiting : callable, optional
-        Returns the number of waiting arrivals, as a function of the same arguments as `answer`.
+        Returns the number of waiting arrivals; has the same parameters as `answer`.
     """
 
     def __init__(self, folder: Path, load: dict[str, Any], answer: Answer, waiting: Answer | None = None) -> None:
@@ -48,14 +45,13 @@ class SteppedEngine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Receive a command of the conductor. The engine executes it in the next second."""
+        """Receive a command of the conductor, which is executed in the next second."""
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:
-        """Run all stages of the load plan."""
         self._enter(0, steering)
         while self.index < len(self.stages):
-            assert self.now < seconds, "the load does not end"
+            assert self.now < seconds, "the load did not end in time"
             self._second()
             for command in self._look(steering):
                 self._obey(command, steering)
@@ -63,7 +59,6 @@ class SteppedEngine:
                 self._enter(self.index + 1, steering)
 
     def busy(self, share: float) -> None:
-        """Set the utilization of the load thread for the following seconds."""
         self._busy = share
 
     def _look(self, steering: Any) -> list[dict[str, Any]]:

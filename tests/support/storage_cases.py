@@ -1,4 +1,4 @@
-"""Kinds of file systems of a host, each as keys of a system file. The same conformance tests run for every kind."""
+"""Kinds of file systems of a host, as keys of a system file. The conformance tests run with each kind."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class StorageCase:
     disk : str
         Keys of the disk; empty for a mount.
     hosts, services : str
-        Lines of a system file that a mount needs.
+        Lines of the system file that define the mount's hosts and services.
     survives : bool
-        True if files can be read while the server `store-1` is stopped.
+        True if files can be read while server `store-1` is stopped.
     refusals : tuple of str
-        Accepted errors when a file is larger than the free space.
+        Error codes that are correct if a file is larger than the free space.
     """
 
     name: str
@@ -62,7 +62,6 @@ class StorageCase:
 
     @property
     def is_mount(self) -> bool:
-        """True if the file system is mounted over the network."""
         return not self.disk
 
 
@@ -84,8 +83,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # The file system has two copies. If one copy fills up before the other, only the other remains valid. When the
-        # other is full, too, no copy is valid, and the error is EIO.
+        # The file system has two copies. If one copy becomes full first, only the other copy remains valid. When that
+        # copy is full, too, no copy is valid, and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -95,12 +94,12 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""Test case: one file system that two hosts mount."""
+"""File system that two hosts mount."""
 
 
 @dataclass
 class StorageBench:
-    """System whose host `web` has the file system under test."""
+    """System in which the host `web` has the file system under test."""
 
     folder: Path
     case: StorageCase
@@ -113,22 +112,20 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """Return the requirements of the system that this machine lacks."""
+        """Return the requirements that the machine does not meet."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 
     def service(self, name: str) -> Any:
-        """Return a service of the system by its name."""
         return next(service for service in self.system._services if service.name == name)
 
     @property
     def host(self) -> Host:
-        """The host that has the file system under test."""
         return self.system._hosts.of("web")
 
     @property
     def root(self) -> Path:
-        """Path of the file system under test on its host."""
+        """Path of the file system under test on the host."""
         if not self.case.is_mount:
             return self.host.disk("area")
         mount = self.service("area")
@@ -140,7 +137,7 @@ class StorageBench:
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
-        """Start a stopped process of a service again, with the same command and files."""
+        """Start a process of a service again, with the same command and files."""
         owner, old = self.process(name)
         old.stop()
         new = owner.host.process(old.spec, old.log)
@@ -148,7 +145,7 @@ class StorageBench:
         self.system._processes[self.system._processes.index((owner, old))] = (owner, new)
 
     def has_content(self, name: str) -> bool:
-        """Return True if the server `store-1` holds the content of a file."""
+        """Return True if server `store-1` has the content of a file."""
         brick = self.system._hosts.of("brick-1")
         file = brick.disk("data") / "store-1-files" / folder_name(0) / name
         script = "import os, sys; print(os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]))"

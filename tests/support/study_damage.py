@@ -1,6 +1,6 @@
-"""Random damage to results folders: truncated, empty and missing files, and values that no program writes.
+"""Random damage to results folders: truncated, empty and missing files, and values that Towtank never writes.
 
-Each function makes one kind of change to the folder, and returns a description of the change.
+Each function makes one kind of change, and returns a description of the change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cut(folder: Path, stream: random.Random) -> str:
 
 
 def cut_all(folder: Path, stream: random.Random) -> str:
-    """Truncate the records of all runs, each at a random line, as a power failure does."""
+    """Truncate all recorded streams, each at a random line, as a power failure may do."""
     for path in _files(folder, "*.ndjson"):
         rows = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(rows[: stream.randint(0, len(rows))]))
@@ -47,7 +47,7 @@ def cut_all(folder: Path, stream: random.Random) -> str:
 
 
 def emptied(folder: Path, stream: random.Random) -> str:
-    """Empty one kind of recording in all runs."""
+    """Empty all recorded streams with one file name."""
     name = stream.choice(("probe.ndjson", "content.ndjson", "worker-00.0000.ndjson"))
     for path in _files(folder, name):
         path.write_bytes(b"")
@@ -55,7 +55,7 @@ def emptied(folder: Path, stream: random.Random) -> str:
 
 
 def lost(folder: Path, stream: random.Random) -> str:
-    """Remove one file, or all files of one name from all runs."""
+    """Remove one file, or all files of the same name from all runs."""
     if (path := _any(folder, stream)) is None:
         return ""
     for each in _files(folder, path.name) if stream.random() < 0.5 else [path]:
@@ -64,7 +64,7 @@ def lost(folder: Path, stream: random.Random) -> str:
 
 
 def lost_folder(folder: Path, stream: random.Random) -> str:
-    """Remove a folder of a run."""
+    """Remove a random folder of a run."""
     found = [path for path in sorted(folder.glob("runs/*/*")) if path.is_dir()]
     if not found:
         return ""
@@ -91,7 +91,7 @@ def _rewritten(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[st
 
 
 def shuffled(folder: Path, stream: random.Random) -> str:
-    """Repeat, drop or reorder lines of one recorded stream."""
+    """Repeat or reorder the lines of a recorded stream, or drop some of them."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
 
@@ -108,7 +108,7 @@ def shuffled(folder: Path, stream: random.Random) -> str:
 
 
 def clock_step(folder: Path, stream: random.Random) -> str:
-    """Let the clock jump, forward or backward: change the times in one stream from some line on."""
+    """Simulate a clock that jumps: shift the times in a recorded stream, beginning at a random line."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     step = stream.choice((-1, 1)) * stream.choice((10**6, 10**9, 5 * 10**9, 10**13, 10**19))
@@ -123,7 +123,7 @@ def clock_step(folder: Path, stream: random.Random) -> str:
 
 
 def many_names(folder: Path, stream: random.Random) -> str:
-    """Add thousands of transactions to the record of a run, most of which never occurred."""
+    """Add 300 or 3,000 transactions to a recorded stream. Most of these transactions never occurred."""
     if (path := _any(folder, stream, "worker-*.ndjson")) is None:
         return ""
     count = stream.choice((300, 3000))
@@ -144,7 +144,7 @@ def many_names(folder: Path, stream: random.Random) -> str:
 
 
 def _spots(tree: Any) -> list[tuple[Any, Any]]:
-    """Return each value in a tree as its container and its key."""
+    """Return the position of each value in a tree of lists and mappings, as its container and its index or key."""
     if isinstance(tree, dict | list):
         pairs = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
         return [(tree, key) for key, _ in pairs] + [spot for _, below in pairs for spot in _spots(below)]
@@ -169,7 +169,7 @@ def odd_numbers(folder: Path, stream: random.Random) -> str:
 
 
 def odd_series(folder: Path, stream: random.Random) -> str:
-    """Replace the values of one key in all lines of all streams by one unusual number."""
+    """Replace the values of a random key, in all lines of all streams, by one unusual number."""
     key = stream.choice(
         ("ok", "offered", "started", "picked", "response_sum_ns", "user_ns", "users", "cpu_ns", "count")
     )
@@ -192,7 +192,7 @@ def _is_number(value: Any) -> bool:
 
 
 def odd_values(folder: Path, stream: random.Random) -> str:
-    """Replace a value in a JSON file or a stream by a value of any kind, or remove it."""
+    """Replace a value in a JSON file or a recorded stream by a value of another type, or remove the value."""
     path = _any(folder, stream, stream.choice(("study.json", "run.json", "engine.json", "*.ndjson")))
     if path is None:
         return ""
@@ -220,7 +220,7 @@ def odd_values(folder: Path, stream: random.Random) -> str:
 def _line(document: dict[str, Any]) -> bytes:
     try:
         return lines.encode(document)
-    except UnicodeEncodeError:  # A single half of a UTF-16 surrogate pair cannot be encoded as UTF-8.
+    except UnicodeEncodeError:  # A lone UTF-16 surrogate cannot be encoded as UTF-8.
         return b""
 
 

@@ -1,10 +1,10 @@
 """Writes run folders with known true values, for tests of the readers and of the analysis.
 
-A run is a list of exchanges with exact times; an exchange is a transaction with a single request. `write_run` counts
-the exchanges into the intervals of the engine's segments and derives the streams of the probe and the service, so that
-every number in the folder follows from the list. Two schedules produce such lists: `even_schedule`, without queueing
-and with every law exact, and `closed_queue`, one first-come-first-served server with exponential service and think
-times."""
+A run is a list of exchanges: transactions of one request each, with exact times. `write_run` writes the recordings of
+the engine, the probe and the service for these exchanges, so that every number in the folder can be calculated. Two
+functions generate exchanges: `even_schedule` has no queueing, and all operational laws hold exactly; `closed_queue`
+simulates one first-come-first-served server with exponential service and think times.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WALL_NS = 1_780_000_000 * SECOND
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage of the load. `users` is the number of users at the end of the stage."""
+    """Stage of a load. `users` is the number of users at its end."""
 
     name: str
     phase: str
@@ -41,14 +41,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Transaction of a single request. Times are counted from the start of the run. [s]"""
+    """Transaction with a single request. Times are in seconds since the start of the run."""
 
     transaction: int
     intended: float
     actual: float
     end: float
     service: float
-    """CPU time of the system under test. It is spent evenly over the last `service` seconds before `end`. [s]"""
+    """CPU time of the system under test, used evenly during the last `service` seconds before `end`. [s]"""
     think: float
     """Pause after the transaction. [s]"""
     user: int
@@ -57,7 +57,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Script:
-    """All inputs from which a run folder is written."""
+    """All inputs of `write_run`."""
 
     name: str
     transactions: Sequence[str]
@@ -73,27 +73,27 @@ class Script:
     user_ends: Sequence[float] = ()
     """End time of each user. [s]"""
     database_share: Sequence[float] = ()
-    """Fraction of the CPU time of each transaction that the database uses, in [0, 1]."""
+    """Fraction of each transaction's CPU time that the database uses, by transaction, in [0, 1]."""
     workers: int = 1
     generator_cpu_s: float = 50e-6
-    """CPU time of the generator per request. [s]"""
+    """CPU time of the load generator per request. [s]"""
     system_share: float = 0.2
-    """Fraction of the CPU time that is spent in the kernel, in [0, 1]."""
+    """Fraction of the CPU time that is system time, in [0, 1]."""
     tiers: dict[str, Any] = field(
         default_factory=lambda: {"content": {"kind": "content_server", "host": "here", "cpus": [0]}}
     )
     status: str = "complete"
     plan: dict[str, Any] | None = None
-    """Load plan of the engine. If it is None, no plan file is written."""
+    """Load plan; if it is None, no plan file is written."""
     work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    """For each tier, start and end of the periods in which a CPU is busy, of shape (n_stretches, 2). [s]
+    """Start and end of the periods in which a CPU is busy, by tier. Each array has the shape (n_periods, 2). [s]
 
-    If given, they replace the field `service` of the exchanges.
+    If it is not empty, the field `service` of the exchanges is not used.
     """
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
-    """Return the stages in the form of the engine's header and of engine.json."""
+    """Return the stages in the form of engine.json and of the header of the engine's recordings."""
     table, start = [], 0.0
     for stage in stages:
         table.append(
@@ -124,8 +124,8 @@ def closed_queue(
     Returns
     -------
     exchanges, user starts, user ends
-        Exchanges are in order of arrival at the server. Users start evenly over the first stage. From the start of the
-        last stage on, each user leaves after the current transaction.
+        Exchanges are in order of arrival at the server. Users start at equal intervals during the first stage. When
+        the last stage has started, each user leaves after its current transaction.
     """
     table = stage_table(stages)
     ramp_end, leave = table[0]["end_s"], table[-1]["start_s"]
@@ -155,7 +155,7 @@ def closed_queue(
 def even_schedule(
     *, users: int, response_s: float, think_s: float, seconds: float, service_s: float, transactions: int = 1
 ) -> tuple[list[Exchange], list[float], list[float]]:
-    """Return a schedule in which users start at equal intervals and each cycle takes `response_s + think_s`.
+    """Return exchanges of users that start at equal intervals. Each user repeats a cycle of `response_s + think_s`.
 
     All operational laws hold exactly over whole cycles.
     """
@@ -172,7 +172,7 @@ def even_schedule(
 
 
 def encode_histogram(values_ns: Iterable[float]) -> str | None:
-    """Encode values as a histogram in the engine's format. Return None if there are no values."""
+    """Encode values as a histogram in the engine's format; return None if there are no values."""
     histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
     for value in values_ns:
         histogram.record_value(max(1, round(value)))
@@ -180,8 +180,8 @@ def encode_histogram(values_ns: Iterable[float]) -> str | None:
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
-    """Return start, end and stage of each interval of a run. Intervals end at whole seconds and at the ends of
-    stages.
+    """Return the intervals of a run as tuples: start [s], end [s], index of the stage. Intervals end at whole seconds
+    and at the end of each stage.
     """
     intervals = []
     for number, row in enumerate(stage_table(stages)):
@@ -194,7 +194,6 @@ def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
 
 
 def write_run(path: Path, script: Script) -> RunFolder:
-    """Write the complete run folder of a script."""
     run = RunFolder.create(path, _run_manifest(script))
     for worker in range(script.workers):
         _write_segment(run, script, worker)
@@ -372,7 +371,7 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
 
 
 def _spent(script: Script, at: float, database: bool = False) -> float:
-    """Return the CPU time that the system under test has used up to a time. [s]"""
+    """Return the CPU time that the system under test, or the database, has used until time `at`. [s]"""
     if script.work:
         return sum(_busy_until(stretches, at) for stretches in script.work.values())
     total = 0.0
@@ -388,7 +387,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the values that the probe would record at the time `at`, for every tier."""
+    """Return the values that the probe records at time `at`, for each tier."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 

@@ -1,4 +1,4 @@
-"""Controls a tab of Chromium (width, colours, scripts, paper) without network access."""
+"""Controls a tab of Chromium without network access: window width, colour preference, scripts and printing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMES = {
     "dark": {"prefers-color-scheme": "dark", "forced-colors": "none"},
     "forced": {"prefers-color-scheme": "dark", "forced-colors": "active"},
 }
-"""Colour preferences that a user of the report may have, as CSS media features."""
+"""Colour preferences of a reader, as CSS media features."""
 A4, LETTER = (210 / 25.4, 297 / 25.4), (8.5, 11.0)
 """Width and height of the paper sizes A4 and letter. [in]"""
 _OPEN_FOLDS = """window.opened = [...document.querySelectorAll("details:not([open])")];
@@ -31,20 +31,20 @@ _PASS_BY = """(() => {
   return !next;
 })()"""
 _CLOSE_FOLDS = "for (const part of window.opened) part.open = false; window.scrollTo(0, 0); 0"
-# Address of a proxy that does not exist, so that the browser has no network access.
+# Address of the browser's proxy. No proxy exists there, so the browser has no network access.
 _NOWHERE = "127.0.0.1:9"
 
 
 @dataclass
 class Tab:
-    """Browser tab, with its log and its requests.
+    """Browser tab with its log and requests.
 
     Attributes
     ----------
     logged : list of str
-        Warnings, errors and exceptions of the pages.
+        Warnings, errors and exceptions of the loaded pages.
     requested : list of str
-        Addresses that the pages requested, except those of the pages themselves and of embedded data.
+        Addresses that the pages requested, except the pages themselves and embedded data.
     """
 
     devtools: Devtools
@@ -75,23 +75,21 @@ class Tab:
             self.requested.append(address)
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a DevTools method for the tab."""
         return await self.devtools.call(method, self.session, **parameters)
 
     async def load(self, page: Path) -> None:
-        """Load a page, and wait until it is complete."""
         await self.call("Page.navigate", url=page.as_uri())
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
     async def load_live(self, page: Path) -> None:
-        """Load a report and scroll past all figures, including those in folded parts, until they are interactive."""
+        """Load a report, unfold it, and scroll past all figures until they are interactive. Then fold it again."""
         await self.load(page)
         await self.evaluate(_OPEN_FOLDS)
         await self.until(_PASS_BY)
         await self.evaluate(_CLOSE_FOLDS)
 
     async def look(self, width: int, scheme: str = "light", height: int = 900) -> None:
-        """Set the width and the colour preference of the tab."""
+        """Set window size and colour preference of the tab."""
         features = [{"name": name, "value": value} for name, value in SCHEMES[scheme].items()]
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
@@ -101,20 +99,19 @@ class Tab:
     async def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression. If the value is a promise, wait for its result.
 
-        The security policy of the page does not apply to the expression.
+        The page's content security policy does not apply to the expression.
         """
         found = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     async def until(self, expression: str) -> None:
-        """Wait until an expression is true."""
         async with asyncio.timeout(PATIENCE_S):
             while not await self.evaluate(f"Boolean({expression})"):
                 await asyncio.sleep(0.02)
 
     async def printed(self, paper: tuple[float, float]) -> bytes:
-        """Print the page as PDF. A paper size in the style sheet replaces `paper`."""
+        """Print the page as PDF. A paper size in the style sheet takes precedence over `paper`."""
         width, height = paper
         found = await self.call(
             "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=True, printBackground=True
@@ -123,7 +120,7 @@ class Tab:
 
 
 def in_a_tab(task: Callable[[Tab], Awaitable[Found]]) -> Found:
-    """Run a task in a tab of a new browser, and return the result of the task."""
+    """Run a task in a tab of a new browser; return its result."""
 
     async def whole() -> Found:
         with Chromium.start(_NOWHERE, "", sandbox=False) as browser:

@@ -37,7 +37,7 @@ groups:
 
 
 def write_tiny_study(folder: Path) -> Path:
-    """Write the files of the study; return the path of the study file."""
+    """Write the study file, the system file and the workload file; return the path of the study file."""
     for name, text in (("study", STUDY), ("system", SYSTEM), ("workload", WORKLOAD)):
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     return folder / "study.yaml"

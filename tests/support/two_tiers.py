@@ -1,8 +1,8 @@
 """A system of two tiers and two transactions with known service demands, simulated request by request.
 
-The tier `web` has two CPUs and the tier `app` has one; both serve requests in the order of arrival. The remaining time
-of a transaction is a delay without queueing. `measured` returns measurements in the form to which a network model is
-fitted. `write_two_tiers` writes a whole results folder.
+Tier `web` has two CPUs and tier `app` has one; both serve requests in order of arrival. The rest of a transaction is a
+delay without queueing. `measured` returns measurements for the fit of a network model. `write_two_tiers` writes a
+results folder.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.item
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:
-    """Simulate users that all start at time 0. Return the transactions, and the busy periods of each tier's
-    CPUs. [s]
-    """
+    """Simulate users that start at time 0. Return the transactions, and the busy periods of each tier's CPUs. [s]"""
     stream = random.Random(seed)
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
     exchanges: list[Exchange] = []
-    # Each event is a tuple: time, sequence number, user, next station, transaction, start of the transaction.
+    # Each event is a tuple: time, sequence number, user, index of the next station, transaction, start time of the
+    # transaction.
     events = [(stream.expovariate(1 / THINK_S), user, user, 0, 0, 0.0) for user in range(users)]
     heapq.heapify(events)
     made = users
@@ -69,7 +68,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Return measurements of one run at each load level, in intervals of 1 s; the first 5 s of a run are left out."""
+    """Return measurements of one run at each load level, in intervals of 1 s, without the first 5 s of each run."""
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(
@@ -114,7 +113,6 @@ def _stages(users: int, steady: float) -> list[Stage]:
 
 
 def write_two_tiers(path: Path, levels: Sequence[int] = LEVELS, steady: float = 60.0, seed: int = 7) -> ResultsFolder:
-    """Write a results folder with one run at each level."""
     design = [
         {"run": f"r{number:03d}", "index": number, "repetition": 1, "factors": {"users": str(users)}}
         for number, users in enumerate(levels, start=1)

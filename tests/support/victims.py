@@ -1,4 +1,4 @@
-"""Finds the processes of a run by their role, so that a test can kill or stop one of them."""
+"""Finds the processes of a run by their role, so that a test can kill or stop them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_ENGINE = {"load": "engine", "probe": "probe", "guard": "guard", "null-server
 
 
 def part_of(arguments: list[str]) -> str | None:
-    """Return the role of a Towtank process, as its command line shows it. Return None for helpers and other programs.
+    """Return the role of a Towtank process, according to its command line; None for helpers and other programs.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def processes_of_part(conductor: int, part: str) -> list[int]:
-    """Return the ids of the processes that have a given role in a run, in the order of their start."""
+    """Return the ids of a run's processes with the given role, in the order of their start."""
     if part == "conductor":
         return [conductor]
     found = []

@@ -1,4 +1,4 @@
-"""Generates random workloads, valid and invalid, from the grammar of steps."""
+"""Generates random workloads, valid and invalid, from a grammar of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGETS = {
     "wire": ["tcp://127.0.0.1:9"],
     "disk": ["file:///nowhere"],
 }
-"""Targets of the requests and calls of a workload; there need not be a server at these addresses."""
+"""Addresses of the targets of a workload. No server need listen on these addresses."""
 CSV = {"good.csv": "id,weight\n1,2\n2,0.5\n", "ragged.csv": "id,weight\n1\n", "light.csv": "id,weight\n1,0\n2,x\n"}
 FILES = {"plain.txt": "text", "places.txt": "an ${uuid} here", "script.js": "`${unknown}`"}
 
@@ -37,13 +37,13 @@ _ODD = (None, True, -1, 0, 1.5, [], {}, "", "\x00", "x\ny", 10**25, "é" * 3)
 
 
 class Grammar:
-    """Writes one workload.
+    """Generates one random workload.
 
     Parameters
     ----------
     seed : int
     wrong : float, default 0.012
-        Probability, for each value, that it is chosen from the invalid and unusual values.
+        Probability of an invalid or unusual value, for each value.
     """
 
     def __init__(self, seed: int, wrong: float = 0.012) -> None:
@@ -62,7 +62,7 @@ class Grammar:
         return make() if self.random.random() < chance else None
 
     def some(self, **makers: Callable[[], Any]) -> dict[str, Any]:
-        """Return a mapping with some of the keys, chosen at random. Each gets a new value from its function."""
+        """Return a mapping with a random selection of the given keys. The functions return the values."""
         made = {key: self.maybe(make) for key, make in makers.items()}
         return {key: value for key, value in made.items() if value is not None}
 
@@ -210,7 +210,7 @@ class Grammar:
         }
 
     def kept(self) -> dict[str, Any]:
-        """Return a request or a call that stores, replaces or removes a document on the server."""
+        """Return a random request or call that stores, replaces or removes a document on the server."""
         does = self.one(["stores", "replaces", "removes"], ("reads",))
         note = {str(does): {self.key(["documents"], ("papers",)): self.one(["${x}", "a-${y}"], ("${uuid}", "x"))}}
         if self.random.random() < 0.3:

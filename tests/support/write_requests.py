@@ -1,4 +1,4 @@
-"""Decodes Prometheus write requests as strictly as the specification demands, independently of Towtank."""
+"""Decodes Prometheus write requests strictly by the specification, independently of Towtank's encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """Sample of a series. `bits` distinguishes a stale marker from any other NaN."""
+    """Sample of a series. `bits`, the bit pattern of the value, distinguishes a stale marker from other NaNs."""
 
     at_ms: int
     value: float
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Written:
-    """Decoded write request: samples by their sorted labels, and metric families with type and help text."""
+    """Decoded write request: samples by their sorted labels, and type and help text of metric families."""
 
     series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
     metadata: dict[str, tuple[int, str]]
@@ -43,7 +43,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield each field of a protobuf message: its number and its content. Fail on a wire type that write requests do
+    """Yield the number and the content of each field of a protobuf message. Fail on a wire type that write requests do
     not use.
     """
     at = 0
@@ -61,7 +61,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             yield key >> 3, data[at : at + length]
             at += length
         else:
-            raise AssertionError(f"wire type {key & 7}")
+            raise AssertionError(f"unexpected wire type {key & 7}")
 
 
 def _label(data: bytes) -> tuple[str, str]:
@@ -78,13 +78,13 @@ def _point(data: bytes) -> Point:
 
 
 def decode(body: bytes) -> Written:
-    """Decode the snappy-compressed body of a write request."""
+    """Decode the body of a write request, which is compressed with snappy."""
     written = Written([], {})
     for number, content in fields(bytes(cramjam.snappy.decompress_raw(body))):
         parts = list(fields(bytes(content)))
         if number == 1:
             labels = tuple(_label(bytes(entry)) for key, entry in parts if key == 1)
-            assert list(labels) == sorted(set(labels)), "labels are sorted by name and occur once"
+            assert list(labels) == sorted(set(labels)), "labels must be sorted by name and must not repeat"
             assert labels[0][0] == "__name__"
             assert all(value for _, value in labels)
             written.series.append((labels, [_point(bytes(part)) for key, part in parts if key == 2]))

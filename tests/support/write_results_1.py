@@ -1,8 +1,9 @@
-"""Writes tests/data/results-1: eight synthetic runs, at four load levels with the search index present and absent.
+"""Writes tests/data/results-1: eight synthetic runs, at four load levels, with and without a search index.
 
     PYTHONPATH=python:tests/support python tests/support/write_results_1.py tests/data/results-1
 
-The folder is in the repository as an example of format version 1, so it is not rewritten when the code changes.
+The folder is in the repository as an example of format version 1, so it must not be rewritten after changes of the
+code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ SEED = 20260101
 
 
 def stages(users: int) -> list[Stage]:
-    """Return the load stages of one run."""
     return [
         Stage("ramp_up", "ramp_up", 4.0, users),
         Stage("settle", "settle", 3.0, users),
@@ -37,7 +37,7 @@ def stages(users: int) -> list[Stage]:
 
 
 def script(name: str, index: int, users: int, search_index: str) -> Script:
-    """Return the script of one run, from which its folder is written."""
+    """Return the script from which the folder of a run is written."""
     seed = SEED + index
     exchanges, starts, ends = closed_queue(
         users=users,
@@ -63,7 +63,6 @@ def script(name: str, index: int, users: int, search_index: str) -> Script:
 
 
 def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the manifest of the synthetic study."""
     return {
         "synthetic": True,
         "study": {
@@ -105,7 +104,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(path: Path) -> None:
-    """Write the folder given on the command line, replacing an existing folder."""
+    """Write the results folder to `path`, replacing an existing folder."""
     if path.exists():
         shutil.rmtree(path)
     cells = [(users, index) for users in LEVELS for index in DEMANDS_S]

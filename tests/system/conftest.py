@@ -1,6 +1,4 @@
-"""Fixtures: a stand-in for the load engine (`tests/support/fake_engine.py`) in tests of the conductor, and longer time
-limits for scrapers.
-"""
+"""Fixtures of the tests of systems."""
 
 import sys
 from collections.abc import Iterator
@@ -14,14 +12,14 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """Give scrapers more time to wait for responses, in all tests of a module."""
+    """Gives metrics scrapers a longer time limit for responses, in all tests of a module."""
     with patient_scrapers():
         yield
 
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand-in engine, which replaces the real engine during the test; its path."""
+    """Path of `tests/support/fake_engine.py`, which replaces the load engine during the test."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

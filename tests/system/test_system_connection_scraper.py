@@ -1,4 +1,4 @@
-"""Counts of busy connections: by the titles of PostgreSQL's processes, and by the traffic of TCP sockets."""
+"""Counts of busy client connections, by the process titles of PostgreSQL and by the traffic of TCP sockets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = (
     "postgres: main: shop postgres [local] UPDATE waiting",
     "postgres: shop postgres [local] idle in transaction",
     "postgres: autovacuum launcher ",
-    # Replicas: over the log of the whole server, over that of a database, and in a named cluster.
+    # Replication connections: physical, logical (with a database name), and of a server with a cluster name.
     "postgres: walsender copy 127.0.0.1(40400) streaming 0/3000148",
     "postgres: walsender copy shop 127.0.0.1(40401) START_REPLICATION",
     "postgres: main: walsender copy [local] streaming 0/3000148",
@@ -52,8 +52,8 @@ def test_titles_of_postgresql_show_the_state_of_each_connection(tmp_path):
 
 
 class _OwnOf(OwnConnections):
-    """Connections of this process, given by tests: a TCP connection from port 40312, and a Unix socket whose other end
-    has the inode 92.
+    """Simulated connections of this process: a TCP connection from port 40312, and a Unix socket connected to the
+    socket with inode 92.
     """
 
     def __init__(self, proc):
@@ -85,7 +85,7 @@ def test_the_own_connection_to_postgresql_is_not_part_of_a_pool(own, tmp_path, m
 
 
 def test_a_replica_or_an_own_connection_alone_is_no_client(tmp_path, monkeypatch):
-    # The sockets of the replica exist, but the titles show what they are.
+    # The replica's sockets look like those of a client, but the process title identifies the replica.
     client = replace(QUIET, sent_ms=1, received_ms=500)
     monkeypatch.setattr(connection_scraper, "clients_of", lambda ports: {5432: [client]} if ports else {})
     monkeypatch.setattr(connection_scraper, "listening_in", lambda root, proc: ({5432}, [10, 11]))
@@ -93,7 +93,7 @@ def test_a_replica_or_an_own_connection_alone_is_no_client(tmp_path, monkeypatch
     process(tmp_path, 11, 10, "postgres: walsender copy 127.0.0.1(40400) streaming 0/3000148")
     scraper = ConnectionScraper(lambda: {"database": 10}, set(), tmp_path)
     assert scraper.scrape() == {}
-    # Without any state in a title, the sockets decide.
+    # No process title contains a state, so the state is derived from the traffic of the sockets.
     (tmp_path / "11/cmdline").write_bytes(b"postgres: shop postgres 127.0.0.1(40400)\0")
     assert scraper.scrape()['server_connections_busy{to="database"}'] == 1.0
 
@@ -105,7 +105,7 @@ def server():
 
 
 def test_a_connection_is_busy_from_the_request_to_the_response(server, monkeypatch):
-    # In this test, client and server are parts of this process, whose own connections are otherwise left out.
+    # In this test, client and server belong to this process, whose own connections the scraper otherwise ignores.
     monkeypatch.setattr(own_connections.OwnConnections, "inodes", lambda self: set())
     scraper = ConnectionScraper(lambda: {"server": os.getpid()}, set())
     with socket.create_connection(server.getsockname()) as client:
@@ -166,10 +166,11 @@ def test_one_request_to_the_kernel_has_the_sockets_of_all_ports_and_address_fami
         ({"sent_ms": 8}, None),
         ({"unacknowledged": 9}, True),
         ({"unread": 9}, True),
-        # An acknowledgement without data after 40 ms, and one that answers a probe after a minute.
+        # First case: an acknowledgement without data 40 ms after the last data. Second case: the acknowledgement of a
+        # probe after a pause of 9 s.
         ({"sent_ms": 60, "received_ms": 60, "acknowledged_ms": 20}, True),
         ({"sent_ms": 9_000, "received_ms": 9_000, "acknowledged_ms": 20}, None),
-        # A response that takes longer than 10 s, and a request after a long pause.
+        # First case: a response that takes longer than 10 s. Second case: a request after a long pause.
         ({"sent_ms": 30_000, "received_ms": 30_100, "acknowledged_ms": 29_960}, True),
         ({"sent_ms": 4, "received_ms": 60_000}, True),
     ],
@@ -183,7 +184,8 @@ def test_segments_are_counted_unless_connections_are_replaced():
         return [replace(QUIET, inode=inode, segments_sent=number) for inode, number in sent.items()]
 
     counted = _Segments()
-    # Segments before the first reading do not count; a connection that is opened later counts from its beginning.
+    # Segments before the first reading do not count. A connection that is opened after the first reading counts all its
+    # segments.
     readings = (clients(a=50, b=7), clients(a=53, b=7), clients(a=54, b=7, c=2), clients(a=60, c=2))
     assert [counted.sent(reading) for reading in readings] == [0, 3, 6, 12]
     assert [counted.sent(clients(a=61, d=1)), counted.sent(clients(a=70, d=2))] == [None, None]
@@ -195,10 +197,10 @@ def test_numbers_of_segments_decide_only_for_single_segments():
         return [exchanges.waits(replace(both, segments_sent=out, segments_received=back)) for out, back in counts]
 
     assert states(_Exchanges(0), (5, 5), (6, 5), (6, 6), (9, 8)) == [False, True, False, True]
-    # Requests of two segments, and responses of two segments.
+    # Requests of two segments with responses of one segment, and vice versa.
     assert not any(states(_Exchanges(0), *((2 * n, n) for n in range(3, 40)))[3:])
     assert not any(states(_Exchanges(0), *((n, 2 * n) for n in range(3, 40))))
-    # First seen while it waits.
+    # The server is already busy at the first reading.
     assert states(_Exchanges(1), (6, 5), (6, 6), (7, 6)) == [False, False, True]
 
 
@@ -208,11 +210,11 @@ def test_a_client_that_only_sends_does_not_wait_for_a_response():
             replace(QUIET, sent_ms=4, received_ms=received_ms, segments_sent=sent, segments_received=received)
         )
 
-    # Data in several intervals, and nothing received for more than 10 s.
+    # The connection sends data in several intervals, and has received nothing for more than 10 s.
     only_sends = _Exchanges.since(QUIET)
     assert [state(only_sends, 5 + n, 9_000 + 1_000 * n) for n in range(4)] == [True, True, False, False]
     assert state(only_sends, 10, 500, received=6)
-    # A single request whose response takes 40 s, after a pause of a minute.
+    # After a pause of one minute, the connection sends a single request, whose response takes 40 s.
     slow = _Exchanges.since(QUIET)
     assert all(state(slow, 6, 60_000 + 1_000 * n) for n in range(40))
 
@@ -243,6 +245,6 @@ def test_connections_that_ended_are_forgotten(monkeypatch):
     scraper.scrape()
     scraper.scrape()
     assert list(scraper._exchanges) == ["7"]
-    # The inode belongs to another connection now, which is read for the first time.
+    # The inode now belongs to another connection, which is read for the first time.
     scraper.scrape()
     assert scraper._exchanges["8"].idle == 1

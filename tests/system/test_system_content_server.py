@@ -1,5 +1,6 @@
-"""The content server as a service, with one or several nodes, on SQLite or PostgreSQL. Its data is created once, and is
-identical at every start.
+"""The content server as a service of a system, on SQLite or PostgreSQL, with one or several nodes.
+
+Its data is created once, and is identical at every start.
 """
 
 import base64
@@ -56,7 +57,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_engine: Path) -> 
 
 
 def children(endpoints: Endpoints, address: str) -> list[str]:
-    """Return the names in the root folder, requested as one of the created users."""
+    """Return the names in the root folder, as the first generated user sees them."""
     with endpoints.exports["content"]["accounts_csv"].open() as stream:
         account = next(csv.DictReader(stream))
     login = base64.b64encode(f"{account['user']}:{account['password']}".encode()).decode()

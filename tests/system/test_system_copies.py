@@ -46,7 +46,7 @@ def test_a_host_with_copies_is_several_with_all_its_services(tmp_path: Path) -> 
         "shop-2": "node-2",
         "shop-3": "node-3",
     }
-    # The target that is generated for the copies has the name of the copied service. Each user stays with one copy.
+    # Target `shop` was generated for the copies of service `shop`. Each user always sends requests to the same copy.
     shop, web = system.targets["shop"], system.targets["web"]
     assert (shop.all_services, shop.balanced) == (["shop-1", "shop-2", "shop-3"], "user")
     assert (web.all_services, web.balanced) == (["web"], "round_robin")

@@ -1,5 +1,5 @@
-"""The installation of Debian packages starts and enables no service. It leaves no policy file behind, even if it is
-killed.
+"""The installation of Debian packages starts no service and enables no service. It removes its policy file even if
+Towtank is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Simulate a Debian machine with root rights: its policy file, and the links that start services at boot."""
+    """Simulate a Debian machine with root rights, with folders for the policy file and for links to boot services."""
     monkeypatch.setattr(debian, "_POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(debian, "_UNITS", tmp_path / "units")
     monkeypatch.setattr(debian, "_RUN_LEVELS", tmp_path)
@@ -118,8 +118,8 @@ def test_an_installation_that_is_killed_leaves_no_policy_and_none_goes_while_apt
             assert policy.exists()
             process.kill()
             process.wait()
-            # Towtank was killed, but the installation that it started still runs. A helper process waits for its end,
-            # and will then remove the policy file.
+            # Towtank was killed, but the installation that it started still runs. A helper process will remove the
+            # policy file when the installation ends.
             assert policy.exists()
         finally:
             os.kill(install, signal.SIGKILL)
@@ -147,7 +147,8 @@ def test_an_installation_that_is_killed_in_the_middle_of_the_policy_leaves_none(
     ended = subprocess.run([sys.executable, "-c", TORN, str(policy)], check=False)
     assert ended.returncode == -signal.SIGKILL
     until(lambda: not policy.exists())
-    # As after a power failure: the policy file is left, because the process that would remove it has ended, too.
+    # This file simulates a power failure, after which the policy file remains, because the helper process has ended,
+    # too.
     (machine / "policy-rc.d").touch()
     debian.install(["nginx-light"], lambda command: 0)
     assert not (machine / "policy-rc.d").exists()
@@ -191,4 +192,4 @@ def test_an_installation_that_takes_too_long_is_asked_to_end_and_waited_for(
     slow = ["sh", "-c", f"trap 'sleep 0.2; touch {ended}; exit 1' TERM; touch {ready}; while :; do sleep 0.05; done"]
     with pytest.raises(TargetError, match=r"took longer than 0\.3 s and was terminated"):
         debian.run_quietly(slow)
-    assert ended.exists(), "it was not killed"
+    assert ended.exists(), "the command must end by SIGTERM, without SIGKILL"

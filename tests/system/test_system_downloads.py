@@ -1,4 +1,4 @@
-"""Downloads of files with fixed checksums from a small server."""
+"""Downloads of files with known checksums from a small server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ class Repository:
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Send the file, or the requested range of the file."""
         wanted = handler.headers.get("Range")
         self.asked.append((handler.path, wanted))
         if handler.path != PATH:
@@ -203,7 +202,7 @@ def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatc
     assert downloads.cache_folder() == tmp_path / ".cache" / "towtank"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has other users' folders")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may create folders of other users")
 def test_the_cache_is_not_that_of_another_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = Path(pwd.getpwuid(0).pw_dir) / ".cache" / "towtank"
     os.chown(tmp_path, 65534, 65534)

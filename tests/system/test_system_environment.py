@@ -1,4 +1,4 @@
-"""Environment of the processes of a system: the variables that the conductor passes on to them."""
+"""Environment variables that the conductor passes on to the processes of a system."""
 
 from __future__ import annotations
 

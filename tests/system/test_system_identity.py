@@ -1,5 +1,5 @@
-"""Files of other users in a temporary folder must not block Towtank. Towtank neither follows links among these files
-nor removes the files.
+"""Files of other users in a temporary folder must not block Towtank, which neither removes such files nor follows
+links.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ HERE = Path("/proc/self/ns/pid").stat().st_ino
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use an empty folder as the temporary folder of this process."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -35,7 +34,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planted(folder: Path, kind: str) -> Path:
-    """Create a folder with an invalid owner file; return the path of this file."""
+    """Create a folder with an invalid owner file; return the path of the owner file."""
     folder.mkdir()
     note = folder / "owner"
     if kind == "pipe":
@@ -105,7 +104,7 @@ def test_folders_behind_links_are_not_removed(temporary: Path, tmp_path: Path) -
     assert (elsewhere / "owner").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the owner of a folder")
 def test_folders_and_states_of_others_are_left_alone(temporary: Path, tmp_path: Path) -> None:
     for name in ("towtank-postgresql-x", f"towtank-system-4194304-1-{HERE}-x", "towtank-abcdef"):
         (temporary / name).mkdir()
@@ -120,5 +119,5 @@ def test_folders_and_states_of_others_are_left_alone(temporary: Path, tmp_path: 
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"keeper": state.remember(os.getpid())}))
     os.chown(file, 65534, 65534)
-    assert take_down(tmp_path) == [], "this process is what it names"
+    assert take_down(tmp_path) == [], "a state file of another user must be ignored"
     assert file.exists()

@@ -1,5 +1,5 @@
-"""A system that stays up without a study. It is stored, described, and taken down, whatever happens to the process that
-keeps it up.
+"""A system that a user starts without a study. Its state is stored, and it can be stopped even if its keeper process
+was killed.
 """
 
 import json

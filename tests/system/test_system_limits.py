@@ -1,6 +1,4 @@
-"""Limits of open files of services: the soft limit is raised to the hard limit, and the limits in force are
-recorded.
-"""
+"""Open-file limits of services: the soft limit is raised to the hard limit, and the resulting limits are recorded."""
 
 import os
 import resource
@@ -29,7 +27,7 @@ Max locked memory         unlimited            unlimited            bytes
 
 @pytest.fixture
 def login_limit() -> Iterator[int]:
-    """Set a low soft limit of open files, as in a login session; yield the hard limit."""
+    """Set a low soft limit of open files, like that of a login session; yield the hard limit."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, before[1]))
     yield before[1]
@@ -53,7 +51,7 @@ def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit
 
 
 class Sleeper(PlainService):
-    """A service with one idle process; it is ready when its log contains a line."""
+    """A service with one idle process. The service is ready when its log contains a line."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         self.log = place.logs / f"{self.name}.log"
@@ -88,14 +86,14 @@ def test_limits_of_a_process_that_ended_are_unknown() -> None:
     assert limits_below(7, files.get, {8: "1024 2047"}.get)["ports"] == 1024
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="a separate network namespace needs root")
 def test_the_range_of_local_ports_is_that_of_the_network_of_the_process() -> None:
     script = "echo 40000 40999 >/proc/sys/net/ipv4/ip_local_port_range && echo set && exec sleep 60"
     command = ["unshare", "-n", "sh", "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         if process.stdout.readline() != "set\n":
-            pytest.skip("this kernel keeps the range of a new network from being set")
+            pytest.skip("this kernel does not allow a port range in a new network namespace")
         assert parse_ports(ports_here(process.pid) or "") == 1000
         assert parse_ports(ports_here(os.getpid()) or "") != 1000
         process.kill()

@@ -1,4 +1,4 @@
-"""Search for the process that listens on an address, in recorded kernel tables."""
+"""Search for the process that listens on an address, in simulated kernel tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def row(address: str, port: int, inode: int, state: str = "0A", peer: str = "000
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Recorded process tables: server 20, with its workers 21 and 22, listens on port 8080; server 30 listens on port
-    80 of all addresses.
+    """Simulated process tables. Server 20, with its workers 21 and 22, listens on port 8080 of the loopback address.
+    Server 30 listens on port 80 of all addresses.
     """
     (tmp_path / "net").mkdir()
     loopback, anywhere = "0100007F", "00000000"
@@ -51,8 +51,8 @@ def proc(tmp_path: Path) -> Path:
     [
         ("127.0.0.1", 8080, 20),
         ("::1", 8443, 22),
-        # No server is found for the next addresses: a relay to a container, a connection, a port without a listener,
-        # and a listener whose process is not visible.
+        # No server is found for the following addresses, in this order: a relay to a container, a connection, a port
+        # without a listener, and a listener of an invisible process.
         ("127.0.0.1", 80, None),
         ("127.0.0.1", 8081, None),
         ("127.0.0.1", 9, None),
@@ -64,7 +64,7 @@ def test_the_root_of_the_processes_with_the_socket_is_found(proc: Path, host: st
 
 
 def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
-    """Add a process that has sockets with the given inodes to the recorded tables."""
+    """Add a process to the simulated tables. `sockets` are the inodes of its sockets."""
     folder = proc / str(pid)
     (folder / "fd").mkdir(parents=True)
     (folder / "comm").write_text("database\n")
@@ -74,8 +74,8 @@ def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
 
 
 def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Path) -> None:
-    """Two workers of process 50 listen on port 8090 with separate sockets, so 50 is the server. Two listeners on port
-    8091 have no common parent, so no server is found for this port.
+    """Workers 51 and 52 of process 50 listen on port 8090 with separate sockets, so 50 is the server. The two listeners
+    on port 8091 have no common parent, so no server is found for port 8091.
     """
     add(proc, 50, 1)
     for pid, above, inode in ((51, 50, 90), (52, 50, 91), (60, 1, 92), (61, 1, 93)):
@@ -85,7 +85,7 @@ def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Pat
             row("0100007F", port, inode) for port, inode in ((8090, 90), (8090, 91), (8091, 92), (8091, 93))
         )
     assert listening_root("127.0.0.1", 8090, proc) == 50
-    # If one of the two listeners were returned, the other would count as a program that does not belong to the target.
+    # Either listener alone would be a wrong result, because the other listener serves the port as well.
     assert listening_root("127.0.0.1", 8091, proc) is None
 
 
@@ -102,10 +102,9 @@ def test_all_addresses_of_the_same_family_come_first(proc: Path) -> None:
 
 @pytest.fixture
 def databases(proc: Path) -> Path:
-    """Recorded tables: server 20 has a connection to server 40 on port 5432, and server 40 has a connection to server
-    41.
+    """Simulated tables in which server 20 is connected to server 40 on port 5432, and server 40 to server 41.
 
-    Server 42 listens too, but has no connection.
+    Server 42 listens as well, but has no connection.
     """
     for pid, above, sockets in ((40, 1, (50, 51)), (41, 1, (52,)), (42, 1, (53,)), (43, 22, (54,))):
         add(proc, pid, above, *sockets)
@@ -136,8 +135,8 @@ def test_servers_behind_a_server_are_found_by_its_connections(databases: Path) -
 def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
     """A worker of server 20 is connected to a worker of server 40 over a Unix socket, so server 40 is found.
 
-    The connection to process 44 is a socket pair, which has no address, so 44 is not found. Process 42 listens at the
-    same address as 40, but at another file.
+    Process 44 is not found, because it is connected by a socket pair, which has no address. Process 42 listens at the
+    same path as 40, but on another file.
     """
     add(proc, 40, 1, 60)
     add(proc, 41, 40, 60, 61)
@@ -154,7 +153,8 @@ def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
         UnixSocket("72", False, (), "71"),
     ]
     assert servers_behind(20, proc, lambda: sockets) == {40}
-    # Server 40 also has an end of the connection from server 20. But 20 is its client, not a server behind it.
+    # Server 40 has the other socket of the connection from server 20. But server 20 is a client of 40, not a server
+    # behind it.
     assert servers_behind(40, proc, lambda: sockets) == set()
 
 
@@ -179,7 +179,7 @@ def test_a_repeated_search_reads_the_files_of_the_trees_only(databases: Path, mo
     read.clear()
     assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 41}
     assert sorted(read) == ["20", "21", "22", "40", "41", "43"]
-    # The database, process 41, is restarted as process 45, with a new socket at the same address.
+    # The database (process 41) is restarted as process 45, with a new socket at the same address.
     (databases / "41" / "fd" / "0").unlink()
     add(databases, 45, 1, 59)
     table = databases / "net" / "tcp"
@@ -207,7 +207,7 @@ def test_the_kernel_names_the_server_at_the_other_end_of_a_unix_socket(tmp_path:
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_the_kernel_reports_tcp_sockets_as_in_its_tables(family: socket.AddressFamily, host: str) -> None:
     if not is_this_machine(host):
-        pytest.skip(f"no network with {host}")
+        pytest.skip(f"this machine has no address {host}")
     with socket.create_server((host, 0), family=family) as server, socket.socket(family) as client:
         client.connect(server.getsockname()[:2])
         inodes = {str(os.fstat(each.fileno()).st_ino) for each in (server, client)}

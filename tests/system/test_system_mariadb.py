@@ -1,4 +1,4 @@
-"""A private MariaDB server: its settings, its users, and the messages if it cannot start."""
+"""A private MariaDB server: its settings, its users, and its messages after a failed start."""
 
 import os
 import shutil

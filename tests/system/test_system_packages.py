@@ -1,4 +1,4 @@
-"""Requirements of systems and studies are installed, without other changes to the machine."""
+"""Installation of the software that systems and studies require. Nothing else on the machine changes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_files_that_no_package_has_are_needed_and_fetched(monkeypatch: pytest.Mo
     assert (offer.status, offer.note) == ("note", "not fetched; for a third-party CMIS repository")
     fetched = []
     monkeypatch.setattr(packages.downloads, "fetch", lambda artefacts, note: fetched.extend(artefacts))
-    # Only downloads are missing, so the installation needs neither apt-get nor root.
+    # Only downloads are missing, so the installation needs neither apt-get nor root rights.
     monkeypatch.setattr(debian.shutil, "which", lambda name: None)
     packages.install([files], lambda command: 1)
     assert [artefact.name for artefact in fetched] == [

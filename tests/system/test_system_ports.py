@@ -1,4 +1,4 @@
-"""A port that is already in use is refused with its number and the process that uses it."""
+"""A port that is already in use is refused with a message that names the port and the process that uses it."""
 
 import os
 import socket
@@ -43,7 +43,7 @@ def test_address_of_another_machine_is_refused_by_reason() -> None:
 
 def test_a_row_of_free_ports_leaves_out_one_with_a_port_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: min(100, rows - 1))
-    # No other program on this machine uses this address.
+    # No other program on the machine uses this address.
     first = free_ports("127.3.1.7", 5)
     with socket.create_server(("127.3.1.7", first + 2)):
         other = free_ports("127.3.1.7", 5)
@@ -57,12 +57,11 @@ def test_the_rows_at_the_end_are_followed_by_the_first(monkeypatch: pytest.Monke
 
 
 def test_a_held_port_is_given_to_nobody_else_and_its_server_can_listen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two systems that start at the same time must get different ports."""
     monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: min(500, rows - 1))
     held = HeldPorts("127.3.1.9", 3)
     assert (held.first, free_ports("127.3.1.9", 1)) == (20_500, 20_503)
     require_free("127.3.1.9", held.first, "content")
-    # The socket has the option SO_REUSEADDR, as the sockets of most servers do.
+    # This socket has the option SO_REUSEADDR, as the sockets of most servers do.
     with socket.create_server(("127.3.1.9", held.first)):
         assert free_ports("127.3.1.9", 3) == 20_503
     held.release()

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server starts beside other servers, answers queries, and leaves nothing behind."""
+"""A private PostgreSQL server starts beside other servers, answers queries, and leaves no files or processes behind."""
 
 import hmac
 import os
@@ -52,7 +52,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
 
 
 def refused(dsn: str, query: str = "SELECT 1") -> str:
-    """Return the error message of psql for a query that the server refuses."""
+    """Run a query that the server must refuse; return the error message of psql."""
     command = [str(program("psql")), "-wAt", dsn, "-c", query]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode != 0, said.stdout
@@ -106,7 +106,7 @@ def test_what_root_writes_for_the_server_cannot_be_planted(tmp_path: Path) -> No
         assert folder.st_uid == os.geteuid()
         assert stat.S_IMODE(folder.st_mode) in (0o700, 0o710)
         for file in (database._rules, database._beginning):
-            assert stat.S_IMODE(file.stat().st_mode) & 0o027 == 0, "others read nothing, its group writes nothing"
+            assert stat.S_IMODE(file.stat().st_mode) & 0o027 == 0, "no access for others, no writes for the group"
         assert not (database.folder / "superuser").exists()
 
 
@@ -136,8 +136,8 @@ def test_a_population_brings_its_rows(tmp_path: Path) -> None:
 
 
 def test_the_databases_of_a_system_have_one_secret_and_those_of_another_system_have_another() -> None:
-    """A target may consist of several databases and then uses the same login for all. So all databases of a system have
-    the same secret.
+    """All databases of a system have the same secret, because a target with several databases uses the same login for
+    all of them.
     """
     several, other = [service() for _ in range(4)], service()
     for database in several:
@@ -154,7 +154,7 @@ def test_a_population_is_on_the_disk_before_the_run_though_its_user_is_no_superu
         assert ask(database.dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == "f"
         before = ask(database.dsn, "SELECT checkpoint_lsn FROM pg_control_checkpoint()")
         written = ask(database.dsn, f"SELECT pg_current_wal_lsn() - '{before}'::pg_lsn")
-        assert float(written) < 1e5, "the checkpoint is older than the population"
+        assert float(written) < 1e5, "a checkpoint must follow the creation of the data"
 
 
 @needs_server
@@ -170,7 +170,7 @@ def test_a_script_may_ask_for_a_checkpoint_where_postgresql_can_grant_it(tmp_pat
 
 
 @needs_server
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs clients as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run clients as another user")
 def test_clients_run_as_the_user_of_the_server(tmp_path: Path) -> None:
     database = service()
     with System([database], tmp_path / "data", tmp_path / "logs") as system:
@@ -193,7 +193,7 @@ def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
 
 
 def test_a_verifier_is_that_of_the_standard() -> None:
-    # Example of RFC 7677, section 3. The server signature is computed with the key in the verifier.
+    # Example of RFC 7677, section 3. The test computes the server signature with the key in the verifier.
     first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     exchange = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}"
@@ -210,7 +210,7 @@ def test_folder_of_a_killed_conductor_is_swept(tmp_path: Path) -> None:
     with System([service()], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
         assert not stale.exists()
-        assert mine.exists()  # a folder that does not state its owner is not removed
+        assert mine.exists()  # `mine` has no file that states its owner, so it is not removed
     mine.rmdir()
 
 

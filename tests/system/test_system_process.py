@@ -1,4 +1,4 @@
-"""A process under a guard process: its start, its log, and the report of its end."""
+"""A process under a guard process: start, log, and report of its exit."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Names of running programs, from recorded kernel files and from the process of the test."""
+"""Names of running programs, from simulated kernel files and from the test's own process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Settings in a system file from an unknown source.
 
-The value of a setting must not add anything to its server's configuration beyond this setting, nor send environment
-variables of this machine.
+A setting must not add other directives to the configuration of its server, and must not disclose environment variables
+of the machine.
 """
 
 from __future__ import annotations

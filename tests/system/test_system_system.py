@@ -1,6 +1,4 @@
-"""A system of small real servers. It starts them in order, observes them, stops all of them, and reports every
-failure.
-"""
+"""A system of small real servers: it starts them in order, observes them, stops them, and reports every failure."""
 
 import os
 import signal
@@ -39,7 +37,7 @@ os.kill(os.getpid(), 9)
 
 
 class Small(PlainService):
-    """A server that runs the given program, by default an HTTP server of the standard library."""
+    """A service that runs a Python program, by default an HTTP server of the standard library."""
 
     kind = "small"
     ready_within_s = 20.0
@@ -143,7 +141,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.up()
     system.stop("content")
     (_, ended) = system._processes[1]
-    ended.stop = system.down  # simulates another thread that takes the system down at the same time
+    ended.stop = system.down  # simulates another thread that stops the system at the same time
     with pytest.raises(TargetError, match="content is not restarted, because the system is being stopped"):
         system.start("content")
     assert system.status() == {}

@@ -1,4 +1,4 @@
-"""Targets with https:// addresses in a system file: the resulting load plan, and refused faults."""
+"""Targets with https:// addresses in a system file: the resulting load plan, and refused settings."""
 
 from __future__ import annotations
 

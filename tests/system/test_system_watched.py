@@ -1,4 +1,4 @@
-"""Running processes are selected by name: in recorded kernel files, in system files, and in options."""
+"""Selection of running processes by name: in simulated kernel files, in system files, and in options."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CONTAINER = "3f" * 32
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Recorded process tables. The unit shop.service has process 20 with its worker 21, and process 22. Processes 30,
-    31 and 33 are in containers. The shell 40 has started the server 41.
+    """Simulated process tables. The unit shop.service contains processes 20 and 22, and process 21, a worker of 20.
+    Processes 30, 31 and 33 are in containers. Shell 40 has started server 41.
     """
     folder = tmp_path / "proc"
     (folder / "net").mkdir(parents=True)
@@ -42,7 +42,7 @@ def proc(tmp_path: Path) -> Path:
         (folder / str(pid) / "stat").write_text(f"{pid} (x) S {above} 1 1 0")
         (folder / str(pid) / "comm").write_text(line.split(" ")[0] + "\n")
         (folder / str(pid) / "cmdline").write_text(line.replace(" ", "\0") + "\0")
-        # The first line is in the format of control groups version 1, the second in that of version 2.
+        # The first line has the format of control groups version 1, the second line that of version 2.
         (folder / str(pid) / "cgroup").write_text(f"1:name=systemd:{group}\n0::{group}\n")
     return folder
 
@@ -128,7 +128,6 @@ def test_a_pattern_for_many_processes_is_refused_with_their_names(proc: Path) ->
 def test_the_listener_on_a_port_of_any_address_is_found(proc: Path) -> None:
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     rest = "00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0"
-    # These are the addresses 10.0.0.5:8080 and 127.0.0.1:8081.
     (proc / "net" / "tcp").write_text(f"{head}   0: 0500000A:1F90 {rest} 7 1\n   1: 0100007F:1F91 {rest} 8 1\n")
     for pid, inode in ((41, 7), (20, 8), (21, 8)):
         (proc / str(pid) / "fd").mkdir()

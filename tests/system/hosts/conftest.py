@@ -1,6 +1,4 @@
-"""Fixtures that create hosts of each provider and remove them afterwards. All hosts have the same sizes, if the
-provider supports sizes.
-"""
+"""Fixtures that create hosts of each provider and remove them after the test."""
 
 import sys
 import tempfile
@@ -21,22 +19,21 @@ from towtank.system.system import program_folders
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use a separate state folder for the test."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # Each host has its own /tmp, so folders below the machine's /tmp would be hidden on a host. The folders given here
-    # are made visible on it.
+    # Folders below the machine's /tmp are hidden on a host, because each host has its own /tmp. The folders in the
+    # second argument are made visible on the host.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
 @pytest.fixture
 def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
-    """Return a function that creates hosts of provider `namespaces` from keys of a system file.
+    """A function that creates hosts of provider `namespaces` from keys of a system file.
 
-    With `prepared=False` the hosts are not prepared.
+    With `prepared=False`, the function does not prepare the host.
     """
     made: list[VirtualHost] = []
 
@@ -55,7 +52,7 @@ def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
 
 @pytest.fixture
 def ssh() -> Iterator[SshServer]:
-    """An SSH server for hosts of provider `ssh`, with a folder that every user may enter."""
+    """An SSH server for hosts of provider `ssh`, with a folder that every operating-system user may enter."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with ssh_server(Path(folder)) as server:
@@ -67,9 +64,7 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
-    """A prepared host on which services can be started. If its provider is `namespaces`, the other hosts of its network
-    are also prepared.
-    """
+    """A prepared host of each provider. Hosts of provider `namespaces` exist in a network of several prepared hosts."""
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")
     if provider == "namespaces":

@@ -1,6 +1,4 @@
-"""Events on services and hosts (kill, stop, start, cut a network, fill a disk), with every provider that
-supports them.
-"""
+"""Faults that an event of a study causes on a service or host: kill, stop, start, a cut network, a full disk."""
 
 import os
 import sys
@@ -26,7 +24,7 @@ from towtank.system.system import System
 
 pytestmark = pytest.mark.waits
 
-# A shell that writes as long as it runs, and a child process in its own session that also writes.
+# Shell script that writes as long as it runs. Its child process, in a separate session, also writes.
 TREE = 'setsid sh -c "while :; do echo child; sleep 0.02; done" & while :; do echo parent; sleep 0.02; done'
 SYSTEM = """
 schema: towtank/system/1
@@ -39,7 +37,7 @@ services:
 
 
 def grows(path: Path) -> bool:
-    """Return True if a file grows within 0.3 s. A program that still runs writes to its file more often than this."""
+    """Return True if a file grows within 0.3 s. The script `TREE` writes more often than that."""
     before = path.stat().st_size
     time.sleep(0.3)
     return path.stat().st_size > before
@@ -58,7 +56,7 @@ def test_a_tree_is_held_let_go_on_and_killed_at_once(host: Host, tmp_path: Path)
         until(lambda: grows(log))
         process.signal("kill")
         assert process.wait(limit_s=20.0) == 128 + 9
-        until(lambda: not grows(log))  # Over ssh, lines that were written before the kill may arrive after it.
+        until(lambda: not grows(log))  # SSH may deliver lines after the kill that were written before the kill.
         with pytest.raises(TargetError, match=r"cannot receive `kill`|is not known"):
             process.signal("kill")
     finally:
@@ -67,7 +65,6 @@ def test_a_tree_is_held_let_go_on_and_killed_at_once(host: Host, tmp_path: Path)
 
 @pytest.fixture(params=["local", "namespaces"])
 def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[System]:
-    """A running system with one server."""
     if request.param == "namespaces":
         requires(virtual_host())
     path = tmp_path / "system.yaml"

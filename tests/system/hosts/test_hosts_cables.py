@@ -1,4 +1,4 @@
-"""Kinds of links between hosts: reachability, limits at both ends, and refused settings."""
+"""Kinds of network links between hosts: reachability, limits in both directions, and refused settings."""
 
 import json
 import os
@@ -28,8 +28,8 @@ import socket
 server = socket.create_server(('', 7000))
 while True: server.accept()[0].close()
 """
-# Script that prints "yes" if the host with this name accepts a connection. If the host is disconnected, the script
-# gives up at a time limit.
+# Script that prints "yes" if it can connect to the host named in its argument. If the host is disconnected, the
+# connection attempt ends after 0.5 s.
 ASK = """
 import socket, sys
 try: socket.create_connection((sys.argv[1], 7000), timeout=0.5); print('yes')
@@ -39,8 +39,8 @@ except OSError: print('no')
 
 @pytest.fixture
 def joined(room: HostSettings) -> Iterator[Made]:
-    """Return a function that creates and prepares the hosts of one network. After the test, check that nothing remains
-    of them.
+    """A function that creates and prepares the hosts of one network. After the test, the fixture checks that no
+    namespace or device of these hosts remains.
     """
     made: list[VirtualHost] = []
 
@@ -70,7 +70,6 @@ def said(host: VirtualHost, *command: str) -> str:
 
 
 def links(host: VirtualHost) -> dict[str, Any]:
-    """Return the network devices of a host, by name."""
     return {device["ifname"]: device for device in json.loads(said(host, "ip", "-json", "-statistics", "link", "show"))}
 
 

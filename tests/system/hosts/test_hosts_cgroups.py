@@ -1,5 +1,5 @@
-"""Control groups of versions 1 and 2. Plain files replace the files of the kernel, so the tests can read what was
-written.
+"""Control groups of versions 1 and 2. Plain files replace the files of the kernel, so that the tests can read the
+values that Towtank wrote.
 """
 
 import os
@@ -24,7 +24,7 @@ def proc(folder: Path, mounts: str, own: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Trees:
-    """Control groups of version 1, in which this process is in the group `/job`; and of version 2, which have no usable
+    """Control group trees of version 1, with this process in the group `/job`, and a version 2 tree without usable
     controllers.
     """
     mounts = ""
@@ -45,7 +45,7 @@ def old(tmp_path: Path) -> Trees:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Trees:
-    """Control groups of version 2 alone. Below the root group, only the memory controller is enabled."""
+    """A control group tree of version 2. Its root group enables only the memory controller for child groups."""
     root = tmp_path / "cgroup"
     root.mkdir()
     (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
@@ -94,8 +94,8 @@ def test_version_1_gets_its_files(old: Trees, tmp_path: Path) -> None:
     assert (own / "blkio.throttle.read_bps_device").read_text() == "7:3 20000000"
     assert (own / "blkio.throttle.write_iops_device").read_text() == "7:3 100"
     assert not (own / "blkio.throttle.read_iops_device").exists()
-    # The kernel charges writes to the root group, and reads to the group of the process that reads. So the limit of
-    # writes must be in the root group.
+    # The kernel charges writes to the root group, and reads to the group of the process that reads. Therefore the write
+    # limit must be set in the root group.
     assert (root / "blkio.throttle.write_bps_device").read_text() == "7:3 8000000"
     assert (root / "blkio.throttle.read_bps_device").read_text() == ""
     assert len(group.members_files()) == 6
@@ -131,8 +131,7 @@ def test_version_2_gets_its_files(new: Trees, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("shares", "weight"), [(2, 1), (1024, 39), (262_144, 10_000)])
 def test_weights_are_converted_as_oci_runtimes_do(new: Trees, tmp_path: Path, shares: int, weight: int) -> None:
-    # The expected weight is 1 + ((shares - 2) * 9999) / 262142, by the note on cgroup v2 in the OCI runtime
-    # specification.
+    # Formula 1 + ((shares - 2) * 9999) / 262142 of the OCI runtime specification, note on cgroup v2.
     group = ControlGroup(new, "towtank-000000/web")
     (tmp_path / "cgroup/towtank-000000/web").mkdir(parents=True)
     group.weigh(shares)
@@ -184,7 +183,7 @@ def test_version_2_reclaims_the_size_of_the_page_cache(new: Trees, tmp_path: Pat
         group.drop_page_cache()
     (web / "memory.reclaim").write_text("")
     assert group.drop_page_cache() == 8192
-    assert (web / "memory.reclaim").read_text() == "6144 swappiness=0", "files in a tmpfs have no disk"
+    assert (web / "memory.reclaim").read_text() == "6144 swappiness=0", "memory of a tmpfs must not be evicted"
     (web / "memory.stat").write_text("file 8192\nshmem 8192\n")
     (web / "memory.reclaim").write_text("")
     assert group.drop_page_cache() == 8192

@@ -1,5 +1,5 @@
-"""The conductor is killed, at a given step while it prepares hosts or at a random time. Nothing of the hosts may
-remain.
+"""The conductor (the process that runs a study) is killed while it prepares hosts. All objects of the hosts must be
+removed.
 """
 
 import os
@@ -61,7 +61,8 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts that are connected by a link of the kind LINK. The load generator runs on one of them.
+# System with two hosts. The placeholder LINK is replaced by the kind of their network link. The load generator runs on
+# one of the two hosts.
 JOINED = """
 schema: towtank/system/1
 name: killed
@@ -73,8 +74,8 @@ generator: {host: far}
 services:
   a: {kind: null_server, host: web}
 """
-# Time after a kill within which everything must be removed. Guards need a grace period of one second, and on a busy
-# machine more. [s]
+# Time limit for the removal of all objects after a kill. The process that removes them waits one second first, and
+# longer on a busy machine. [s]
 GONE_WITHIN_S = 60.0
 
 
@@ -99,8 +100,8 @@ def conductor(folder: Path, last: int) -> subprocess.Popen[str]:
 
 
 def assert_gone(prefixes: list[str], conductor: int) -> None:
-    """Assert that no object with one of the prefixes in its name exists, nor a temporary folder with the conductor's
-    process id.
+    """Asserts that no object has a name with one of the prefixes, and that no temporary folder of the conductor exists.
+    `conductor` is the conductor's process id.
     """
     for prefix in prefixes:
         until(lambda prefix=prefix: cleaning.leftovers(prefix) == [], GONE_WITHIN_S)
@@ -110,9 +111,9 @@ def assert_gone(prefixes: list[str], conductor: int) -> None:
 
 
 def limits_of_nothing() -> list[str]:
-    """Return loop devices that have limits but no file.
+    """Return the numbers of loop devices that have I/O limits but no file.
 
-    Limits are set after the file is attached, and removed before it is detached. So there must be none.
+    Limits are set after the file is attached and removed before the file is detached, so the list must be empty.
     """
     limited = {
         device.partition(":")[2]
@@ -157,8 +158,7 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # The conductor prepares and removes the hosts in less than two seconds, so a kill within this time may hit any
-        # step.
+        # The conductor prepares and removes the hosts in less than two seconds, so the kill may hit any of its steps.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Conformance tests for every provider of hosts that can start services."""
+"""Conformance tests for every host provider that can start services."""
 
 import json
 import os
@@ -22,7 +22,7 @@ server = socket.create_server((sys.argv[1], int(sys.argv[2])))
 print('listening', flush=True)
 time.sleep(600)
 """
-# A shell that starts a process in a session of its own, writes the id of this process to a file, and waits.
+# Shell script that starts a process in a separate session, writes the id of this process to a file, and waits.
 TREE = "setsid sleep 600 & echo $! >{file}; wait"
 
 
@@ -140,7 +140,7 @@ def test_nothing_is_written_or_made_through_a_link(host: Host, tmp_path: Path) -
     host.remove(folder)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other groups")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the group of a file")
 def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: Path) -> None:
     folder = host.temporary / f"group-{tmp_path.name}"
     host.make_private_folder(folder, "daemon")
@@ -148,9 +148,7 @@ def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: 
     assert modes(host, folder, folder / "shared") == ["710", "640"]
 
     def read(group: str) -> int:
-        """Start a process that belongs to the given operating-system group and reads the file; return its exit
-        status.
-        """
+        """Reads the file as user 65534 with the given group; returns the exit status."""
         reader = ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", "--"]
         return host.execute([*reader, "cat", str(folder / "shared")]).status
 

@@ -1,4 +1,4 @@
-"""A host of the provider `existing` receives load and is observed, and nothing is started on it."""
+"""A host of the provider `existing` is observed and receives load, but Towtank starts nothing on it."""
 
 import inspect
 from pathlib import Path

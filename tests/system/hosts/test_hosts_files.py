@@ -1,5 +1,5 @@
-"""Hosts in system files: all faults are reported at once, with their lines, and values are the same after conversion to
-JSON and back.
+"""Hosts in system files: all faults are reported at once with their lines, and conversion to JSON and back preserves
+all values.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Helper programs of hosts: one that never becomes ready must not block the conductor."""
+"""A helper program of a host that never becomes ready must not block the conductor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_why_a_helper_is_not_ready(script: str, reason: str | None) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        # The child process keeps the output pipes open, as `mount` does if a disk does not respond.
+        # The child process keeps the output pipes open, as `mount` does while a disk does not respond.
         ("echo no room >&2; printf rea; sleep 600 & wait", "no room (not ready within 0 s)"),
         ("yes no room >&2 & wait", "no room (not ready within 0 s)"),
     ],

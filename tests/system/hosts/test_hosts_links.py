@@ -1,4 +1,4 @@
-"""Links between hosts: commands for `tc`, and the relay of packets on a simulated clock."""
+"""Network links between hosts: `tc` commands, and a relay of packets on a simulated clock."""
 
 import os
 import random
@@ -36,7 +36,7 @@ def test_disciplines_of_a_link() -> None:
 
 @pytest.fixture
 def pipes() -> Iterator[tuple[int, int, int, int]]:
-    """Two pipes: one for incoming packets, one for outgoing packets."""
+    """Both file descriptors of a pipe for incoming packets, and both of a pipe for outgoing packets."""
     come, put = os.pipe2(os.O_NONBLOCK)
     get, go = os.pipe2(os.O_NONBLOCK)
     yield come, put, get, go
@@ -83,8 +83,8 @@ def test_the_same_packets_are_lost_with_the_same_seed(pipes: tuple[int, int, int
 
     first = lost(1)
     assert first == lost(1) != lost(2)
-    # The loss probability is 0.3, so of 1000 packets 300 are lost on average, with a standard deviation of 14.5. The
-    # seed makes the number reproducible.
+    # With a loss probability of 0.3, 300 of 1000 packets are lost on average, with a standard deviation of 14.5. A
+    # fixed seed makes the number reproducible.
     assert 240 < sum(first) < 360
 
 

@@ -1,6 +1,4 @@
-"""MariaDB on a host with limits. Its data is on a disk of the host; clients reach the server over the virtual
-network.
-"""
+"""MariaDB on a host with limits and a disk. Clients reach the server over the virtual network."""
 
 from __future__ import annotations
 

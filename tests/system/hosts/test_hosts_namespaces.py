@@ -1,4 +1,4 @@
-"""Hosts of the provider `namespaces`: their isolation, and the effect of each limit."""
+"""Hosts of the provider `namespaces`: isolation, and the effect of each resource limit."""
 
 import os
 import subprocess
@@ -23,7 +23,6 @@ pytestmark = pytest.mark.waits
 
 Make = Callable[..., VirtualHost]
 SLICE = "from towtank.system.hosts.timeslice import slice_of; print(round(slice_of() * 1e6))"
-# Program that runs until it has used 0.2 s of CPU time.
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 MIB = 2**20
 SIZES = {f"{size} MiB": size * MIB for size in (32, 128, 256, 300)}
@@ -60,7 +59,7 @@ def test_nobody_else_gets_into_the_folders_of_a_host(virtual: Make) -> None:
     host = virtual(disks={"data": {"size": "32 MiB"}})
     for folder in (host._site.folder, host._site.images):
         assert folder.stat().st_mode & 0o077 == 0
-    # Services that do not run as root must be able to use the folders of the host.
+    # Services that do not run as root must be able to use the host's folders.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     for folder in (host.temporary, host.disk("data")):
         assert said(host, *user, "sh", "-c", f"echo mine >{folder}/file && cat {folder}/file") == "mine"
@@ -164,7 +163,7 @@ def test_page_cache_is_counted_as_memory(virtual: Make) -> None:
     said(host, "cat", "/tmp/big", "/tmp/big")
     values = scraped(host)
     assert 8 * 2**20 < values["host_memory_cache_bytes"] <= values["host_memory_bytes"] <= 32 * 2**20
-    # The program reads 64 MiB twice, through less than 32 MiB of page cache. So most pages were evicted and read from
+    # The program reads 64 MiB twice through less than 32 MiB of page cache, so most pages were evicted and read from
     # the disk again.
     assert values["host_page_cache_refaults_total"] > 32 * 2**20 / os.sysconf("SC_PAGE_SIZE")
 
@@ -208,7 +207,7 @@ def test_a_disk_has_its_file_system(virtual: Make, keys: dict[str, Any], shown: 
     mounted = next(line.split() for line in said(host, "cat", "/proc/mounts").splitlines() if f" {point} " in line)
     assert mounted[2] == shown
     assert set(keys.get("mount_options", [])) <= set(mounted[3].split(","))
-    assert point not in Path("/proc/mounts").read_text(), "the mount is the host's own"
+    assert point not in Path("/proc/mounts").read_text(), "the mount must be visible on the host only"
     said(host, "dd", "if=/dev/zero", f"of={point}/file", "bs=1M", "count=2", "oflag=sync", "status=none")
     values = scraped(host)
     assert values['host_disk_write_bytes_total{disk="data"}'] >= 2 * 2**20
@@ -238,7 +237,7 @@ def test_a_striped_disk_writes_to_all_its_images(virtual: Make) -> None:
 
 
 def written_to(device: str) -> int:
-    """Return the number of bytes that were written to a device."""
+    """Return the number of bytes written to a block device."""
     return 512 * int((Path("/sys/block") / Path(device).name / "stat").read_text().split()[6])
 
 

@@ -1,4 +1,6 @@
-"""Requirements that a system file has on the machine, and the messages if they are not met."""
+"""Requirements of a system file on the machine (programs, rights, CPUs), and the messages if the machine does not meet
+them.
+"""
 
 import os
 import subprocess
@@ -154,14 +156,14 @@ services:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user may enter, unlike the folders of the tests."""
+    """A folder that every operating-system user may enter. Other users cannot enter `tmp_path`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)
         yield folder
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root rights, which the test then drops")
 def test_without_root_local_works_and_the_rest_says_what_it_needs(open_folder: Path) -> None:
     (open_folder / "system.yaml").write_text(SYSTEM)
     environment = {**os.environ, "TOWTANK_STATE": str(open_folder / "state")}

@@ -1,6 +1,4 @@
-"""Observers on hosts of every provider. As in `tests/certified`, they are compared with programs that count their own
-work.
-"""
+"""Metrics of hosts of every provider, compared with programs that count their own work."""
 
 from __future__ import annotations
 
@@ -26,13 +24,13 @@ from towtank.system.process import ProcessSpec
 
 pytestmark = pytest.mark.waits
 
-# Program that enters the given control groups, then executes the command after `--`.
+# Shell script that joins the control groups given before `--`, then executes the command after `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @pytest.fixture
 def control_group() -> Iterator[ControlGroup]:
-    """Create a control group like that of a systemd unit or a container."""
+    """A control group like that of a systemd unit or a container."""
     if os.geteuid() != 0 or find_trees().version is None:
         pytest.skip("needs root and control groups")
     group = ControlGroup(find_trees(), f"towtank-test-{secrets.token_hex(3)}/unit")

@@ -1,4 +1,4 @@
-"""Eviction of files from the page cache, also before a load on a host begins."""
+"""Eviction of files from the page cache."""
 
 import os
 import subprocess
@@ -27,14 +27,14 @@ services:
 
 @pytest.fixture(autouse=True)
 def on_a_disk(tmp_path: Path) -> None:
-    """Skip the test if the file system is in memory only, because its files cannot be evicted."""
+    """Skips the test if `tmp_path` is on a file system in memory, whose files cannot be evicted."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout
     if kind.strip() in ("tmpfs", "ramfs"):
-        pytest.skip(f"{tmp_path} is a {kind.strip()}, which has no disk")
+        pytest.skip(f"{tmp_path} is on a {kind.strip()}, a file system in memory")
 
 
 def resident(*paths: Path) -> int:
-    """Return how many bytes of some files are in the page cache."""
+    """Return the number of bytes of the files that are in the page cache."""
     command = ["fincore", "--bytes", "--noheadings", "--output", "RES", *map(str, paths)]
     return sum(map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()))
 
@@ -76,7 +76,7 @@ def test_files_that_towtank_wrote_on_a_host_are_evicted(virtual: Callable[..., V
     assert resident(*files, population) == 4 * SIZE
     host.confine([population.parent])
     assert resident(*files, population) == 0
-    assert resident(source) == SIZE, "files that are not the host's stay"
+    assert resident(source) == SIZE, "files outside the host must not be evicted"
 
 
 def test_a_host_that_keeps_its_page_cache_keeps_these_files(

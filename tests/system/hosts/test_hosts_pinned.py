@@ -1,6 +1,4 @@
-"""The conductor is pinned to the CPUs of the load generator. A host must still be pinned to the CPUs of the system
-under test.
-"""
+"""While the conductor is pinned to the CPUs of the load generator, hosts can still be pinned to other CPUs."""
 
 import os
 
@@ -14,9 +12,7 @@ from towtank.system.hosts.needs import absent_cpus
 
 @pytest.fixture
 def affinity(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """Simulate the CPU affinity of this process, which begins with CPUs 0 to 3. Return a list to which every later
-    affinity is appended.
-    """
+    """CPU sets to which the process was pinned, in order of time. The fixture simulates a process on CPUs 0 to 3."""
     had = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(had[-1]))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _pid, cpus: had.append(set(cpus)))

@@ -1,4 +1,4 @@
-"""Prefix of the objects of a system: pattern, drawing and the host of a control group."""
+"""Random prefix in the names of all kernel objects of a system (namespaces, devices, control groups)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A CMIS repository on hosts with limits.
+"""A CMIS document repository on hosts with limits.
 
-The JVMs must detect the limits. Contents are on a disk, or on a mount that two nodes share.
+The JVMs must detect the CPU and memory limits. Documents are on a disk, or on a file system that two nodes mount.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_a_repository_sees_the_sizes_of_its_host_and_stores_on_its_disk(
         endpoints = system.up()
         (address,) = endpoints.addresses["content"]
         reported = endpoints.settings["content"]["jvm_told"]["content"]
-        # The JVM rounds one and a half CPUs up to two. As memory it reports the limit of the control group.
+        # The JVM rounds 1.5 CPUs up to two, and reports the memory limit of the control group.
         assert (reported["cpus"].split(",")[1].strip(), reported["memory"]) == ("2 available", "1024M")
         client = CmisClient(address)
         text = b"harbour " * 1000
@@ -111,8 +111,8 @@ def test_two_nodes_on_two_hosts_have_their_contents_on_one_mount(
         text = b"harbour " * 1000
         made = first.create(first.at("/inbox/000")["cmis:objectId"], "new.txt", text)
         asked = {"objectId": made["cmis:objectId"], "cmisselector": "content"}
-        # The second node reads the journal of the repository once per polling interval. Only then does it see the
-        # change.
+        # The second node sees the change only after it has read the repository's journal, which it does once per
+        # polling interval.
         until(lambda: second.send("/root", asked) == (200, text))
         mounts = {scraper.service: scraper for scraper in endpoints.scrapers if scraper.service.startswith("area")}
         assert set(mounts) == {"area", "area-2"}

@@ -1,5 +1,5 @@
-"""Third-party servers on virtual hosts. Clients reach them through the virtual network; they are observed from outside
-the host.
+"""Third-party servers on virtual hosts. Clients reach the servers through the virtual network; Towtank observes them
+from outside the host.
 """
 
 import urllib.request
@@ -29,7 +29,7 @@ OTHERS = {
     "redis": "  cache: {kind: redis, host: edge, port: 6379}\n",
     "openldap": "  people: {kind: openldap, host: edge, port: 389, population: {users: 20}}\n",
 }
-# For each kind of server in these tests: its program and its Debian package.
+# Program and Debian package of each kind of server.
 PROGRAMS = {
     "nginx": ("nginx", "nginx-light"),
     "httpd": ("apache2", "apache2-bin"),

@@ -1,4 +1,4 @@
-"""Memory of the sockets of a host: data that was sent to a socket and not yet read."""
+"""Memory that the sockets of a host use for data that was received but not yet read."""
 
 import socket
 from collections.abc import Callable
@@ -37,8 +37,8 @@ def test_what_nobody_reads_is_held(host: VirtualHost) -> None:
     server, client, taken = host.within(connect)
     with server, client, taken:
         client.sendall(bytes(32 * KIB))
-        # 32 KiB are unread. The kernel rounds packets up to whole pages and reserves memory in advance, so more is
-        # measured.
+        # The socket has 32 KiB of unread data. The measured memory is larger, because the kernel rounds packets up to
+        # whole pages and reserves memory in advance.
         until(lambda: 32 * KIB <= host.within(socket_memory) < 400 * KIB)
         (scraper,) = host.watching().scrapers
         assert isinstance(scraper, HostScraper)

@@ -1,4 +1,4 @@
-"""Hosts of the provider `ssh`, beyond the conformance tests: secrets, lost connections, services, and observation."""
+"""Hosts of the provider `ssh`: secrets, lost connections, services, and observation."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def system_file(folder: Path, server: SshServer, services: str = NULL) -> Path:
 
 
 def copied(server: SshServer) -> list[Path]:
-    """Return the folders of Towtank on the remote machine."""
+    """Return Towtank's folders on the remote machine."""
     return sorted(Path(server.keys["folder"]).glob("towtank-*"))
 
 
@@ -66,7 +66,7 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
         web = endpoints.tiers["web"]
         assert (web["kind"], web["host"], web["cpus"]) == ("null_server", "far", [])
         assert web["limits"]["open_files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-        assert endpoints.groups == {}, "its process is not on this machine"
+        assert endpoints.groups == {}, "the process runs on the remote machine"
         assert endpoints.hosts["far"]["provider"] == "ssh"
         with Observation(run, {}, endpoints.scrapers, 0.1, endpoints.probes) as observation:
             until(lambda: len(read_remote_probes(run.observe)["far"].samples) >= 3)
@@ -77,11 +77,10 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     stream = read_remote_probes(run.observe)["far"]
     assert stream.samples[-1]["groups"]["web"]["alive"]
     counted = {"tcp_listen_overflows_total", "tcp_retransmits_total", "tcp_memory_bytes"}
-    assert counted <= set(stream.samples[-1]["host"]), "its network is looked at there"
+    assert counted <= set(stream.samples[-1]["host"]), "the remote probe must record TCP counters"
     assert stream.damage.bad_lines == 0
     clocks = run.manifest["clocks"]["far"]
-    # Both ends of the ssh connection use the clock of this machine. So the interval of the measured clock offset must
-    # contain zero.
+    # The SSH client and server use the same clock, so the confidence interval of the clock offset must contain zero.
     assert len(clocks) == 2
     assert all(abs(clock["offset_ns"]) <= clock["uncertainty_ns"] for clock in clocks)
 
@@ -130,7 +129,7 @@ def test_a_folder_that_somebody_else_made_is_not_taken(ssh: SshServer, tmp_path:
             host.prepare(HostSettings(tmp_path))
     finally:
         host.tear_down()
-    assert list(host.folder.iterdir()) == [], "nothing is copied into it, and nothing of it removed"
+    assert list(host.folder.iterdir()) == [], "an existing folder must not be changed"
     host.folder.rmdir()
 
 

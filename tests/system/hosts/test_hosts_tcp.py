@@ -1,4 +1,4 @@
-"""TCP counters of a host: queue overflows and retransmissions in its own network, without those of other networks."""
+"""TCP counters of a host count queue overflows and retransmissions in the host's own network only."""
 
 import contextlib
 import os
@@ -56,8 +56,8 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # With a backlog of 1, two connections are accepted: Linux refuses one only if the queue is longer than the
-        # backlog.
+        # With a backlog of 1, Linux accepts two connections: it refuses a connection only if the queue is longer than
+        # the backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:
@@ -71,15 +71,15 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
         for _ in range(2):
             taken = stack.enter_context(client.within(connect))
             until(lambda one=taken: one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == ESTABLISHED)
-        # A slow machine may have caused retransmissions up to now; these are no effect of the full queue, so they are
+        # On a slow machine, packets may have been retransmitted before the queue was full. Their numbers are
         # subtracted.
         sent_again, answered_again = here()[AGAIN], there()[AGAIN]
         with client.within(connect):
             until(lambda: there()[OVERFLOWS] >= 1)
-            # The queue of the server is full, so it drops the SYN packet. The client sends it again, first after a
-            # second.
+            # The server's queue is full, so the server drops the SYN packet. The client retransmits the packet after
+            # one second at the earliest.
             until(lambda: here()[AGAIN] > sent_again)
-        # The kernel counts an overflow for every dropped SYN packet, also for those that were sent again.
+        # The kernel counts an overflow for every dropped SYN packet, including retransmitted SYN packets.
         until(lambda: there()[OVERFLOWS] == 1 + here()[AGAIN] - sent_again)
         assert there()[DROPS] == there()[OVERFLOWS]
         assert there()[AGAIN] == answered_again
@@ -102,7 +102,7 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
-            # The first retransmission is a tail loss probe; the later ones follow timeouts.
+            # The first retransmission is a tail loss probe; later retransmissions follow timeouts.
             assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}
@@ -122,7 +122,7 @@ def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]
     assert counters(hosts[0])() == before
 
 
-# Counters in the text format of the kernel, with fewer columns than the kernel prints.
+# Counters in the text format of the kernel; most columns are omitted.
 SNMP = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 42\n"
 
 

@@ -1,4 +1,4 @@
-"""Fixture: a system with one service, for each kind of service in the conformance tests."""
+"""Fixture of the conformance tests of services."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.model import load_system
 
 @pytest.fixture(params=CASES, ids=lambda case: case.kind)
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """A system with one service, for each kind. If a package is missing, the test is skipped with the name of the
+    """A system with one service of each kind. If a package is missing, the test is skipped with the name of the
     package.
     """
     case: ServiceCase = request.param

@@ -1,4 +1,4 @@
-"""Configuration files that Towtank writes for a CMIS repository."""
+"""Configuration files that Towtank writes for a CMIS document repository."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ GC_LOGS = Path(__file__).parents[2] / "data" / "gc"
 
 
 class HalfHost(LocalHost):
-    """Stand-in for a host that has a limit on its CPU time."""
-
     def facts(self) -> dict[str, Any]:
-        """Return the properties of a host that has one and a half CPUs."""
         return {**super().facts(), "cpus_virtual": 1.5}
 
 

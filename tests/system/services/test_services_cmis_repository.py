@@ -1,4 +1,4 @@
-"""A real CMIS repository of two nodes: creation of its documents, clustering, observation, kill, and removal."""
+"""A real CMIS document repository with two nodes: creation of documents, clustering, observation, kill, and removal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ services:
     population: {scale: 0.00001, seed: 3}
 start_timeout: 2 min
 """
-# Time limit: within it, even on a busy machine, two JVMs start and one of them creates the documents. [s]
+# Time limit for the start of two JVMs and the creation of the documents, on a busy machine. [s]
 WITHIN_S = 60.0
 
 pytestmark = [
@@ -48,7 +48,7 @@ pytestmark = [
 
 
 class Running:
-    """A running repository with its addresses and its folder."""
+    """A running repository, its addresses, and its folder."""
 
     def __init__(self, system: System, endpoints: Endpoints, folder: Path) -> None:
         self.system, self.endpoints, self.folder = system, endpoints, folder
@@ -91,7 +91,7 @@ def processes_of(mark: Path) -> list[int]:
 def until(true: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + WITHIN_S
     while not (value := true()):
-        assert time.monotonic() < deadline, "did not come true in time"
+        assert time.monotonic() < deadline, "condition not met in time"
         time.sleep(0.05)
     return value
 

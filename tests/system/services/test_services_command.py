@@ -1,4 +1,4 @@
-"""Programs of the user as services."""
+"""Services that run a program of the user (kind `command`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
-    """Build a system with one program. `keys` are the keys of its service. They are written as JSON, which is also
-    valid YAML.
+    """Builds a system with one service of kind `command`. `keys` are the keys of the service in the system file,
+    written as JSON, which is also valid YAML.
     """
     given = {
         "kind": "command",
@@ -246,7 +246,7 @@ def test_a_population_that_fails_is_reported_and_not_kept(tmp_path: Path) -> Non
             system_of(tmp_path, population={"command": ["sh", "-c", "echo no rows; exit 4"]}).up()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start programs as another user")
 def test_it_runs_as_its_user_with_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "app.ini").write_text("a = 1\n")
     tmp_path.chmod(0o755)

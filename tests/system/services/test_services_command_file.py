@@ -1,4 +1,4 @@
-"""System files with programs of the user: wrong references, templates and checks are reported with their lines."""
+"""Services of kind `command` in system files: wrong references, templates and checks are reported with their lines."""
 
 from __future__ import annotations
 

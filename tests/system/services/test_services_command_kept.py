@@ -1,6 +1,6 @@
-"""Initial data of the user's programs is stored.
+"""Reuse of the initial data that a user's program creates.
 
-If an input changes, the data is created anew. Files to which the command refers are inputs, too.
+The data is created again after a change of an input. Files named in the command count as inputs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from towtank.system.services.command import CommandService
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Folder of a system file. It contains a script, a program, and the folders `a` and `b`, each with the file in.txt
-    and a folder for data.
+    """Folder of a system file with a script, a program, and the folders `a` and `b`. Both folders contain the file
+    in.txt and a folder for data.
     """
     (tmp_path / "make.sh").write_text("cp in.txt $1")
     (tmp_path / "bin").mkdir()
@@ -65,7 +65,7 @@ def test_a_changed_file_of_its_command_makes_another_population(
 
 
 def test_another_folder_makes_another_population(place: Path) -> None:
-    # The command names its files only by a pattern, so none of them counts as an input.
+    # The command refers to its files by a pattern only, so no file counts as an input.
     texts = ["sh", "-c", "cp *.txt ${data}"]
     assert digest(place, *texts, folder="a") != digest(place, *texts, folder="b")
     varied = [{"folder": "${settings.part}", "settings": {"part": part}} for part in "ab"]

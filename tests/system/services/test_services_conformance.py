@@ -1,4 +1,4 @@
-"""Conformance tests for all third-party servers. Each server starts, works, applies its settings, and is removed."""
+"""Conformance tests for all third-party servers: start, work, settings, and removal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 
 
 def processes_of(mark: Path) -> list[int]:
-    """Return the processes whose environment contains the mark of this test."""
+    """Return the ids of the processes whose environment variable TOWTANK_RUN equals `mark`."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -36,7 +36,7 @@ def processes_of(mark: Path) -> list[int]:
 
 
 def server_of(bench: Bench) -> int:
-    """Return the process id of the server, which is the child process of its guard."""
+    """Return the process id of the server, which is the child process of its guard process."""
     assert bench.system is not None
     guard = bench.system.status()["served"]["pid"]
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
@@ -114,11 +114,11 @@ def test_its_metrics_count_what_was_done(bench: Bench) -> None:
 
 
 def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
-    """Return a mark that restricts a test to some kinds of servers."""
+    """Return a mark that runs a test for the given kinds of servers only."""
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
-# Servers whose case has no `intrude` have no access control.
+# Servers without access control are left out; their `intrude` is None.
 @those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
     assert bench.case.intrude is not None
@@ -129,10 +129,12 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
         assert [str(path) for path in (folder, *folder.iterdir()) if stat.S_IMODE(path.stat().st_mode) & 0o007] == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may drop its rights")
 @those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server runs as a separate operating-system user, even if this user cannot access the folder of this process."""
+    """A server runs as its own operating-system user, even if that user cannot access the working folder of this
+    process.
+    """
     if server_account([bench.case.account]) is None:
         pytest.skip(f"this machine has no user {bench.case.account!r}")
     tmp_path.chmod(0o700)
@@ -143,7 +145,7 @@ def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pyte
         assert Path(f"/proc/{server_of(bench)}").stat().st_uid == wanted
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may drop its rights")
 @those([case for case in CASES if case.account])
 def test_it_does_not_outlive_its_guard(bench: Bench) -> None:
     with bench.make() as system:

@@ -1,4 +1,4 @@
-"""Users of an LDAP directory, generated from a seed. Their password hashes match their passwords."""
+"""Users of an LDAP directory, generated from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System files with gateways and metrics pages: scrapers, and refused members."""
+"""Gateways and metrics pages in system files: the resulting scrapers, and refused gateway members."""
 
 from __future__ import annotations
 

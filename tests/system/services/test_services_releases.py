@@ -1,4 +1,4 @@
-"""Releases of a server: the program or the package that a system file names, also as levels of a factor."""
+"""Program file or package of a server, as named in a system file or as a level of a factor."""
 
 from __future__ import annotations
 
@@ -116,19 +116,19 @@ def test_a_package_is_downloaded_and_unpacked_and_a_version_that_apt_lacks_is_re
     release.fetch(run)
     assert release.found() == str(release.folder / "usr" / "sbin" / "server")
     assert [command[0] for command in commands] == ["env", "dpkg-deb"]
-    assert list(release.folder.parent.iterdir()) == [release.folder], "nothing else stays"
+    assert list(release.folder.parent.iterdir()) == [release.folder], "temporary folders must be removed"
     with pytest.raises(TargetError, match=r"the package server=2\.6\.12-1 has no program other"):
         Release("server=2.6.12-1", "other").fetch(run)
 
 
 def controlled(command: list[str], depends: str) -> None:
-    """Write the control file as `dpkg-deb -e ARCHIVE FOLDER` does."""
+    """Writes a control file, as `dpkg-deb -e ARCHIVE FOLDER` does."""
     Path(command[-1]).mkdir()
     Path(command[-1], "control").write_text(f"Package: server\n{depends}Description: a server\n")
 
 
 def test_a_program_in_a_package_of_the_same_version_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As on Debian: /usr/bin/redis-server is a link to redis-check-rdb, which is in redis-tools.
+    # On Debian, /usr/bin/redis-server is a link to redis-check-rdb, which belongs to the package redis-tools.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     downloaded = []
@@ -166,10 +166,10 @@ def test_the_account_of_a_server_starts_a_copy_of_its_program(tmp_path: Path, mo
     service._account, service._folder = "haproxy", tmp_path / "run"
     service.folder.mkdir()
     copy = service.folder / "haproxy"
-    for _ in range(2):  # A service that starts again has its copy.
+    for _ in range(2):  # The second iteration is a restart, at which the copy already exists.
         assert service.as_server([service.path, "-db"])[-2:] == [str(copy), "-db"]
     assert copy.stat().st_mode & 0o777 == 0o755
-    assert "=" not in service.path, "env takes a program with such a path for a variable"
+    assert "=" not in service.path, "`env` interprets a path with `=` as a variable"
 
 
 def test_program_and_package_exclude_each_other(tmp_path: Path) -> None:
@@ -187,4 +187,6 @@ def test_releases_are_levels_of_a_factor(tmp_path: Path) -> None:
     found = {run.factors["release"]: run.system.services["front"].program for run in study.design()}
     assert found == {"old": "releases/old/haproxy", "new": "releases/new/haproxy"}
     named = {str(each.path.relative_to(tmp_path)) for each in study.named_files() if each.key.endswith(".program")}
-    assert named == {"releases/old/haproxy", "releases/new/haproxy"}, "their digests belong to the results"
+    assert named == {"releases/old/haproxy", "releases/new/haproxy"}, (
+        "the results must contain the digests of these programs"
+    )

@@ -1,4 +1,4 @@
-"""Sticky sessions: a gateway sends all requests of a client to the member that handled the first request."""
+"""Sticky sessions: a gateway sends all requests of a client to the server that handled the client's first request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUESTS = 7
 
 
 def ask(address: str, cookie: str | None) -> str | None:
-    """Send a request. Return the cookie that the response sets, without its attributes, or None."""
+    """Sends a request; returns the cookie set by the response, without its attributes, or None if no cookie was set."""
     connection = http.client.HTTPConnection(address, timeout=10)
     try:
         connection.request("GET", "/", headers={"Cookie": cookie} if cookie else {})

@@ -1,6 +1,4 @@
-"""Conformance tests for all file systems of hosts: a file is written completely under its name, or the write is
-refused.
-"""
+"""Conformance tests for all file systems of hosts: a write either stores the complete file or is refused."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ from towtank.system.hosts import cleaning
 
 pytestmark = pytest.mark.waits
 
-# Script that writes a file. Its bytes depend on its path, so a test detects if files are exchanged. The tested sizes
-# include parts of a page, and more than one packet.
+# Script that writes a file. The content depends on the path, so that a test detects swapped files. Some tested sizes
+# are not whole pages, and some need more than one packet.
 WRITE = """
 import hashlib, os, sys
 path, count = sys.argv[1], int(sys.argv[2])
@@ -77,8 +75,8 @@ for name in names - {"file-0"}:
     os.unlink(f"{root}/a/b/{name}")
 os.removedirs(f"{root}/a/b")
 """
-# Script that fills the file system with files of 1 MiB. It prints the number of complete files and the error of the
-# next file.
+# Script that fills the file system with files of 1 MiB. It prints the number of complete files and the error code of
+# the first file that failed.
 FILL = """
 import errno, os, sys
 root, kept = sys.argv[1], 0
@@ -125,11 +123,11 @@ def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
 
 @pytest.mark.timeout(480)
 def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
-    # The script waits for the disk hundreds of times, so it gets much time.
+    # The script waits for the disk hundreds of times, so its time limit is long.
     kept, refusal = printed(storage, FILL, storage.root, limit_s=300.0).split()
     assert refusal in storage.case.refusals
     assert int(kept) >= 8
-    # Freed space can be used again, but sometimes only after a while.
+    # The file system may need time before it can use freed space again.
     path = storage.root / "after"
     assert until_written(storage, path) == printed(storage, READ, path)
 
@@ -157,7 +155,7 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[0].startswith("/dev/loop")
 
 
-# Only mounts have a scraper. The activity of a disk is reported by its host.
+# Only mounts have a scraper; the activity of a disk is reported by the disk's host.
 @pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_each_step_is_reported(storage: StorageBench) -> None:
     (scraper,) = storage.service("area").scrapers()
@@ -168,7 +166,7 @@ def test_each_step_is_reported(storage: StorageBench) -> None:
     grown = {key: value - before.get(key, 0.0) for key, value in scraper.scrape().items()}
     scraper.close()
     assert grown["glusterfs_written_bytes_total"] == 70_000
-    # If writes go through the page cache of the host, reading needs nothing from the server, except for partial pages.
+    # If the host's page cache holds the written data, the later read fetches at most part of a page from the server.
     expected = range(4096) if "direct" not in storage.case.services else [70_000]
     assert grown["glusterfs_read_bytes_total"] in expected
     assert grown['glusterfs_calls_total{call="create"}'] == 1
@@ -195,14 +193,14 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
 
 
 def paths_on_both(storage: StorageBench) -> list[Path]:
-    """Write files, at least six, until the server `store-1` has one of them. Return the paths of all files.
+    """Writes at least six files, until server `store-1` has one of them. Returns the paths of all files.
 
-    A server that was full gets no files for a while, so more than six files may be needed.
+    A server whose disk was full gets no files for a while, so more than six files may be needed.
     """
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S
     while len(paths) < 6 or not any(storage.has_content(path.name) for path in paths):
-        assert time.monotonic() < deadline, "the first server gets no files"
+        assert time.monotonic() < deadline, "server store-1 received no file"
         paths.append(storage.root / f"before-{len(paths)}")
         printed(storage, WRITE, paths[-1], 50_000)
     return paths
@@ -210,12 +208,12 @@ def paths_on_both(storage: StorageBench) -> list[Path]:
 
 def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
     status, output = storage.python(READ, path)
-    assert status != 0 or output == digest, "what is read is right or refused"
+    assert status != 0 or output == digest, "a read must return the correct content or fail"
     return status == 0
 
 
 def server_of(guard: int) -> int:
-    """Return the process id of the server, which is the child process of its guard."""
+    """Return the process id of the server, which is the child process of its guard process."""
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 

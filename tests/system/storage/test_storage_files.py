@@ -1,4 +1,4 @@
-"""System files with mounts: faults, effects of settings, and content servers on mounts."""
+"""Mounts in system files: faults, effects of settings, and content servers on mounts."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
     with pytest.raises(StudyError) as refused:
         load_system(path)
     reported = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
-    # The mount `odd` has a misspelt host name. It is taken for `far`, so messages list `odd` among the mounts on `far`.
+    # The mount `odd` has a misspelt host name, which Towtank interprets as `far`. So messages list `odd` among the
+    # mounts on `far`.
     everywhere = "must be a mount on all hosts of its nodes, web, far (area, odd), got"
     assert reported == sorted(
         [
@@ -111,7 +112,9 @@ TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
 
 
 def stack(text: str) -> list[str]:
-    """Return the names of the GlusterFS translators in a volume file, from the lowest to the highest."""
+    """Return the names of the GlusterFS translators in a volume file, in file order, which is from the lowest to the
+    highest.
+    """
     return [line.split()[1] for line in text.splitlines() if line.startswith("volume ")]
 
 
@@ -126,10 +129,10 @@ def test_settings_stand_in_the_volume_files() -> None:
     assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
     for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):
         assert line in server
-    assert "auth.addr" not in server, "an address alone lets nobody in"
+    assert "auth.addr" not in server, "access must need a secret, not only an address"
     assert server.count("its-secret") == 1
     assert (plain.count("first-secret"), plain.count("second-secret")) == (1, 1)
-    assert "option flush-behind off" in plain, "what is closed is with the servers"
+    assert "option flush-behind off" in plain, "a closed file must be on the servers"
 
 
 @pytest.mark.parametrize(
@@ -178,11 +181,11 @@ def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> 
         assert settings["storage"] == ("data" if place == "disk" else "area")
         count, held = contents(system, place)
         assert count > 20
-        assert held == (place == "disk"), "the rest of the data lies elsewhere"
+        assert held == (place == "disk"), "the database must not be on the mount"
 
 
 def contents(system: System, place: str) -> tuple[int, bool]:
-    """Return the number of content files in the folder; and True if no database is on the disk `data`."""
+    """Return the number of content files in the folder, and True if the disk `data` contains no database."""
     host = system._hosts.of("web")
     root = host.disk("data") if place == "disk" else Path("/tmp/mounts/area")
     found = host.execute(["sh", "-c", f"find {root}/content -type f | wc -l"]).output

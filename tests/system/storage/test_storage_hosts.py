@@ -1,4 +1,4 @@
-"""A file system that several hosts mount: as soon as one host has closed a file, all others read its complete
+"""A file system mounted on several hosts: as soon as a host has closed a file, all other hosts read its complete
 content.
 """
 
@@ -55,13 +55,13 @@ NODES = """content:
     population: {scale: 0.00002}"""
 SETTINGS = {"plain": "", "copies": "copies: 2, direct: true", "uncached": "cache: 0 B, write_behind: 0 B"}
 PORT = 7007
-# Time limit of a command on a host on a busy machine. [s]
+# Time limit of a command on a host, on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Script that reads each file whose name it receives, immediately after the writer has closed the file.
+# Script that reads each named file as soon as the writer has closed it.
 #
-# Then it looks up the next file, which does not exist yet. If the host cached that the file is missing, the next read
-# would fail.
+# Then the script looks up the next file, which does not exist yet. If the host cached the absence of this file, the
+# next read would fail.
 READER = """
 import hashlib, os, socket, sys
 wrong = []
@@ -81,8 +81,8 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Script that writes files. Every second file first gets a temporary name, as servers do. Some files are larger than one
-# buffered write.
+# Script that writes files. Every second file is written under a temporary name and then renamed, as servers do. Some
+# files are larger than one buffered write.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -116,7 +116,7 @@ READ = "import sys; print(open(sys.argv[1]).read())"
 
 
 class Shared:
-    """A running system whose hosts share a file system."""
+    """A running system whose hosts mount the same file system."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -125,27 +125,25 @@ class Shared:
         self.mount = mount
 
     def host(self, number: int) -> Host:
-        """Return the host with the given number, counted from 1. Each of these hosts has the mount."""
         return self.system._hosts.of(f"web-{number}")
 
     def path(self, name: str) -> Path:
-        """Return the path of a file on the mount, which is the same on each host."""
         return self.mount.point_on(self.host(1)) / name
 
     def try_python(self, number: int, script: str, *arguments: object) -> Answer:
-        """Run a Python script on a host. The script may fail."""
+        """Runs a Python script on a host. The script may fail."""
         host = self.host(number)
         return host.execute([host.python(), "-c", script, *map(str, arguments)], LIMIT_S)
 
     def python(self, number: int, script: str, *arguments: object) -> str:
-        """Run a Python script on a host, check that it succeeds, and return its output."""
+        """Runs a Python script on a host, asserts that it succeeds, and returns its output."""
         answer = self.try_python(number, script, *arguments)
         assert answer.status == 0, answer.output
         return answer.output.strip()
 
 
 def made(folder: Path, settings: str, other: str = OTHER) -> System:
-    """Return the system before its start. If this machine cannot run the system, skip the test with the reasons."""
+    """Return the system before its start; skip the test, with the reasons, if the machine cannot run the system."""
     path = folder / "system.yaml"
     path.write_text(SYSTEM.format(settings=settings, other=other))
     system = build_system(load_system(path), folder, folder / "logs")
@@ -201,7 +199,7 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     shared.python(1, WRITE, path, "before")
     assert shared.python(2, READ, path) == "before"
     shared.python(1, WRITE, path, "after it was changed")
-    # The settings of the mount allow the other host to use cached data for a while.
+    # The settings of the mount allow host 2 to read cached data for a while.
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
@@ -233,7 +231,7 @@ def test_the_mount_of_one_host_is_killed_and_started_again(shared: Shared) -> No
     shared.system.signal("area-2", "kill")
     assert shared.system.taken_down() == ["area-2"]
     assert shared.try_python(2, READ, path).status != 0
-    assert shared.python(1, READ, path) == "stored", "the others do not notice"
+    assert shared.python(1, READ, path) == "stored", "other hosts must not be affected"
     assert list(shared.system.start("area-2")) == ["area-2"]
     assert shared.python(2, READ, path) == "stored"
     assert shared.system.ended() == []
@@ -257,13 +255,14 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
-        # The mount of a node is killed and started again. Then the node can read files that it had open before.
+        # The mount of the second node is killed and started again. Then the node can read a document that it had read
+        # before the kill.
         system.signal("area-2", "kill")
         system.start("area-2")
         assert until(lambda: held(nodes[1], stored)) == text
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Return the content of a document, as a node sends it; None if the node responds with an error."""
+    """Return the content of a document as sent by a node; None if the node responds with an error."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None
