@@ -1,5 +1,3 @@
-"""Computations of the benchmark suite, and parsers for the output of other tools."""
-
 from __future__ import annotations
 
 import importlib

@@ -1,5 +1,3 @@
-"""Storage area and caches of the content server."""
-
 from __future__ import annotations
 
 import errno

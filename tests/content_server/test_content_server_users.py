@@ -1,5 +1,3 @@
-"""Authentication of users from a file, and from an LDAP directory."""
-
 from __future__ import annotations
 
 import base64

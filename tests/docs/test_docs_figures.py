@@ -41,7 +41,6 @@ def sections() -> dict[str, str]:
 
 
 def leaves(document: Any) -> Iterator[float]:
-    """Yield all numbers of a document."""
     if isinstance(document, dict | list):
         for part in document.values() if isinstance(document, dict) else document:
             yield from leaves(part)

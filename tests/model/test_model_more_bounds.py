@@ -1,5 +1,3 @@
-"""Curves at the bounds of their parameters and of their loads, and curves that are chosen without a criterion."""
-
 from __future__ import annotations
 
 import dataclasses

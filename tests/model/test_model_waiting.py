@@ -15,9 +15,9 @@ from towtank.model.stations import stations_of
 
 
 def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
-    """Return a function for the percentiles of the waiting time, in a model whose jobs visit the given M/M/1 stations.
+    """Return a function that returns percentiles of the waiting time of jobs that visit the given M/M/1 stations.
 
-    Each station is busy for 50 % of the time, with jobs of 1 s.
+    The service time at each station is 1 s, and its utilization is 50 %.
     """
     path = folder / "model.yaml"
     stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}

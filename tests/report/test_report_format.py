@@ -1,5 +1,3 @@
-"""Format of numbers in a report: digits, units, separators and intervals."""
-
 from __future__ import annotations
 
 import pytest

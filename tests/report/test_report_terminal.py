@@ -1,5 +1,3 @@
-"""The text that `towtank run` prints when it ends."""
-
 from __future__ import annotations
 
 import io
@@ -21,7 +19,6 @@ def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.
 
 
 def summary(**changes: Any) -> dict[str, Any]:
-    """Return the summary of the synthetic study, with the given changes."""
     return {**synthetic.results().summary, **changes}
 
 

@@ -15,7 +15,7 @@ def ended(updates):
 
 
 def grown(source, run):
-    """Copy the segments of a run line by line into another run. Yield after each line."""
+    """Copy the record files of a run line by line into another run. Yield after each line."""
     streams = [path.read_bytes().splitlines(keepends=True) for path in sorted(source.engine.glob("worker-*.ndjson"))]
     for number in range(max(map(len, streams))):
         for worker, stream in enumerate(streams):

@@ -1,5 +1,3 @@
-"""Parts of a sizing whose values are known, by hand or from another program."""
-
 from __future__ import annotations
 
 import math

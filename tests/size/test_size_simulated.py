@@ -1,5 +1,3 @@
-"""Simulated percentiles in a sizing, and doubts about them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Fixtures that import files and read the resulting workloads."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,8 +20,6 @@ EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 
 @dataclass
 class Import:
-    """The result of an import."""
-
     draft: ImportDraft
     text: str
     workload: dict[str, Any]

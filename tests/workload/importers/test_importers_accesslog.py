@@ -1,5 +1,3 @@
-"""Import of access logs: lines, patterns of paths, sessions, transaction mix, think times, and limits."""
-
 from __future__ import annotations
 
 import gzip
@@ -88,7 +86,7 @@ def test_many_names_in_one_place_become_a_parameter() -> None:
         ("shop", None, "view"): accesslog_paths.ALIKE_AT_MOST + 1,
         ("about",): 1,
     }
-    # Different values at this place in the path have been merged into a pattern. Later values join this pattern.
+    # Different values at this position of the path have been merged into a pattern. Later values join this pattern.
     key = patterns.add(hit(0, "/shop/zzz/view"))
     assert patterns.patterns[key].rows[("zzz",)] == 1
 
