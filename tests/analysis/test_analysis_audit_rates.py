@@ -1,5 +1,3 @@
-"""Audit of generated arrivals with a varying rate, and of groups of users with their own arrivals."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Backlog of requests at the edges of a measurement window, compared with values computed by hand."""
-
 from __future__ import annotations
 
 import math

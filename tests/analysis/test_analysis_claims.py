@@ -1,4 +1,4 @@
-"""Verdicts on claims of a study, in exact cases that textbook formulas give by hand."""
+"""Verdicts on claims of a study, compared with values computed by hand from textbook formulas."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 @pytest.mark.parametrize(
     ("large", "small", "kind", "why", "step"),
     [
-        # The interval of two means whose errors are as large as they are would exceed a hundred times the ratio.
+        # If the errors of two means are as large as the means, the interval of their ratio would exceed a hundred times
+        # the ratio.
         ((10, 30), (1, 30), "ratio", "a value of the ratio is too uncertain", "repeat the runs more often"),
         ((20, 20), (10, 12), "difference", "the runs have equal values", "make the steady stage longer"),
     ],

@@ -1,5 +1,3 @@
-"""Formulas compared with known values: computed by hand or with SciPy, or known as a limit."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Counts and times of connections, compared with values computed by hand."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -361,7 +361,7 @@ def test_one_user_is_limited_by_what_delays_it():
     assert of_seen(seen(LIMITED, **ALONE)).cause is Cause.QUOTA
     assert of_seen(seen(SHOP, disks=(DISK,), **ALONE)).cause is Cause.DISK
     assert of_seen(seen(SHOP, links=(LINK,), **ALONE)).cause is Cause.LINK
-    # All CPUs for one user: its requests run in parallel, so further CPUs would help.
+    # A single user keeps all CPUs busy: its requests run in parallel, so further CPUs would help.
     assert of_seen(seen(FULL, machine_used=3.95, **ALONE)).settle.startswith("repeat with more or fewer CPUs")
     # A single user never waits for a lock or for a connection of a pool.
     assert of_seen(seen(SHOP, series=(HELD,), **ALONE)).cause is Cause.NONE
@@ -630,14 +630,14 @@ def open_run(rate: float, value: float, spread: float, failed: float = 0.0, **gr
 @pytest.mark.parametrize(
     ("observed", "cause", "is_limit"),
     [
-        # Fewer arrivals by chance than requested, of which all were served.
+        # By chance, fewer arrivals occurred than were specified. All of them were served.
         (open_run(20.0, 18.6, 1.6, arrived=188.0, length_s=10.0, share=0.01), Cause.NONE, False),
-        # Without the number of arrivals, the interval includes the requested rate.
+        # The number of arrivals is unknown. The interval of the throughput includes the requested rate.
         (open_run(20.0, 19.2, 1.6), Cause.UNKNOWN, False),
-        # Failures are served, too: 4 % of the arrivals fail.
+        # Failed requests count as served: 4 % of the arrivals fail.
         (open_run(100.0, 96.0, 1.0, failed=0.04), Cause.NONE, False),
         (open_run(100.0, 96.0, 1.0, failed=0.04, arrived=1000.0, length_s=10.0, share=0.0), Cause.NONE, False),
-        # A part of the arrivals is left unfinished.
+        # Some of the arrivals are not completed.
         (open_run(100.0, 90.0, 2.0), Cause.UNKNOWN, True),
         (open_run(100.0, 90.0, 2.0, arrived=1020.0, length_s=10.0, share=0.1), Cause.UNKNOWN, True),
         (open_run(100.0, 97.0, 2.0, arrived=1000.0, length_s=10.0, share=0.03), Cause.UNKNOWN, False),

@@ -1,5 +1,3 @@
-"""Tests of goodness of fit, compared with published cases and SciPy."""
-
 from __future__ import annotations
 
 import numpy as np

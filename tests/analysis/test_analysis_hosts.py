@@ -1,5 +1,3 @@
-"""Hosts in the summary of a run; the recorded counters grow at known rates."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Load limits of several runs, and backlog at the edges of windows, compared with values computed by hand."""
-
 import numpy as np
 import pytest
 from even_runs import even_script, stages_of

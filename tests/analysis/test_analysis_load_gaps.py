@@ -67,7 +67,7 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
-    # The pause begins when the last request before it has ended, some milliseconds after its start.
+    # The pause begins at the end of the last request before it, some milliseconds after the start of that request.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
     assert "judge each part" in doubt.hint

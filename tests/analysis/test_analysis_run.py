@@ -1,5 +1,3 @@
-"""Summary of one run, for schedules whose true values are known, and for damaged results folders."""
-
 from __future__ import annotations
 
 import json

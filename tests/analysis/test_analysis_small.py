@@ -1,5 +1,3 @@
-"""Small computations on the recording of a run, each with a few lines of known input."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

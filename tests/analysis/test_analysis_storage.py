@@ -1,5 +1,3 @@
-"""Storage in the summary of a run whose counters grow at known rates."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Data that were stored during a run and are read back afterwards."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Summary of a study with hand-written runs."""
-
 from __future__ import annotations
 
 import random

@@ -1,4 +1,4 @@
-"""Models whose jobs stop waiting, arrive in batches, or have uniformly distributed times, compared with exact values."""
+"""Jobs that stop waiting, arrive in batches, or have uniformly distributed times, compared with exact values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Evidence for the kind of limit, compared with values computed by hand."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

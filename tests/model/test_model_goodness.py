@@ -1,5 +1,3 @@
-"""Goodness of fit of curves, and intervals of their parameters, compared with values computed by hand."""
-
 from __future__ import annotations
 
 import itertools

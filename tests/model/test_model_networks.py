@@ -1,5 +1,3 @@
-"""Networks fitted to measurements: recovery of known demands, and validation of predictions."""
-
 from __future__ import annotations
 
 import dataclasses

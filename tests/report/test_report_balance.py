@@ -1,5 +1,3 @@
-"""Report sections on load balancers and databases, from known summaries. Without such data there is no section."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Order of the sections of a report, and answers on its first screen for each verdict of the runs."""
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,7 +1,3 @@
-"""Report section on storage: values of the client side and the server side of a mount, and a row for each server.
-Without recordings there is no section.
-"""
-
 from __future__ import annotations
 
 from typing import Any

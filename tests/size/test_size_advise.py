@@ -1,5 +1,3 @@
-"""The advisor, applied to results, to fact sheets and to systems whose properties are known."""
-
 from __future__ import annotations
 
 import json

@@ -59,7 +59,10 @@ def test_each_interval_gets_the_agents_of_its_load(tmp_path: Path, capsys: Any) 
 
 
 def test_the_busiest_interval_has_the_load_with_growth_and_headroom(tmp_path: Path, capsys: Any) -> None:
-    """60 users x 1.5 at the peak, x 1.2 in a year and 25 % of headroom are 135 users; half of them are 67.5."""
+    """60 users x 1.5 (peak) x 1.2 (growth of a year) x 1.25 (headroom) are 135 users in the busiest interval.
+
+    The other interval has half of them, 67.5.
+    """
     model = "classes: {web: {users: 60, think: 2 s}}\nstations: {app: {servers: 2, demand: 40 ms}}\n"
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [mean < 200 ms]\nheadroom: 25 %\ntiers: {app: {cpus: 1..16}}\n"

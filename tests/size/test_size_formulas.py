@@ -1,5 +1,3 @@
-"""Erlang formulas, staffing, percentiles and growth, compared with published and exact values."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Machine files, the catalogue of machines in Towtank, and relative speeds of machines."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Dates on which data fill the disks and needs fill the memory, compared with dates computed by hand."""
-
 from __future__ import annotations
 
 import math

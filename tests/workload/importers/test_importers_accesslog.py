@@ -359,7 +359,10 @@ def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, imp
 def test_a_file_of_half_of_the_visits_belongs_to_its_page(
     visits: int, requested: int, kept: bool, noted: bool, import_text: Importer
 ) -> None:
-    """A file that fewer visits requested is left out; a note says so, if it is no chance of a few visits."""
+    """A file that fewer visits requested is left out.
+
+    A note states this, unless the number of visits may be low by chance.
+    """
     text = []
     for visit in range(visits):
         text += [line(20 * visit, "GET /x"), *([line(20 * visit, "GET /some.css")] if visit < requested else [])]
