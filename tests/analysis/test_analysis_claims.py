@@ -510,7 +510,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The intervals of both CPU uses, 0.6 and 0.15 CPUs, are those in the summaries."""
+    """The stated intervals of both CPU uses, 0.6 and 0.15 CPUs, equal the intervals in the summaries."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

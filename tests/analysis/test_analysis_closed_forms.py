@@ -143,8 +143,9 @@ def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """With 8 and 12 observations, each worth `worth` independent ones, Student's t has (8 + 12) worth - 2 degrees of
-    freedom.
+    """There are 8 and 12 observations, each of which is worth `worth` independent observations.
+
+    So Student's t has (8 + 12) worth - 2 degrees of freedom.
     """
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth

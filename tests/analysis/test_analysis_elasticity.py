@@ -50,7 +50,7 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
     assert busiest({"tiers": shared, "host": disks["server"]}) == 0.95
     assert busiest({"tiers": {"web": tier(0.5), "database": tier(0.45)}}) == pytest.approx(0.95)
     assert busiest({"hosts": {"server": {"utilization": 0.8}}}) == 0.8
-    assert busiest({"tiers": {}, "host": disks["server"]}) is None, "the disks are the generator's"
+    assert busiest({"tiers": {}, "host": disks["server"]}) is None, "disks of the load generator do not count"
     assert busiest({"tiers": {"web": tier(1.02)}}) == 1.0
     assert busiest({"tiers": {"web": tier(None)}, "hosts": {"server": {"disks": None}}}) is None
 

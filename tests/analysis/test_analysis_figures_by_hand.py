@@ -128,8 +128,10 @@ def test_a_cell_with_more_runs_weighs_more() -> None:
 
 
 def stalled(seconds: dict[int, float], longest: float) -> Any:
-    """Return ten seconds of a load thread, with the stalled time of some seconds and the longest gap that ends in
-    the last of them.
+    """Return ten seconds of a load thread.
+
+    `seconds` maps a second to the time for which the thread was stalled. The gap `longest` ends in the last of these
+    seconds.
     """
     inside, gaps = np.zeros(10), np.zeros(10)
     for second, time_s in seconds.items():
@@ -295,7 +297,7 @@ def test_short_and_equal_series_have_no_step() -> None:
     assert permuted_steps(np.repeat([0.0, 1.0], [4, 5])) == []
     assert len(permuted_steps(np.repeat([0.0, 1.0], 5))) == 1
     assert permuted_steps(np.full(12, 5.0)) == []
-    assert permuted_steps(np.array([0.0] * 10 + [9.0, 9.0])) == [], "two values are no level"
+    assert permuted_steps(np.array([0.0] * 10 + [9.0, 9.0])) == [], "two values at the end are too few for a step"
 
 
 def series_of(*values: float) -> Series:

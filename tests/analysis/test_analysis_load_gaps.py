@@ -139,7 +139,7 @@ def test_a_load_without_gaps_has_no_doubt(make) -> None:
     for number in range(1000):
         made = make(rng)
         window = judging.steady_window(made)
-        assert not gaps_in(made, window), f"file {number} of {len(made)} requests"
+        assert not gaps_in(made, window), f"gap in file {number}, which has {len(made)} requests"
 
 
 def gaps_in(made: Requests, window) -> list:

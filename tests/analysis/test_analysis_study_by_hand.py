@@ -174,7 +174,9 @@ def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
     assert (limit["kind"], limit["reached"]) == ("overload", True)
     assert "571 of 6,539 arrivals were left unfinished" in limit["evidence"]
     del top["window"]
-    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not steady decides nothing"
+    assert conclude(*runs, kind="rate")["kind"] == "undecided", (
+        "a level without a steady state does not decide the limit"
+    )
 
 
 def test_a_level_above_that_is_invalid_leaves_the_limit_open():

@@ -141,7 +141,7 @@ def test_the_wheel_needs_what_the_content_server_needs() -> None:
         "dependencies"
     ]
     assert sorted(made) == sorted({*of_towtank, *of_server})
-    assert set(of_towtank) & set(of_server) == {"rich>=14"}, "Towtank itself uses it, too"
+    assert set(of_towtank) & set(of_server) == {"rich>=14"}, "rich is the only dependency that both projects list"
 
 
 def test_hints_of_messages_name_known_packages() -> None:

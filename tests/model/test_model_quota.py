@@ -86,7 +86,9 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
     slow = ClosedCurve(1, think_s).throughput(demand, load)[0, 0]
     assert rate >= slow
     if users == 5 and demand_s <= 0.05:
-        assert users / slow - think_s > 2 * response, "a slow server would be far off"
+        assert users / slow - think_s > 2 * response, (
+            "a server that is slowed down to the quota would have more than twice the response time"
+        )
 
 
 def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:

@@ -1,4 +1,4 @@
-"""Compact drawings: the visible parts remain, in fewer bytes."""
+"""A compact drawing shows the same as the original drawing, in fewer bytes."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_torn_file_gives_all_its_whole_lines_whatever_the_byte(run):
         recording = segments.read(run.engine)
         kept = whole[:length].count(b"\n")
         found = sum(interval.worker == 1 for interval in recording.intervals) + (1 in recording.ends)
-        assert found == kept - 1, f"cut at byte {length}"
+        assert found == kept - 1, f"file truncated at byte {length}"
         assert recording.damage.torn_tail == (not whole[:length].endswith(b"\n"))
         assert recording.damage.bad_lines == 0
 

@@ -347,7 +347,7 @@ def test_every_rule_with_a_verdict_is_bound_to_names_that_a_sheet_may_give():
         for name, quantity in rule.entry.inputs.items():
             assert set(quantity.binds) <= set(known)
             if rule.follows_when is not None and quantity.role != "given":
-                assert quantity.binds, f"{rule.name}.{name} is held against something that nothing gives"
+                assert quantity.binds, f"{rule.name}.{name} is compared with a quantity that has no source"
 
 
 def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
@@ -358,8 +358,9 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """The host has 8 GiB; the machine that runs it has 64 GiB. The buffers of a database on the host are compared with
-    its 8 GiB.
+    """The host has 8 GiB, and the machine that runs it has 64 GiB.
+
+    The buffers of a database on the host are compared with the 8 GiB of the host.
     """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30
@@ -370,7 +371,9 @@ def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
 
 
 def test_a_planned_limit_is_in_force_only_if_that_was_read_back(results, tmp_path):
-    """Recorded settings of a service are those of its start, so they do not show whether a plan is in force."""
+    """The recorded settings of a service are the settings at its start, so they do not show whether a plan is in
+    force.
+    """
     started = {"settings": {"content": {"threads": 8}}}
     assert planned_in_force(started) is None
     assert planned_in_force({**started, "hosts": {"data": {"provider": "local"}}}) is None

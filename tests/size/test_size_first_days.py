@@ -112,4 +112,6 @@ def test_correlated_residuals_are_less_evidence_than_independent_ones() -> None:
     assert evidence(2 * alternating, alternating) == pytest.approx(20 * np.log(4))
     assert evidence(alternating, 2 * alternating, 3) == pytest.approx(-20 * np.log(4) + 3 * np.log(20))
     assert evidence(2 * alternating, blocks) == pytest.approx(20 * 0.15 / 1.85 * np.log(4))
-    assert evidence(2 * blocks, alternating) == pytest.approx(20 * np.log(4)), "the better fit counts"
+    assert evidence(2 * blocks, alternating) == pytest.approx(20 * np.log(4)), (
+        "the correlation is that of the residuals of the better fit"
+    )

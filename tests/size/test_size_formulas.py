@@ -193,7 +193,7 @@ def test_a_week_has_a_season() -> None:
     factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
     found = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))  # a Monday
     assert found.history.slope == pytest.approx(0.001, rel=1e-9)
-    # The week ends 28 days after the start. Its highest load is that of its Friday, 25 days after the start.
+    # The week ends 28 days after the start. The highest load of the week is on its Friday, 25 days after the start.
     assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
 
 

@@ -25,8 +25,9 @@ class Import:
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Return line, subject and reason of the notes; a note that occurs several times at one place is
-        returned once.
+        """Return line, subject and reason of the notes.
+
+        A note that occurs several times at one position is returned once.
         """
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 

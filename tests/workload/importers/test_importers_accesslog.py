@@ -336,8 +336,9 @@ def test_a_path_that_begins_with_two_slashes_names_no_host(url: str, path: str, 
 
 @pytest.mark.parametrize(("end", "response_s"), [("", 0.0), (" 2000000", 2.0), (" 0.500", 0.5)])
 def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, import_text: Importer) -> None:
-    """Three clients request a page every 10 s, and later one of them, so that the peak is 0.3 pages/s. Users wait for
-    pages and think.
+    """At first three clients request a page every 10 s, later only one client, so the peak is 0.3 pages/s.
+
+    A user waits for a page and then thinks.
     """
     times = [(at, client) for at in range(0, 600, 10) for client in (1, 2, 3) if client == 1 or at < 300]
     lines = [line(at + client, "GET /x", f"10.0.0.{client}", end=end) for at, client in times]
@@ -359,9 +360,9 @@ def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, imp
 def test_a_file_of_half_of_the_visits_belongs_to_its_page(
     visits: int, requested: int, kept: bool, noted: bool, import_text: Importer
 ) -> None:
-    """A file that fewer visits requested is left out.
+    """A file that fewer than half of the visits requested is left out.
 
-    A note states this, unless the number of visits may be low by chance.
+    From ten visits on, a note states this if more than one visit requested the file.
     """
     text = []
     for visit in range(visits):
