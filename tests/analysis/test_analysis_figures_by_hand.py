@@ -263,9 +263,10 @@ def test_what_an_event_left_free_is_kept() -> None:
 
 
 def test_the_statistic_of_a_position_is_the_standardised_difference_of_the_means() -> None:
-    """By hand, for 0, 0, 0, 1, 1, 1, 1, 1: after three values the means differ by 1, and sqrt(3 x 5 / 8) = 1.3693.
+    """By hand, for 0, 0, 0, 1, 1, 1, 1, 1: after three values, the means differ by 1, and the factor is sqrt(3 x 5 /
+    8) = 1.3693.
 
-    After four values the means are 1/4 and 1, after five 2/5 and 1.
+    After four values, the means are 1/4 and 1; after five values, they are 2/5 and 1.
     """
     found = _statistics(np.array([[0.0, 0, 0, 1, 1, 1, 1, 1]]))
     assert found[0] == pytest.approx([math.sqrt(15 / 8), 0.75 * math.sqrt(2), 0.6 * math.sqrt(15 / 8)])

@@ -52,7 +52,7 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
 def test_repetitions_give_a_t_interval_over_runs():
     runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
     found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
-    # Half width of the mean of three values with s = 1 and t(0.975, 2) = 4.3027: 4.3027 / sqrt(3) = 2.4841.
+    # The mean of three values with s = 1 has the half width t(0.975, 2) / sqrt(3) = 4.3027 / sqrt(3) = 2.4841.
     assert found["value"] == pytest.approx(10.0)
     assert found["high"] == pytest.approx(12.4841, abs=1e-4)
     assert (found["method"], found["n"]) == ("runs", 3)

@@ -140,7 +140,10 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """Changes matter from 5 % (throughput) and 20 % (response time). A steady window must exclude 10 % and 28 %."""
+    """A change of throughput matters from 5 %, and a change of response time from 20 %.
+
+    A steady window must exclude changes of 10 % and 28 %.
+    """
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE

@@ -269,7 +269,8 @@ def test_a_queue_alone_has_the_arrivals_of_one_node() -> None:
 
 
 def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
-    # P(W > t) = rho exp(-(mu - lambda) t): with rho = 0.5 and mu = 10 /s, 90 % wait at most ln(5) / 5 s.
+    # For M/M/1, P(W > t) = rho exp(-(mu - lambda) t). With rho = 0.5 and mu = 10 /s, 90 % of the jobs wait at most
+    # ln(5) / 5 s.
     assert mmm_wait(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(5) / 5)
     assert mmm_wait(5.0, 0.1, 1, 0.5) == 0.0
     assert mmm_wait(5.0, 0.1, 1, 0.49) == 0.0

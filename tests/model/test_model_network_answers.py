@@ -117,7 +117,10 @@ def test_a_transaction_without_a_known_demand_has_the_mean_of_the_others(monkeyp
 
 
 def test_the_demand_at_a_shared_processor_is_the_response_time_without_waiting() -> None:
-    """At one processor-sharing server, R = D / (1 - U): demands of 20 and 50 ms at utilizations of 0.5 and 0.8."""
+    """At one processor-sharing server, R = D / (1 - U).
+
+    The demands are 20 and 50 ms, and the utilizations 0.5 and 0.8.
+    """
     busy, demands = np.array([0.5, 0.8]), np.array([0.02, 0.05])
     responses = demands / (1 - busy[:, None])
     series = Series(busy, np.ones((2, 2)), responses, 1, np.zeros(2))

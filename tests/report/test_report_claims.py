@@ -100,8 +100,7 @@ def test_suspect_runs_are_marked_and_named() -> None:
         "values of single runs, with an assumed standard deviation of 5 % between runs."
     )
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
-    # Only a claim without an answer depends on run r003. This claim has no mark, so the report needs no note about the
-    # run.
+    # If only claims without an answer depend on run r003, no answer has a mark, and the table needs no note.
     open_only = with_claims(verdicts={"r003": "suspect"})
     assert any(claim["suspect_runs"] for claim in open_only.claims["claims"])
     marked = any("†" in row[6] for row in table(open_only).rows)

@@ -126,9 +126,9 @@ def test_verdicts_on_results(results):
     assert absent["cpu_utilization content"] == "differs"  # The utilization is 96 % of one CPU.
     assert absent["content_server_pool_for_threads content"] == "differs"  # The pool has 16 connections for 8 threads.
     assert absent["content_server_sync content"] == "follows"
-    assert absent["disk_utilization"] == "follows"  # 1.8 %
+    assert absent["disk_utilization"] == "follows"  # The disk utilization is 1.8 %.
     assert absent["interactive_response_time_law"] == "follows"
-    assert absent["benchmark_length"] == "differs"  # 20 s
+    assert absent["benchmark_length"] == "differs"  # The steady stage lasts 20 s.
     assert absent["measurement_excludes_ramps"] == "follows"
     assert absent["java_heap"] == "cannot_be_told"
     assert "web_container_threads" in absent

@@ -57,8 +57,9 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """Limit theorem of Halfin and Whitt (1981): servers are chosen for a fraction of arrivals that wait. At 10,000
-    erlang, Erlang C differs from this fraction by at most 2 %.
+    """By the limit theorem of Halfin and Whitt (1981), servers are chosen for a fraction of arrivals that wait.
+
+    At 10,000 erlang, Erlang C differs from this fraction by at most 2 %.
     """
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
