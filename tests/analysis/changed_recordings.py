@@ -24,8 +24,9 @@ def script(**changes):
 
 
 def rewrite(path, change):
-    """Rewrite every document of a recorded stream: `change` takes a document and returns the new one, or None to
-    remove it.
+    """Rewrite every document of a recorded stream.
+
+    `change` takes a document and returns the new document, or None to remove the document.
     """
     documents = [change(document) for document in list(lines.read(path))]
     path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))

@@ -351,8 +351,9 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Record two documents that the server had confirmed as stored. One was read back; the outcome of the other is
-    `fate`.
+    """Record two documents that the server had confirmed as stored.
+
+    One of them was read back; `fate` is the result for the other.
     """
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}

@@ -1,5 +1,3 @@
-"""Resource use that is attributed to tiers or to no tier, and memory use in which shared pages count once."""
-
 from __future__ import annotations
 
 import pytest

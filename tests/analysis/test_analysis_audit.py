@@ -63,7 +63,8 @@ def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
     assert {outcome["verdict"] for outcome in found} == {"ok"}
     assert all({"mix", "think time"} == {test["test"] for test in outcome["tests"]} for outcome in found)
-    # 400 p-values of correct loads: mean 0.05 * 400 = 20 below 0.05, standard deviation sqrt(400 * 0.05 * 0.95) = 4.4.
+    # If the loads are correct, 0.05 * 400 = 20 of the 400 p-values are expected below 0.05, with a standard deviation
+    # of sqrt(400 * 0.05 * 0.95) = 4.4.
     assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
@@ -79,7 +80,7 @@ def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
 
 
 def test_another_mix_is_found(tmp_path):
-    # Transactions of the first kind: 0.03 * 700 = 21 instead of 0.15 * 700 = 105.
+    # About 0.03 * 700 = 21 transactions are of the first kind, instead of 0.15 * 700 = 105.
     for seed in range(20):
         found = audited(closed(tmp_path / str(seed), seed, weights=[3.0, 33.0, 28.0, 23.0, 13.0]))
         assert by_name(found)["mix", "readers"]["verdict"] == "suspect"
@@ -178,7 +179,7 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
 
 
 def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
-    """One arrival every 16 ms: 1 / 0.016 = 62.5 /s, while 60 /s are specified."""
+    """With one arrival every 16 ms, the rate is 1 / 0.016 = 62.5 /s. The specified rate is 60 /s."""
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
     picks = [(at, 0, 0.0) for at, _, _ in arrivals]
     plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))

@@ -1,5 +1,3 @@
-"""Audit of generated arrivals with a varying rate, and of groups of users with their own arrivals."""
-
 from __future__ import annotations
 
 import json
@@ -87,7 +85,8 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         low += sum(test["p_value"] < 0.05 for test in found["tests"])
         gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
         assert gaps["why"] == "the rate changes within the stage, so the gaps have no single distribution"
-    # 120 p-values: mean 0.05 * 120 = 6 below 0.05, standard deviation sqrt(120 * 0.05 * 0.95) = 2.4.
+    # If the loads are correct, 0.05 * 120 = 6 of the 120 p-values are expected below 0.05, with a standard deviation of
+    # sqrt(120 * 0.05 * 0.95) = 2.4.
     assert low <= 15
 
 
@@ -95,8 +94,8 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # Three wrong loads: the same number of arrivals at a constant rate, the rates in reverse order, and all rates
-        # higher by a fifth.
+        # The three wrong loads have the same number of arrivals at a constant rate, the rates in reverse order, and all
+        # rates higher by a fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),

@@ -1,5 +1,3 @@
-"""Backlog of requests at the edges of a measurement window, compared with values computed by hand."""
-
 from __future__ import annotations
 
 import math
@@ -65,7 +63,10 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """The standard deviation is that of 0, 8, 0 and 8 requests in flight, not the 2 of a Poisson number with mean 4."""
+    """The standard deviation follows from 0, 8, 0 and 8 requests in flight.
+
+    A Poisson number with mean 4 would have the standard deviation 2.
+    """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None
     assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
@@ -73,7 +74,10 @@ def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
 
 
 def test_what_waits_within_the_generator_is_no_backlog() -> None:
-    """A request spends 165 ms waiting in the generator and 35 ms at the server: 40 /s * 0.2 s = 8 in progress."""
+    """A request waits for 165 ms in the generator and spends 35 ms at the server.
+
+    So 40 /s * 0.2 s = 8 requests are in progress, which are no backlog.
+    """
     found = backlog(measured([8.0] * 9, [0.0] * 9, exchange_s=0.035, within_s=0.165), from_second(1, 9))
     assert found is not None
     assert found["needs"] == pytest.approx(8.0)

@@ -1,5 +1,3 @@
-"""Balance of the load between servers of a cluster: exact counts, and published examples of Jain's fairness index."""
-
 from __future__ import annotations
 
 import json

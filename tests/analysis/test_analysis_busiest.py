@@ -1,5 +1,3 @@
-"""Busiest process and busiest thread of a tier over a window."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Claims about totals over the levels of a factor, in exact cases that textbook formulas give by hand."""
+"""Claims about totals over the levels of a factor, compared with values computed by hand from textbook formulas."""
 
 from __future__ import annotations
 

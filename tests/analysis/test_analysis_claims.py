@@ -1,4 +1,4 @@
-"""Verdicts on claims of a study, in exact cases that textbook formulas give by hand."""
+"""Verdicts on claims of a study, compared with values computed by hand from textbook formulas."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 @pytest.mark.parametrize(
     ("large", "small", "kind", "why", "step"),
     [
-        # The interval of two means whose errors are as large as they are would exceed a hundred times the ratio.
+        # If the errors of two means are as large as the means, the interval of their ratio would exceed a hundred times
+        # the ratio.
         ((10, 30), (1, 30), "ratio", "a value of the ratio is too uncertain", "repeat the runs more often"),
         ((20, 20), (10, 12), "difference", "the runs have equal values", "make the steady stage longer"),
     ],
@@ -509,7 +510,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The intervals of both CPU uses, 0.6 and 0.15 CPUs, are those in the summaries."""
+    """The stated intervals of both CPU uses, 0.6 and 0.15 CPUs, equal the intervals in the summaries."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

@@ -1,5 +1,3 @@
-"""Formulas compared with known values: computed by hand or with SciPy, or known as a limit."""
-
 from __future__ import annotations
 
 import math
@@ -49,7 +47,7 @@ def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) 
 
 
 def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors() -> None:
-    """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of
+    """By hand: with equal errors, 2 and 6 runs have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of
     freedom.
 
     Welch's formula would give 5, because the two runs agree by chance.
@@ -72,9 +70,10 @@ def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
 
 
 def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fieller() -> None:
-    """By hand: 20 (exact) divided by 10 [9, 11] has g = 0.01 in Fieller's formula, and the ends 2 (1 -+ 0.1) / 0.99.
+    """By hand: for 20 (exact) divided by 10 [9, 11], Fieller's g is 0.01, and the interval ends at 2 (1 -+ 0.1) /
+    0.99.
 
-    20 [-4, 44] divided by 10 (exact) has the ends -0.4 and 4.4.
+    For 20 [-4, 44] divided by 10 (exact), the interval ends at -0.4 and 4.4.
     """
     exact, about = Estimate(20.0, 20.0, 20.0, ORDER_STATISTICS, 9), Estimate(10.0, 9.0, 11.0, ORDER_STATISTICS, 9)
     found = ratio_interval(exact, about)
@@ -145,8 +144,9 @@ def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """With 8 and 12 observations, each worth `worth` independent ones, Student's t has (8 + 12) worth - 2 degrees of
-    freedom.
+    """There are 8 and 12 observations, each of which is worth `worth` independent observations.
+
+    So Student's t has (8 + 12) worth - 2 degrees of freedom.
     """
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth

@@ -1,7 +1,3 @@
-"""Comparison of two results: statistics compared with SciPy and statsmodels, verdicts on data with known
-differences.
-"""
-
 from __future__ import annotations
 
 import math

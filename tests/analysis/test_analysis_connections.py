@@ -1,5 +1,3 @@
-"""Counts and times of connections, compared with values computed by hand."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -172,7 +170,7 @@ def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
     document = point.document()
     assert document["connections"]["wait_time_s"]["p99"] == pytest.approx(p99_ms / 1e3, rel=2 * MIDDLE)
     claimed = Places([], runs).quantity("connections.wait_time_s.p99", None, {})
-    assert claimed.value == point.wait("p99"), "claims are about the same value"
+    assert claimed.value == point.wait("p99"), "claims and load levels use the same value"
     of_runs = [max(each) / 1e3 for each in (first, second) if each]
     assert document["of_runs"]["wait_time_s"]["p99"] == pytest.approx([min(of_runs), max(of_runs)], rel=2 * MIDDLE)
 

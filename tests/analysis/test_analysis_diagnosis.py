@@ -152,7 +152,7 @@ def test_links_and_shared_cpus_of_a_summary_are_seen():
     assert found.links == (LINK,)
     assert found.shared == SharedCpus(1.0, pytest.approx(0.98), ("batch", "shop"))
     alone = {**summary, "machine": {**summary["machine"], "consumers": consumers[1:]}}
-    assert Seen.of(alone).shared is None, "one host shares with none"
+    assert Seen.of(alone).shared is None, "a single host does not share its CPUs"
 
 
 @pytest.mark.parametrize("neighbour", [0.5, 0.89, 0.91, 0.94])
@@ -361,7 +361,7 @@ def test_one_user_is_limited_by_what_delays_it():
     assert of_seen(seen(LIMITED, **ALONE)).cause is Cause.QUOTA
     assert of_seen(seen(SHOP, disks=(DISK,), **ALONE)).cause is Cause.DISK
     assert of_seen(seen(SHOP, links=(LINK,), **ALONE)).cause is Cause.LINK
-    # All CPUs for one user: its requests run in parallel, so further CPUs would help.
+    # A single user keeps all CPUs busy: its requests run in parallel, so further CPUs would help.
     assert of_seen(seen(FULL, machine_used=3.95, **ALONE)).settle.startswith("repeat with more or fewer CPUs")
     # A single user never waits for a lock or for a connection of a pool.
     assert of_seen(seen(SHOP, series=(HELD,), **ALONE)).cause is Cause.NONE
@@ -512,18 +512,20 @@ CROWDED = {"machine_used": 4.0, "others_used": 3.0}
     ("connections", "changes", "cause", "likely"),
     [
         (FULL_POOL, {}, Cause.POOL, True),
-        # Some connections are idle, their number changes, or as many requests as connections are in the system.
+        # The pool is not the limit if some connections are idle, if their number changes, or if only as many requests
+        # as connections are in the system.
         (replace(FULL_POOL, busy=3.0), {}, Cause.UNKNOWN, False),
         (replace(FULL_POOL, most=6.0), {}, Cause.UNKNOWN, False),
         (FULL_POOL, {"throughput": 100.0, "response_s": 0.04}, Cause.UNKNOWN, False),
         # Several requests may share one connection.
         (ServerConnections("cache", 1.0, 1.0, 1.0), {}, Cause.POOL, False),
-        # Clients that wait for messages: hardly any transaction sends a request to the server.
+        # The connections belong to clients that wait for messages: hardly any transaction sends a request to the
+        # server.
         (replace(FULL_POOL, sent_per_s=1.5), {}, Cause.UNKNOWN, False),
         (replace(FULL_POOL, sent_per_s=100.0), {}, Cause.POOL, True),
         (replace(FULL_POOL, waiting_for_lock=2.9), {}, Cause.LOCK, True),
         (replace(FULL_POOL, waiting_for_lock=1.0), {}, Cause.POOL, True),
-        # Other programs delay a small part of the requests that hold a connection, or most of them.
+        # Other programs delay a few of the requests that hold a connection, or most of these requests.
         (FULL_POOL, {**CROWDED, "waits": 0.6}, Cause.POOL, True),
         (FULL_POOL, {**CROWDED, "waits": 3.0}, Cause.MACHINE, True),
     ],
@@ -630,14 +632,14 @@ def open_run(rate: float, value: float, spread: float, failed: float = 0.0, **gr
 @pytest.mark.parametrize(
     ("observed", "cause", "is_limit"),
     [
-        # Fewer arrivals by chance than requested, of which all were served.
+        # By chance, fewer arrivals occurred than were specified. All of them were served.
         (open_run(20.0, 18.6, 1.6, arrived=188.0, length_s=10.0, share=0.01), Cause.NONE, False),
-        # Without the number of arrivals, the interval includes the requested rate.
+        # The number of arrivals is unknown. The interval of the throughput includes the requested rate.
         (open_run(20.0, 19.2, 1.6), Cause.UNKNOWN, False),
-        # Failures are served, too: 4 % of the arrivals fail.
+        # Failed requests count as served: 4 % of the arrivals fail.
         (open_run(100.0, 96.0, 1.0, failed=0.04), Cause.NONE, False),
         (open_run(100.0, 96.0, 1.0, failed=0.04, arrived=1000.0, length_s=10.0, share=0.0), Cause.NONE, False),
-        # A part of the arrivals is left unfinished.
+        # Some of the arrivals are not completed.
         (open_run(100.0, 90.0, 2.0), Cause.UNKNOWN, True),
         (open_run(100.0, 90.0, 2.0, arrived=1020.0, length_s=10.0, share=0.1), Cause.UNKNOWN, True),
         (open_run(100.0, 97.0, 2.0, arrived=1000.0, length_s=10.0, share=0.03), Cause.UNKNOWN, False),
@@ -656,7 +658,7 @@ STEEP = Shape(Rate(175.0, None, None, "report"), 214.9, 120.0)
 @pytest.mark.parametrize(
     ("used", "waits", "shape", "cause"),
     [
-        # Two interpreters that each use 0.9 CPUs, because their threads pass a lock to one another.
+        # Two interpreters use 0.9 CPUs each, because their threads pass a lock to one another.
         (1.79, 1.09, FLAT, Cause.CPU),
         (1.65, 1.09, FLAT, Cause.UNKNOWN),
         (1.79, 0.4, FLAT, Cause.UNKNOWN),

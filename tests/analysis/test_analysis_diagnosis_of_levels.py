@@ -70,7 +70,10 @@ def test_a_spinning_process_is_no_limit_of_the_load(recorded):
 
 
 def test_one_process_for_each_user_is_no_limit_of_the_lowest_load(recorded):
-    """A user without think time keeps its process busy: one CPU of two at one user, both from two users on."""
+    """Each user without think time keeps a process of its own busy.
+
+    One user uses one of the two CPUs; two or more users use both.
+    """
     loads = ((1, 10.0, 0.98), (2, 19.5, 1.95), (8, 19.8, 1.98))
     runs = [run_at(recorded, n, x, cpus, process=0.98 if n < 8 else 0.25) for n, x, cpus in loads]
     found = diagnosed(runs)
@@ -78,7 +81,7 @@ def test_one_process_for_each_user_is_no_limit_of_the_lowest_load(recorded):
 
 
 def test_a_disk_at_its_limit_at_each_load_limits_each_load(recorded):
-    # A database that joins the commits of several users to one write uses the whole disk with one user, too.
+    # A database that joins the commits of several users into one write uses the whole disk even with a single user.
     disk = {"utilization": 0.995, "utilization_of": "write_operations", "utilization_limit": 100.0}
     runs = [run_at(recorded, n, x, 0.2) for n, x in ((1, 24.0), (4, 44.0))]
     with_disk = [run | {"hosts": {"server": {"disks": {"data": disk}}}} for run in runs]
@@ -211,7 +214,10 @@ def test_a_disk_of_another_host_at_the_lowest_load_takes_no_belief_away(recorded
 
 @pytest.mark.parametrize(("cpus", "cause"), [(0.97, Cause.CPU), (0.5, Cause.NONE)])
 def test_the_only_user_without_think_time_is_limited_by_its_largest_demand(recorded, cpus, cause):
-    """D is 97 ms of CPU time of R = 100 ms, or 50 ms of it; X = 1 / R = 10 /s. [Lazowska 1984, chapter 5]"""
+    """Of the response time R = 100 ms, the CPU demand D is 97 ms or 50 ms.
+
+    A single user has the throughput X = 1 / R = 10 /s. [Lazowska 1984, chapter 5]
+    """
     for process in (cpus, None):
         found = diagnosed([run_at(recorded, 1, 10.0, cpus, process=process)])
         assert (found.cause, found.is_likely) == (cause, cause is Cause.CPU)
@@ -247,8 +253,10 @@ def test_a_server_behind_a_pool_that_takes_longer_under_load_may_be_the_limit(re
 
 
 def test_connections_that_requests_share_may_be_no_limit(recorded):
-    """A request takes 40 ms in the server at each load. At the limit, 8 requests share 4 connections that are always
-    busy: 4 / (200 /s) = 20 ms.
+    """A request takes 40 ms in the server at each load.
+
+    At the limit of 200 /s, 8 requests are in the server. They share 4 connections, which are always busy: for 4 / (200
+    /s) = 20 ms per request.
     """
     loads = ((1, 25.0, 1.0), (16, 200.0, 4.0), (32, 200.0, 4.0))
     found = diagnosed([with_connections(run_at(recorded, n, x, x * 0.0001), busy) for n, x, busy in loads])

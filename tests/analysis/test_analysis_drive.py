@@ -1,5 +1,3 @@
-"""JSON document that `towtank drive` prints, for a schedule with evenly spaced arrivals."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Findings at their thresholds: comparisons, claims, and doubts about files of other load generators."""
-
 from __future__ import annotations
 
 import math
@@ -30,7 +28,7 @@ NOTE, SUSPECT, INVALID = DoubtLevel.NOTE, DoubtLevel.SUSPECT, DoubtLevel.INVALID
 
 
 def line(ratio: float, half: float, metric: Metric = Metric.MEAN, step: float = 0.0) -> Any:
-    """Return the comparison of a figure, with an interval of the ratio by a factor."""
+    """Return the comparison of a metric. The interval of the ratio is from `ratio / half` to `ratio * half`."""
     return SimpleNamespace(
         cell="a",
         ratio=ratio,
@@ -290,13 +288,15 @@ def test_the_knee_by_the_demand_of_the_busiest_tier(monkeypatch: pytest.MonkeyPa
         return Estimate(found["value"], found["low"], found["high"], "x", 9)
 
     monkeypatch.setattr(capacity, "over_runs", demand_of)
-    # A cycle of 2 s over 0.02 s at the busiest CPU: 100 users. The utilization of 0.2 lets 0.2^2 / 0.8 = 0.05 wait.
+    # The knee is the cycle of 2 s divided by the demand of 0.02 s at the busiest CPU: 100 users. At a utilization of
+    # 0.2, 0.2^2 / 0.8 = 0.05 requests wait.
     found = capacity.knee(points((0.04, 0.032, 0.05)))
     assert (found.value, found.low, found.high) == pytest.approx((100.0, 2.0 / 0.025 - 0.05, 2.0 / 0.016))
     for low, high in ((None, 0.05), (0.03, None), (0.0, 0.05)):
         alone = capacity.knee(points((0.04, low, high)))
         assert (alone.value, alone.low, alone.high) == (pytest.approx(100.0), None, None)
-    # At a utilization of 0.8, 3.2 requests wait: more than a tenth of N* = 25, but not of 40.
+    # At a utilization of 0.8, 3.2 requests wait. This is more than a tenth of a knee at 25 users, but less than a tenth
+    # of a knee at 40 users.
     assert capacity.knee(points((0.16, None, None))).value is None
     assert capacity.knee(points((0.16, None, None), users=32.0)).value == pytest.approx(40.0)
 

@@ -1,4 +1,4 @@
-"""Statistics of series at their edges: too few values, no variation, a significance exactly at its level."""
+"""Statistics of series in limiting cases: too few values, no variation, a significance exactly at its level."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ def test_neighbours_that_resemble_each_other_are_correlated(values: list[float],
 
 @pytest.mark.parametrize(("level", "independent"), [(0.0275, True), (0.0277, False)])
 def test_the_ratio_of_von_neumann_can_be_done_by_hand(level: float, independent: bool) -> None:
-    # The differences of 0, 1, 2, 3 are 1, so that the ratio is 3 / 5. Its mean is 2 and its variance 8 / 15, so its
-    # score is -1.4 / sqrt(8 / 15) = -1.91703. The normal distribution has the share 0.02762 below this score.
+    # The differences between successive values of 0, 1, 2, 3 are 1, so the ratio of the sums of squares of differences
+    # and of deviations is 3 / 5. For independent values, its mean is 2 and its variance is 8 / 15, so its score is -1.4
+    # / sqrt(8 / 15) = -1.91703. The normal distribution has a probability of 0.02762 below this score.
     assert looks_independent(np.array([0.0, 1.0, 2.0, 3.0]), level) is independent
 
 
 def test_the_correlation_of_neighbours_can_be_done_by_hand() -> None:
-    # The deviations of 0, 1, 2, 3 are -1.5, -0.5, 0.5 and 1.5: (0.75 - 0.25 + 0.75) / 5 = 0.25.
+    # The deviations of 0, 1, 2, 3 from their mean are -1.5, -0.5, 0.5 and 1.5. So the lag-1 correlation is (0.75 - 0.25
+    # + 0.75) / 5 = 0.25.
     assert lag_one(np.array([0.0, 1.0, 2.0, 3.0])) == pytest.approx(0.25)
     assert lag_one(np.ones(5)) == 0.0
 
@@ -86,8 +88,9 @@ WAVE = np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0])
 
 
 def test_the_interval_along_a_trend_can_be_done_by_hand() -> None:
-    # The four second differences are 2, -2, 2, -2: a variance of 16 / (6 * 4) of a value, an error of the mean of
-    # sqrt(2 / 3 / 6) = 1 / 3, two degrees of freedom (floor of 4 * 18 / 35) and thus 4.30265 * (1 / 3) / 1.5 = 0.95614.
+    # The four second differences are 2, -2, 2, -2. So a value has the variance 16 / (6 * 4), and the mean has the
+    # standard error sqrt(2 / 3 / 6) = 1 / 3 with two degrees of freedom (floor of 4 * 18 / 35). The relative half width
+    # is 4.30265 * (1 / 3) / 1.5 = 0.95614.
     half = 4.302653 / 3 / 1.5
     for found in (mean_along_trend(WAVE), ratio_along_trend(3 * WAVE, np.full(6, 3.0))):
         assert (found.value, found.n) == (1.5, 3)

@@ -50,7 +50,7 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
     assert busiest({"tiers": shared, "host": disks["server"]}) == 0.95
     assert busiest({"tiers": {"web": tier(0.5), "database": tier(0.45)}}) == pytest.approx(0.95)
     assert busiest({"hosts": {"server": {"utilization": 0.8}}}) == 0.8
-    assert busiest({"tiers": {}, "host": disks["server"]}) is None, "the disks are the generator's"
+    assert busiest({"tiers": {}, "host": disks["server"]}) is None, "disks of the load generator do not count"
     assert busiest({"tiers": {"web": tier(1.02)}}) == 1.0
     assert busiest({"tiers": {"web": tier(None)}, "hosts": {"server": {"disks": None}}}) is None
 
@@ -162,8 +162,9 @@ def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> N
 
 
 def test_transactions_without_a_response_time_leave_the_mean_of_the_others() -> None:
-    """By hand: 200 transactions take 20 s, so 0.1 s each. Another 50 get no connection and have no response time; in
-    10 s all of them make 25 /s.
+    """By hand: 200 transactions take 20 s, so each takes 0.1 s.
+
+    Another 50 get no connection and have no response time. In 10 s, all 250 transactions make 25 /s.
     """
     recorded = measured(read=(200, 20.0))
     recorded.columns("transaction")["read"].ended += 5.0
@@ -190,7 +191,7 @@ def test_groups_of_a_plan_that_cannot_be_read_are_unknown(groups: Any) -> None:
 
 
 def test_groups_whose_responses_took_no_time_have_elasticities() -> None:
-    """If the clock does not advance, response times are zero. The groups must have elasticities all the same."""
+    """If the clock does not advance, response times are zero. The groups must still have elasticities."""
     group = {"users": 10.0, "throughput_per_s": 5.0, "response_time_s": 0.0, "pace_s": None}
     found = elasticity_of_groups(0.5, [group, group])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / (0.5 + 0.5 * 0.02)), 0.0)

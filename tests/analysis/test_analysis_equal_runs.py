@@ -45,7 +45,7 @@ def test_counts_whose_seconds_were_all_equal_are_known_to_one_request() -> None:
 
 
 def test_nearly_equal_counts_are_not_known_better_than_equal_ones() -> None:
-    # The window lasts 20 s. The last run has one request more than the others.
+    # The window lasts 20 s. The last run has one request more than each other run.
     runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 20)]
     found = over_runs(runs, "throughput_per_s")
     assert found.value is not None

@@ -1,5 +1,3 @@
-"""Effects of the two-level factors of a study: which effects are reported, which runs they use, and their values."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The doubt that a window has too few independent response times."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

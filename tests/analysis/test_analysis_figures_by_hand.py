@@ -1,5 +1,3 @@
-"""Figures of an analysis whose values follow by hand: stalls, ended processes, groups of users, cells, and levels."""
-
 from __future__ import annotations
 
 import math
@@ -43,9 +41,11 @@ def users(pace_s: float | None, response_s: float, cycle_s: float, number: float
 
 
 def test_the_throughput_of_a_single_group_falls_by_no_more_than_the_speed() -> None:
-    """Cycle 2 s, pace 1.8 s, response 1.9 s: between 0.1 and 0.95 of the cycle grows with the response time.
+    """In a cycle of 2 s with a pace of 1.8 s and a response time of 1.9 s, between 10 % and 95 % of the cycle grow
+    with the response time.
 
-    At a busy station the response time has the elasticity 1 / 0.1 = 10, and the throughput of each group at most 9.5.
+    At a busy station, the response time has the elasticity 1 / 0.1 = 10. For several groups, the elasticity of
+    throughput is at most 10 x 0.95 = 9.5.
     """
     alone, two = (elasticity_of_groups(1.0, [users(1.8, 1.9, 2.0)] * number) for number in (1, 2))
     assert (alone.response_time, alone.throughput) == (pytest.approx(10.0), 1.0)
@@ -53,25 +53,31 @@ def test_the_throughput_of_a_single_group_falls_by_no_more_than_the_speed() -> N
 
 
 def test_equal_groups_have_the_elasticities_of_one_group() -> None:
-    """Half of each cycle is response time, and the station is busy for 80 %: 1 / (0.2 + 0.8 / 2), and half of it."""
+    """Half of each cycle is response time, and the utilization of the station is 80 %.
+
+    So the elasticity of the response time is 1 / (0.2 + 0.8 / 2), and that of the throughput is half of this.
+    """
     found = elasticity_of_groups(0.8, [users(None, 1.0, 2.0), users(None, 1.0, 2.0)])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / 0.6), pytest.approx(0.5 / 0.6))
 
 
 def test_a_mix_that_moves_to_longer_responses_adds_to_their_elasticity() -> None:
-    """20 users spend a tenth of 1 s in the system, and 20 users three quarters of 4 s, so that 20 /s and 5 /s complete.
+    """20 users spend a tenth of a cycle of 1 s in the system, and 20 users three quarters of a cycle of 4 s. So 20 /s
+    and 5 /s complete.
 
-    The weights of both groups in the utilization are known up to a factor of 12: the smallest mean of w is
-    (12 x 20 x 0.1 + 5 x 0.75) / (12 x 20 + 5) = 0.11327. By throughput, the mean of w is (20 x 0.1 + 5 x 0.75) / 25 =
-    0.23, and by time in the system (2 x 0.1 + 15 x 0.75) / 17 = 0.67353: the mix makes the mean response time shorter.
+    w is the fraction of a cycle in the system. The weights of both groups in the utilization are known up to a factor
+    of 12, so the smallest mean of w is (12 x 20 x 0.1 + 5 x 0.75) / (12 x 20 + 5) = 0.11327. Weighted by throughput,
+    the mean of w is (20 x 0.1 + 5 x 0.75) / 25 = 0.23; weighted by time in the system, it is (2 x 0.1 + 15 x 0.75) /
+    17 = 0.67353. So the change of the mix makes the mean response time shorter.
     """
     groups = [users(None, 0.1, 1.0), users(None, 3.0, 4.0)]
     found = elasticity_of_groups(0.5, groups)
     common = 1 / (0.5 + 0.5 * 27.75 / 245)
     assert found.response_time == pytest.approx(common)
     assert found.throughput == pytest.approx(0.23 * common)
-    # 2 users spend nine tenths of 0.1 s in the system, and 40 users a tenth of 20 s: 20 /s and 2 /s complete, and 1.8
-    # and 4 users are in the system. The mix moves to the second group, so the mean response time grows further.
+    # 2 users spend nine tenths of a cycle of 0.1 s in the system, and 40 users a tenth of a cycle of 20 s. So 20 /s and
+    # 2 /s complete, and 1.8 and 4 users are in the system. The mix moves to the second group, so the mean response time
+    # grows further.
     longer = elasticity_of_groups(0.5, [users(None, 0.09, 0.1, 2.0), users(None, 2.0, 20.0, 40.0)])
     common = 1 / (0.5 + 0.5 * (12 * 2 * 0.1 + 20 * 0.9) / (12 * 2 + 20))
     assert longer.response_time == pytest.approx(common * (1 + 18.2 / 22 - (1.8 * 0.9 + 4 * 0.1) / 5.8))
@@ -107,7 +113,10 @@ def test_single_runs_at_two_loads_have_no_interval() -> None:
 
 
 def test_a_cell_with_more_runs_weighs_more() -> None:
-    """The first cell has two runs on each side, so it weighs 1 / (1/2 + 1/2) = 1; the second has four and weighs 2."""
+    """The first cell has two runs on each side, so its weight is 1 / (1/2 + 1/2) = 1.
+
+    The second cell has four runs on each side and the weight 2.
+    """
     sides = [
         [run for _ in range(2) for run in runs_of({"x": first})]
         + [run for _ in range(4) for run in runs_of({"y": second})]
@@ -119,8 +128,10 @@ def test_a_cell_with_more_runs_weighs_more() -> None:
 
 
 def stalled(seconds: dict[int, float], longest: float) -> Any:
-    """Return ten seconds of a load thread, with the stalled time of some seconds and the longest gap that ends in
-    the last of them.
+    """Return ten seconds of a load thread.
+
+    `seconds` maps a second to the time for which the thread was stalled. The gap `longest` ends in the last of these
+    seconds.
     """
     inside, gaps = np.zeros(10), np.zeros(10)
     for second, time_s in seconds.items():
@@ -252,16 +263,20 @@ def test_what_an_event_left_free_is_kept() -> None:
 
 
 def test_the_statistic_of_a_position_is_the_standardised_difference_of_the_means() -> None:
-    """By hand, for 0, 0, 0, 1, 1, 1, 1, 1: after three values the means differ by 1, and sqrt(3 x 5 / 8) = 1.3693.
+    """By hand, for 0, 0, 0, 1, 1, 1, 1, 1: after three values, the means differ by 1, and the factor is sqrt(3 x 5 /
+    8) = 1.3693.
 
-    After four values the means are 1/4 and 1, after five 2/5 and 1.
+    After four values, the means are 1/4 and 1; after five values, they are 2/5 and 1.
     """
     found = _statistics(np.array([[0.0, 0, 0, 1, 1, 1, 1, 1]]))
     assert found[0] == pytest.approx([math.sqrt(15 / 8), 0.75 * math.sqrt(2), 0.6 * math.sqrt(15 / 8)])
 
 
 def test_a_step_is_as_likely_as_its_order_among_all_orders() -> None:
-    """Six values of 0 and six of 1 are in order in 2 of 924 ways, so a share of 0.0022 of the permutations is alike."""
+    """Six values of 0 and six of 1 have 924 orders.
+
+    In two of these, equal values are together, so the step has the p-value 2 / 924 = 0.0022.
+    """
     series = np.repeat([0.0, 1.0], 6)
     (step,) = permuted_steps(series)
     assert (step.index, step.before, step.after) == (6, 0.0, 1.0)
@@ -283,7 +298,7 @@ def test_short_and_equal_series_have_no_step() -> None:
     assert permuted_steps(np.repeat([0.0, 1.0], [4, 5])) == []
     assert len(permuted_steps(np.repeat([0.0, 1.0], 5))) == 1
     assert permuted_steps(np.full(12, 5.0)) == []
-    assert permuted_steps(np.array([0.0] * 10 + [9.0, 9.0])) == [], "two values are no level"
+    assert permuted_steps(np.array([0.0] * 10 + [9.0, 9.0])) == [], "two values at the end are too few for a step"
 
 
 def series_of(*values: float) -> Series:
@@ -325,7 +340,10 @@ def test_neighbours_that_resemble_each_other_count_from_twenty_results() -> None
 def test_a_stop_is_longer_than_five_gaps_and_waits_for_a_response(
     gap_s: float, in_progress_s: float, missing: int
 ) -> None:
-    """Requests begin each second. Before one of them is a longer gap, in which the previous request is in progress."""
+    """Requests begin one second apart, except for a longer gap before one of them.
+
+    During this gap, the previous request is in progress.
+    """
     starts = np.arange(200.0)
     starts[100:] += gap_s - 1.0
     elapsed = np.full(200, 0.01)
@@ -344,7 +362,7 @@ def test_the_runs_that_detect_a_change_are_those_of_the_t_test(size: float) -> N
     finds = [family._finds(runs, size, 0) for runs in range(2, 100)]
     assert finds.index(True) + 2 == max(2, math.ceil(needed))
     assert finds == sorted(finds)
-    # With ten tests, the largest significant p-value is a tenth.
+    # With ten tests, a p-value is significant only if it is at most a tenth of the usual level.
     needed = TTestIndPower().solve_power(effect_size=size, alpha=0.0025, power=0.8, alternative="larger")
     tenfold = [Family((), 10, 0.02)._finds(runs, size, 0) for runs in range(2, 200)]
     assert tenfold.index(True) + 2 == max(2, math.ceil(needed))
@@ -370,7 +388,10 @@ def test_a_think_time_is_that_of_all_levels_if_they_are_enough_and_agree(
 
 
 def test_the_design_effect_is_near_one_for_independent_values_and_twice_that_for_pairs() -> None:
-    """Six records of 200 intervals with 100 independent values each; then each value occurs twice."""
+    """The six records have 200 intervals with 100 independent values each.
+
+    If each value occurs twice, the design effect is twice as large.
+    """
     effects = []
     for seed in range(6):
         below = np.random.default_rng(seed).binomial(100, 0.9, 200).astype(float)

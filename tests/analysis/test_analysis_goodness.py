@@ -1,5 +1,3 @@
-"""Tests of goodness of fit, compared with published cases and SciPy."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,8 +16,8 @@ def recorded(values_s):
 
 
 def test_chi_square_of_mendels_peas():
-    # Round yellow, wrinkled yellow, round green and wrinkled green peas, expected 9 : 3 : 3 : 1 (G. Mendel, "Versuche
-    # über Pflanzenhybriden", 1866): X² = 0.470, p = 0.925 with three degrees of freedom.
+    # Round yellow, wrinkled yellow, round green and wrinkled green peas are expected in the proportions 9 : 3 : 3 : 1
+    # (G. Mendel, "Versuche über Pflanzenhybriden", 1866). With three degrees of freedom, X² = 0.470 has p = 0.925.
     found = goodness.multinomial([315, 101, 108, 32], [9, 3, 3, 1])
     assert found.statistic == pytest.approx(0.470, abs=5e-4)
     assert found.p_value == pytest.approx(0.925, abs=5e-4)
@@ -56,8 +54,8 @@ def test_draws_agree_with_the_exact_multinomial():
 
 
 def test_two_cells_are_an_exact_binomial():
-    # Exact binomial test, on R. A. Fisher's lady who tastes tea: by chance at least 9 of 10 cups are right, or at least
-    # 9 wrong, with a probability of 22 / 1024.
+    # In R. A. Fisher's experiment, a lady says of cups of tea how they were made. By chance, at least 9 of 10 answers
+    # are right, or at least 9 are wrong, with a probability of 22 / 1024 (exact binomial test).
     found = goodness.multinomial([9, 1], [1, 1])
     assert found.p_value == pytest.approx(22 / 1024)
     assert found.method == "exact binomial"

@@ -100,4 +100,6 @@ def test_rates_and_further_objectives() -> None:
     met = {"configuration": {}, "text": "p95 < 1 s", "met": True, "holds_up_to": 40, "missed_at": None}
     assert answered(configuration, [met]) == "meets p95 < 1 s up to 40 arrivals per second"
     assert answered(configuration, [met] * 5).endswith(" and meets 2 of 2 further objectives")
-    assert answered(configuration, [{**met, "up_to": "42 /s"}]) == "", "the limit is the answer"
+    assert answered(configuration, [{**met, "up_to": "42 /s"}]) == "", (
+        "the headline states the limit instead of the objective"
+    )

@@ -1,5 +1,3 @@
-"""Hosts in the summary of a run; the recorded counters grow at known rates."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -102,7 +100,7 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
         "timeouts": None,
         "probe_recoveries": None,
     }
-    assert web["transmit_bytes_per_s"] is None, "what was not recorded is not zero"
+    assert web["transmit_bytes_per_s"] is None, "a value that was not recorded is None, not zero"
     disk = web["disks"]["data"]
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
     assert disk["free_inodes_least"] == 60.0
@@ -124,7 +122,7 @@ def test_a_disk_with_limits_is_measured_against_the_one_that_it_uses_most(summar
     disk = summary["hosts"]["database"]["disks"]["data"]
     assert disk["utilization"] == pytest.approx(160 / 200)
     assert (disk["utilization_of"], disk["utilization_limit"]) == ("read_operations", 200.0)
-    assert disk["busy_share"] == pytest.approx(0.4), "the busy time of the device stays available"
+    assert disk["busy_share"] == pytest.approx(0.4), "the summary still contains the busy time of the device"
 
 
 def test_each_host_whose_network_had_trouble_is_named(summary: dict[str, Any]) -> None:

@@ -60,8 +60,8 @@ def levels(*runs):
 
 
 def test_mean_value_analysis_gives_the_known_throughputs():
-    # Exact throughputs: 19.75, 76.92 and 96.36 per second at 20, 80 and 110 users of a server with a service time of
-    # 10.14 ms.
+    # A server with a service time of 10.14 ms has the exact throughputs 19.75, 76.92 and 96.36 per second at 20, 80 and
+    # 110 users.
     assert [repairman(users)[0] for users in (20, 80, 110)] == pytest.approx([19.75, 76.92, 96.36], abs=0.01)
 
 

@@ -1,5 +1,3 @@
-"""Assessment of results of other tools: intervals compared with known true values, and doubts that the data raise."""
-
 from __future__ import annotations
 
 import math

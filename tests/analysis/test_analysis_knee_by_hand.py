@@ -1,5 +1,3 @@
-"""The saturated tier and the knee, compared with values computed by hand."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -156,7 +156,9 @@ def test_levels_that_pass_above_a_failure_reopen_the_search():
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     outcomes = [PlateauOutcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
     outcomes += [PlateauOutcome(200, MISSED, 0.1), PlateauOutcome(200, MISSED, 0.1), PlateauOutcome(216, None, -0.4)]
-    assert decide_search(plan, outcomes).level == 216, "the level that was measured least"
+    assert decide_search(plan, outcomes).level == 216, (
+        "of the two levels, the search measures the level with fewer measurements"
+    )
     outcomes.append(PlateauOutcome(216, None, -0.4))
     decision = decide_search(plan, outcomes)
     assert (decision.level, decision.why) == (200, "repeated: 200 failed, but 216 passed")

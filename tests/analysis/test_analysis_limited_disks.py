@@ -1,5 +1,3 @@
-"""Utilization of disks with rate limits, for known rates and limits."""
-
 from typing import Any
 
 import pytest

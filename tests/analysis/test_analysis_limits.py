@@ -1,5 +1,3 @@
-"""Load limits of several runs, and backlog at the edges of windows, compared with values computed by hand."""
-
 import numpy as np
 import pytest
 from even_runs import even_script, stages_of
@@ -36,7 +34,10 @@ def test_one_run_keeps_its_interval():
 
 
 def test_runs_have_students_t():
-    """By hand: limits of 430, 440 and 450 have the mean 440, s = 10, t(0.975, 2) = 4.303, half width 24.84."""
+    """By hand: limits of 430, 440 and 450 have the mean 440 and the standard deviation 10.
+
+    With t(0.975, 2) = 4.303, the half width is 24.84.
+    """
     found = found_limit(runs(*(limit(value, low=value - 15, high=value + 15) for value in (430, 440, 450))))
     assert found["value"] == pytest.approx(440)
     assert found["high"] - 440 == pytest.approx(24.84, abs=0.01)
@@ -84,7 +85,9 @@ def test_objective_is_met_up_to_the_limit():
 
 
 def test_even_load_has_what_littles_law_says(tmp_path):
-    """By hand: 8 users x 0.25 s of each second = 2 requests in flight on average."""
+    """By hand: each of 8 users has a request in flight for 0.25 s of each second, so 2 requests are in flight on
+    average.
+    """
     script = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     found = summarize_run(write_run(tmp_path / "r001", script), tables=False)["backlog"]
     assert found["needs"] == pytest.approx(2.0, rel=0.05)

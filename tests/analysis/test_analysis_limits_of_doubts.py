@@ -1,4 +1,4 @@
-"""Doubts at their limits: a value at its limit is allowed, a value above it is a doubt of the right level."""
+"""A value at its limit raises no doubt. A value above its limit raises a doubt of the right level."""
 
 from __future__ import annotations
 
@@ -320,7 +320,8 @@ def test_the_relaxation_time_of_a_queue(
 
 @pytest.mark.parametrize(("relaxations", "expected"), [(41.0, []), (39.9, [NOTE]), (10.1, [NOTE]), (9.9, [SUSPECT])])
 def test_a_window_in_relaxation_times(relaxations: float, expected: list[DoubtLevel]) -> None:
-    # With a utilization of 1/2 and one server, a relaxation takes 6 S: a window of 10 s is 10 / (6 S) of them.
+    # With a utilization of 1/2 and one server, the relaxation time is 6 S. So a window of 10 s lasts 10 / (6 S)
+    # relaxation times.
     service_s = 10.0 / (6 * relaxations)
     tier = {"utilization": 0.5, "cpus_used": {"value": 100 * service_s}, "cpus_allotted": 1}
     summary = {"request_throughput_per_s": {"value": 100.0}, "tiers": {"app": tier}}

@@ -67,7 +67,7 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
-    # The pause begins when the last request before it has ended, some milliseconds after its start.
+    # The pause begins at the end of the last request before it, some milliseconds after the start of that request.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
     assert "judge each part" in doubt.hint
@@ -139,7 +139,7 @@ def test_a_load_without_gaps_has_no_doubt(make) -> None:
     for number in range(1000):
         made = make(rng)
         window = judging.steady_window(made)
-        assert not gaps_in(made, window), f"file {number} of {len(made)} requests"
+        assert not gaps_in(made, window), f"gap in file {number}, which has {len(made)} requests"
 
 
 def gaps_in(made: Requests, window) -> list:

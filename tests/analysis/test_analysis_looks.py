@@ -71,7 +71,10 @@ def suspect(runs: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
 
 
 def test_a_decision_is_repeated_without_suspect_runs_by_the_blocks_after_it() -> None:
-    """Three blocks decide the claim with a suspect run. Without it, two runs of that level do not, but three do."""
+    """Three blocks decide the claim if a suspect run counts.
+
+    Without the suspect run, the two other runs at its level do not decide the claim, but three runs do.
+    """
     described = study(4, "> 1.5", 4)
     runs = runs_of([98.0, 102.0, 100.0, 99.0], [200.0, 185.0, 215.0, 200.0])
     (before,) = claims.judge(described, runs)["claims"]

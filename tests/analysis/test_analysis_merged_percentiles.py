@@ -83,7 +83,7 @@ def test_p95_is_that_of_all_requests_and_not_a_mean(two: dict[str, Any]) -> None
     assert point["response_time_s"]["p50"]["value"] == pytest.approx(FAST, rel=2e-3)
     assert point["transactions"]["search"]["p95_s"]["value"] == pytest.approx(SLOW, rel=2e-3)
     assert found["low"] == 0
-    assert found["high"] > 3 * SLOW, "two runs that disagree so much do not know it"
+    assert found["high"] > 3 * SLOW, "two runs that differ so much give a wide interval"
 
 
 def test_the_spread_between_runs_is_beside_it(two: dict[str, Any]) -> None:
@@ -105,7 +105,9 @@ def test_the_objectives_of_the_case(two: dict[str, Any]) -> None:
     assert met["p95 < 200 ms"] == (False, pytest.approx(SLOW, rel=2e-3))
     assert met["p50 < 50 ms"] == (True, pytest.approx(FAST, rel=2e-3))
     assert met["p95 of search < 200 ms"] == (False, pytest.approx(SLOW, rel=2e-3))
-    assert met["p95 < 200 ms in ramp_up"] == (False, pytest.approx(SLOW, rel=2e-3)), "of a phase, too"
+    assert met["p95 < 200 ms in ramp_up"] == (False, pytest.approx(SLOW, rel=2e-3)), (
+        "an objective about a phase uses all requests of the phase"
+    )
 
 
 def test_claims_are_about_the_same_value(two: dict[str, Any], tmp_path: Any) -> None:
@@ -182,13 +184,13 @@ def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
         missed += bool(
             judged("p95 < 1 s", *(run_of(f"r{n}", list(times)) for n, times in enumerate(drawn)))["far_misses"]
         )
-    assert alone >= 20, "the bare values miss it often"
+    assert alone >= 20, "p95 of single runs often violates the objective by chance"
     assert missed <= 5
 
 
 def test_a_lower_limit_counts_the_requests_below_it() -> None:
-    # The objective is p95 > 200 ms. A run of 20 requests with 19 short times may be a coincidence; a run of 200 short
-    # times cannot.
+    # The objective is p95 > 200 ms. In a run of 20 requests, 19 short times may be a coincidence; 200 short times in a
+    # run cannot.
     slow = run_of("r2", [0.900] * 400)
     assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
     found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)

@@ -1,5 +1,3 @@
-"""Doubts about networks: the named host, the allowed fraction of lost segments, and losses configured by the study."""
-
 from __future__ import annotations
 
 from typing import Any

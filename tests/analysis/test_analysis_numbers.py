@@ -1,5 +1,3 @@
-"""Numbers combined from several runs."""
-
 from __future__ import annotations
 
 import math

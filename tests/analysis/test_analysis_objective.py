@@ -1,5 +1,3 @@
-"""Objective as the analysis reads it from a manifest, of this or of an older version."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Objectives about stages and time windows, for runs whose values in every second are known."""
-
 from __future__ import annotations
 
 from dataclasses import replace

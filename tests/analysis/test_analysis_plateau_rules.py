@@ -1,5 +1,3 @@
-"""Rules by which a plateau of the search for the limit fails, at and beside their limits."""
-
 from __future__ import annotations
 
 import math
@@ -41,7 +39,7 @@ BELOW, FLAT, MISSED = (
         (50.0, {"errors_share": 0.5}, False),
         (47.4, {"errors_share": 0.5}, True),
         (0.0, {"errors_share": 1.0}, True),
-        # Of 400 arrivals, chance explains 3 * sqrt(400) = 60 missing ones: 15 a second.
+        # With 400 expected arrivals, up to 3 * sqrt(400) = 60 may be missing by chance, which is 15 a second.
         (84.0, {"length_s": 4.0}, True),
         (85.0, {"length_s": 4.0}, False),
         (None, {}, False),
@@ -68,8 +66,8 @@ def test_the_share_that_ended_counts_failures_too() -> None:
         (104.9, 0.0, 0.0, True),
         (105.0, 0.0, 0.0, False),
         (90.0, 0.0, 0.0, True),
-        # 1.645 * hypot(10, 20) / 100 = 0.368 and 1.645 * hypot(20, 20) / 100 = 0.465; with a gain of 0.04 only the
-        # first is below a half.
+        # The margins of the gain are 1.645 * hypot(10, 20) / 100 = 0.368 and 1.645 * hypot(20, 20) / 100 = 0.465. With
+        # a gain of 0.04, the upper bound is below a half only with the first margin.
         (104.0, 10.0, 20.0, True),
         (104.0, 20.0, 20.0, False),
         (104.0, None, 0.0, False),

@@ -1,7 +1,3 @@
-"""Rates of counters on the clock of the run: gaps between samples, restarts of counters, edges of windows, and steps of
-the wall clock.
-"""
-
 from __future__ import annotations
 
 import numpy as np

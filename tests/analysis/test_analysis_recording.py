@@ -1,5 +1,3 @@
-"""Doubts about recorded data: their numbers, limits and severity."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Costs of events (such as lost transactions) and times until recovery, for seconds with known counts."""
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Summary of one run, for schedules whose true values are known, and for damaged results folders."""
-
 from __future__ import annotations
 
 import json
@@ -90,7 +88,8 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # The database takes 0.5 of the CPU time of reads and 0.25 of that of writes: (0.5 + 0.25) / 2 = 0.375.
+    # The database takes half of the CPU time of reads and a quarter of the CPU time of writes: (0.5 + 0.25) / 2 =
+    # 0.375.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01

@@ -1,5 +1,3 @@
-"""Lines with errors in the logs of services, which are grouped, counted and redacted."""
-
 import json
 import tracemalloc
 from itertools import product

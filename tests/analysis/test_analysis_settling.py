@@ -1,4 +1,6 @@
-"""The end of settle and steady stages: how long a record must be, and which series must be at rest or precise."""
+"""Conditions that end a settle or steady stage: the length of its record, and the series that must be at rest or
+precise.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""A run with several loads is described by the load in the analysed window."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Results of runs and files as the sides of a comparison: values, errors, failures and transactions of each."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

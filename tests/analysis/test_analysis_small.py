@@ -1,5 +1,3 @@
-"""Small computations on the recording of a run, each with a few lines of known input."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -190,7 +188,7 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert all(stretch.is_one_of_several for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
-    # Even a run without a stage of constant load has `of` = 1.
+    # `of` is the number of stretches with constant load. It is 1 even if the run has no stage of constant load.
     assert stretch_of(stages[:1], 0).of == 1
     assert not stretches(stages[:3])[0].is_one_of_several
 

@@ -1,5 +1,3 @@
-"""Sticky sessions: exact counts of users per service, and the error of the fairness index."""
-
 from __future__ import annotations
 
 import numpy as np

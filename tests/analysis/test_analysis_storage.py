@@ -1,5 +1,3 @@
-"""Storage in the summary of a run whose counters grow at known rates."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -71,7 +69,7 @@ def test_both_sides_have_intervals(run: RunFolder) -> None:
     assert result["asked"]["calls_per_s"]["value"] == pytest.approx(140.0)
     assert result["reached"]["read_bytes_per_s"]["value"] == pytest.approx(2e6)
     assert result["reached"]["read_operations_per_s"]["value"] == pytest.approx(20.0)
-    assert result["reached"]["write_bytes_per_s"]["value"] is None, "what was not recorded is not zero"
+    assert result["reached"]["write_bytes_per_s"]["value"] is None, "a value that was not recorded is None, not zero"
     assert result["mounts"] == {}
 
 

@@ -1,5 +1,3 @@
-"""Doubts about disks that are full, or will be full soon."""
-
 from __future__ import annotations
 
 from typing import Any

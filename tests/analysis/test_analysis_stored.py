@@ -1,5 +1,3 @@
-"""Data that were stored during a run and are read back afterwards."""
-
 from __future__ import annotations
 
 import json
@@ -79,7 +77,9 @@ def test_a_loss_in_a_run_whose_study_makes_something_fail_is_its_result_and_no_d
         DoubtKind.STORED_UNKNOWN: "suspect",
     }
     (doubt,) = doubts(stored(document()), had_events=True)
-    assert (doubt.kind, doubt.level) == (DoubtKind.STORED_LOST, "suspect"), "what has another content is no loss"
+    assert (doubt.kind, doubt.level) == (DoubtKind.STORED_LOST, "suspect"), (
+        "changed content is not a loss, so the doubt is more than a note"
+    )
 
 
 def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_what_was_not_read_back_may_be_lost() -> None:
     assert (found["met"], found["seen"]) == (None, None)
     (gap,) = found["not_judged"]
     assert gap["why"] == "r001 does not decide the objective (9 of 9 could not be read back: the user stopped the run)"
-    assert judged(stored_run("r001", unread=1))["met"] is True, "one may be lost"
+    assert judged(stored_run("r001", unread=1))["met"] is True, "the objective allows one lost document"
     assert judged(stored_run("r001", lost=2, unread=7))["met"] is False
     assert judged(stored_run("r001", unread=9), text="stored.unread <= 1")["met"] is False
     assert judged(stored_run("r001", unreadable=9))["met"] is None
@@ -201,7 +201,9 @@ def test_a_claim_allows_for_what_was_not_read_back() -> None:
     found = in_run(unread, "stored.unread", None)
     assert found.low == found.high == 7
     both = combined([in_run(unread, "stored.lost", None)] * 2)
-    assert (both.value, both.low, both.high) == (2, 2, 9), "no chance is in it that two runs would lessen"
+    assert (both.value, both.low, both.high) == (2, 2, 9), (
+        "the interval is not due to chance, so a second run does not narrow it"
+    )
     assert difference_interval(found, in_run(unread, "stored.lost", None)).low is None
 
 

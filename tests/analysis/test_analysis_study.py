@@ -120,7 +120,7 @@ def test_the_limit_is_found_with_its_evidence(summary):
 def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
     lines = [line for line in summary["comparisons"] if line["users"] == LEVELS[0]]
     searches = next(line for line in lines if line.get("transaction") == "open_all_searches")
-    assert lines[2] is searches, "the transaction that changed most comes first"
+    assert lines[2] is searches, "the transaction with the largest change is the first transaction"
     # A single run per level gives no variation between runs, so `differs` is None.
     assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2

@@ -1,5 +1,3 @@
-"""Summary of a study with hand-written runs."""
-
 from __future__ import annotations
 
 import random
@@ -54,7 +52,7 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
 def test_repetitions_give_a_t_interval_over_runs():
     runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
     found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
-    # Half width of the mean of three values with s = 1 and t(0.975, 2) = 4.3027: 4.3027 / sqrt(3) = 2.4841.
+    # The mean of three values with s = 1 has the half width t(0.975, 2) / sqrt(3) = 4.3027 / sqrt(3) = 2.4841.
     assert found["value"] == pytest.approx(10.0)
     assert found["high"] == pytest.approx(12.4841, abs=1e-4)
     assert (found["method"], found["n"]) == ("runs", 3)
@@ -176,7 +174,9 @@ def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
     assert (limit["kind"], limit["reached"]) == ("overload", True)
     assert "571 of 6,539 arrivals were left unfinished" in limit["evidence"]
     del top["window"]
-    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not steady decides nothing"
+    assert conclude(*runs, kind="rate")["kind"] == "undecided", (
+        "a level without a steady state does not decide the limit"
+    )
 
 
 def test_a_level_above_that_is_invalid_leaves_the_limit_open():

@@ -113,7 +113,8 @@ def test_a_queue_that_grows_does_not_make_its_window_short():
         (Memory(2.0, 4.0, 0.0), -0.5, 0.009, False, False),
         (Memory(2.0, 4.0, 0.0), -0.5, 0.003, True, True),
         (Memory(2.0, 4.0, 0.0), -0.5, 0.001, True, False),
-        # At rest, the growth has a standard deviation of sqrt(1 / 16) = 1/4 of a random walk. Two of these are allowed.
+        # At rest, the growth has a standard deviation of sqrt(1 / 16) = 1/4 of that of a random walk. Two standard
+        # deviations are allowed.
         (Memory(2.0, 4.0, 0.49), 0.5, 0.9, False, True),
         (Memory(2.0, 4.0, 0.51), 0.5, 0.9, False, False),
         (Memory(2.0, 4.0, 0.51), -0.5, 0.9, False, True),
@@ -159,9 +160,10 @@ def test_correlated_noise_without_a_start_is_hardly_ever_cut():
 
 
 def test_slow_swings_of_a_system_at_rest_are_no_start():
-    """Throughput swings at random by 10 %, with a correlation time of 30 s, in windows of 90 s. No start differs.
+    """Throughput varies at random by 10 %, with a correlation time of 30 s, in windows of 90 s. No window has a
+    transient at its start.
 
-    The plain test takes its error from the rest of the window, and finds a start in about 4 % of such windows. The
+    The plain test takes its error from the rest of the window, and finds a transient in about 4 % of such windows. The
     cautious test has a significance level of 2 %, so that at most 2 % of the windows lose their first part.
     """
     stream, correlation, cut = np.random.default_rng(8), np.exp(-1 / 30), 0
@@ -170,7 +172,8 @@ def test_slow_swings_of_a_system_at_rest_are_no_start():
         for noise in (1 - correlation**2) ** 0.5 * stream.normal(size=89):
             swing.append(correlation * swing[-1] + noise)
         found = transient_of({"throughput": 100 * (1 + 0.1 * np.array(swing))})
-        # A cut at half of the window is kept without the cautious test.
+        # If the cut is at its limit, half of the window, it is made without the cautious test. So it does not count
+        # here.
         cut += bool(found.observations) and not found.cuts["throughput"].at_limit
     assert cut <= 0.02 * 1000
 

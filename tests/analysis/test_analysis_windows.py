@@ -1,5 +1,3 @@
-"""Steady-state tests of a window: undetectable changes in short windows, and transients at the start."""
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -81,12 +79,14 @@ def test_no_window_beyond_an_hour_is_recommended(needed_s):
     ],
 )
 def test_a_window_of_hours_is_compared_with_longer_ones(window_s, needed_s, said):
-    """A length that was measured is practical, and so is twice that length."""
+    """A length is practical if it is at most twice the length of the measured window."""
     assert note_of(noisy(needed_s, window_s)).message.endswith(f"(limit 10 %); {said} would")
 
 
 def test_the_needed_length_has_no_bound_of_its_own():
-    """Of a series of noise alone, a window of two hours excludes a change sqrt(100) times smaller than one of 72 s."""
+    """From a series of noise alone, a window of two hours excludes a change that is sqrt(100) times smaller than with
+    a window of 72 s.
+    """
     noise = np.random.default_rng(5).normal(1.0, 4.0, 20)
     assert rest_of("throughput", noise, np.linspace(0.0, 7200.0, 21)).needed_s > 86_400.0
 
@@ -140,7 +140,10 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """Changes matter from 5 % (throughput) and 20 % (response time). A steady window must exclude 10 % and 28 %."""
+    """A change of throughput matters from 5 %, and a change of response time from 20 %.
+
+    A steady window must exclude changes of 10 % and 28 %.
+    """
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE

@@ -1,5 +1,3 @@
-"""Computations of the benchmark suite, and parsers for the output of other tools."""
-
 from __future__ import annotations
 
 import importlib
@@ -114,7 +112,9 @@ OUTPUTS = {
 }
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="server and generator need a core each")
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="needs two CPU cores: one for the server, one for the generator"
+)
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_what_a_peer_says_is_read(bench, tmp_path, monkeypatch, name):
     output, requests, times = OUTPUTS[name]

@@ -1,5 +1,3 @@
-"""Fixtures of the content server: nodes with SQLite and, if it is installed, with PostgreSQL."""
-
 from __future__ import annotations
 
 import contextlib

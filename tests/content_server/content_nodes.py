@@ -1,5 +1,3 @@
-"""Processes of the content server on free ports, and an HTTP client, for tests."""
-
 from __future__ import annotations
 
 import signal
@@ -40,7 +38,6 @@ class Node:
         self.url = line.removeprefix("listening on ").strip()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Stop the server; return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:

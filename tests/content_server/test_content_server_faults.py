@@ -1,4 +1,4 @@
-"""Requests that the content server must refuse, and starts that must fail."""
+"""Requests that the content server must refuse, and options with which it must not start."""
 
 from __future__ import annotations
 

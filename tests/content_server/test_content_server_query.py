@@ -1,5 +1,3 @@
-"""The query language of the content server, with SQLite and with PostgreSQL."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Storage area and caches of the content server."""
-
 from __future__ import annotations
 
 import errno
@@ -55,7 +53,7 @@ def test_a_file_system_that_was_away_is_read_again(tmp_path: Path, monkeypatch: 
         patch.setattr(os, "pread", gone)
         with pytest.raises(OSError, match="not connected"):
             area.read(content_id, 0, 4, 10)
-    assert area.handles.open_count == 0, "a handle of before is of no use"
+    assert area.handles.open_count == 0, "handles that were opened before the failure must be closed"
     assert area.read(content_id, 0, 4, 10) == b"0123"
 
 

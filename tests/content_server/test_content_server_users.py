@@ -1,5 +1,3 @@
-"""Authentication of users from a file, and from an LDAP directory."""
-
 from __future__ import annotations
 
 import base64
@@ -150,7 +148,7 @@ def ldap_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             while time.monotonic() < deadline:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                     break
-                assert process.poll() is None, "slapd ended"
+                assert process.poll() is None, "slapd ended before it accepted connections"
                 time.sleep(0.05)
             yield url
         finally:

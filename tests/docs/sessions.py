@@ -247,7 +247,9 @@ class Session:
         deadline = time.monotonic() + WITHIN_S
         while "127.0.0.1:" not in log.read_text("utf-8"):
             assert started.poll() is None, f"{command}\n{log.read_text('utf-8')}"
-            assert time.monotonic() < deadline, f"{command}: says nothing of listening\n{log.read_text('utf-8')}"
+            assert time.monotonic() < deadline, (
+                f"{command} printed no address that it listens on\n{log.read_text('utf-8')}"
+            )
             time.sleep(0.02)
 
     def close(self) -> None:

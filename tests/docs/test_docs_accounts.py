@@ -32,7 +32,7 @@ def faults_of(found: Page, judgements: tuple[Judgement, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted({*NAMED, *ACCOUNTS}))
 def test_every_block_has_a_judgement(name: str) -> None:
-    assert name in NAMED, f"{name}: no such page"
+    assert name in NAMED, f"{name}: this page does not exist, so remove its judgements"
     assert faults_of(NAMED[name], ACCOUNTS.get(name, ())) == []
 
 

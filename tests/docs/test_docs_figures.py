@@ -41,7 +41,6 @@ def sections() -> dict[str, str]:
 
 
 def leaves(document: Any) -> Iterator[float]:
-    """Yield all numbers of a document."""
     if isinstance(document, dict | list):
         for part in document.values() if isinstance(document, dict) else document:
             yield from leaves(part)
@@ -110,7 +109,7 @@ def figures(text: str) -> list[str]:
 def test_tables_have_the_numbers_of_their_raw_files(heading: str) -> None:
     text = sections()[heading]
     named = _RAW.findall(text)
-    assert named, f"{heading}: names no file of benches/raw"
+    assert named, f"{heading}: this section names no file in benches/raw"
     values = [value for path in named for value in numbers_of(path)]
     assert [number for number in figures(text) if not is_printed(number, values)] == []
 

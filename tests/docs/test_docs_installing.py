@@ -131,7 +131,10 @@ def test_no_dependency_has_one_of_our_names() -> None:
 
 
 def test_the_wheel_needs_what_the_content_server_needs() -> None:
-    """The list of the content server stands in its own project only; `scripts/wheel` adds it to that of Towtank."""
+    """Only the project of the content server lists the dependencies of the content server.
+
+    `scripts/wheel` adds this list to that of Towtank.
+    """
     script = runpy.run_path(str(ROOT / "scripts" / "wheel"))
     settings = (ROOT / "pyproject.toml").read_text("utf-8")
     made = tomllib.loads(script["with_content_server"](settings))["project"]["dependencies"]
@@ -140,7 +143,7 @@ def test_the_wheel_needs_what_the_content_server_needs() -> None:
         "dependencies"
     ]
     assert sorted(made) == sorted({*of_towtank, *of_server})
-    assert set(of_towtank) & set(of_server) == {"rich>=14"}, "Towtank itself uses it, too"
+    assert set(of_towtank) & set(of_server) == {"rich>=14"}, "rich is the only dependency that both projects list"
 
 
 def test_hints_of_messages_name_known_packages() -> None:
@@ -161,7 +164,7 @@ def archives() -> Path:
 
 
 def installing(archive: str) -> dict[str, str]:
-    """Return the environment variables for `pip install` of an archive: a wheel has to do without Rust."""
+    """Return the environment variables for `pip install` of an archive. A wheel must be installable without Rust."""
     cargo = shutil.which("cargo")
     assert cargo is not None and shutil.which("cargo", path=SYSTEM) is None
     if archive.endswith(".whl"):

@@ -28,9 +28,7 @@ PYTHON = "docs/reference/python.md"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a working folder as a reader of the pages has it: with results, the examples, and a study of one
-    second.
-    """
+    """Create the working folder that the pages assume: with results, the examples, and a study of one second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     shutil.copytree(RESULTS_1, tmp_path / RESULTS)

@@ -1,5 +1,5 @@
-"""The figure on the page about interactive capacity is the drawing that `scripts/figures` makes from the sizing rules
-in Towtank.
+"""The figure on the page about interactive capacity equals the drawing that `scripts/figures` creates from Towtank's
+sizing rules.
 """
 
 from __future__ import annotations

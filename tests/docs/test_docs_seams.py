@@ -12,7 +12,7 @@ from pages import page
 
 _ROW = re.compile(r"^\| `(?P<module>towtank[\w.]*)` \| (?P<text>.*) \|$")
 _NAME = re.compile(r"`@?(?P<name>[A-Za-z_][\w.]*)(?!\.)")
-# Inline code on the page that is no name of Towtank: an exception type, an environment variable.
+# Inline code on the page that is not the name of a module or attribute of Towtank.
 _OTHERS = {"ValueError", "har", "claims.json"}
 
 

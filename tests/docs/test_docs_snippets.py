@@ -31,7 +31,6 @@ def judged(kind: type) -> list[Any]:
 
 
 def read(text: str) -> Any:
-    """Read YAML as plain data, with merge keys resolved."""
     return YAML(typ="safe").load(text)
 
 

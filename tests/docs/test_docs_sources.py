@@ -94,7 +94,9 @@ def written_by_a_command(name: str) -> list[str]:
 
 @pytest.mark.parametrize("section", measured(), ids=str)
 def test_a_measured_number_names_its_file(section: Section) -> None:
-    assert section.sources() or written_by_a_command(section.page), "names no file that its numbers come from"
+    assert section.sources() or written_by_a_command(section.page), (
+        "the section must name the file that contains its numbers"
+    )
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -23,7 +23,6 @@ _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 @cache
 def files() -> list[Path]:
-    """Return the source files of the project."""
     return [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
 
 

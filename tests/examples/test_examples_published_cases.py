@@ -1,4 +1,4 @@
-"""Cases from published measurements: the commands give what the sources found by measuring further."""
+"""The commands are applied to published measurements. Their results agree with the findings of the publications."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def knee(found: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("series", "of_one_drive"), [("large-file-save", 365), ("large-file-restore", 340)])
 def test_the_law_of_scalability_of_drives_with_large_files(capsys: Any, series: str, of_one_drive: float) -> None:
-    """Throughput of one drive: 365 and 340 GB/h in Table 15.9.2.1; 16 drives carry 14.3 and 13.8 times as much.
+    """In Table 15.9.2.1, one drive has a throughput of 365 or 340 GB/h, and 16 drives have 14.3 or 13.8 times as much.
 
-    The points show no contention, which is a doubt and no reason to reject the law.
+    The points show no contention. The verdict is therefore doubtful, but the law is not rejected.
     """
     found = fit(capsys, series, "usl")
     assert found["verdict"]["level"] == "doubtful"
@@ -44,13 +44,15 @@ def test_the_law_of_scalability_of_drives_with_large_files(capsys: Any, series: 
     assert low <= of_one_drive <= high
     assert found["sigma"] == 0
     assert found["kappa"] == pytest.approx(5.2e-4, rel=0.1)
-    # The reference expects no gain from more than 16 drives. The law does not show this limit.
+    # The publication expects no gain from more than 16 drives. The fitted law has its peak at more than 32.
     assert found["peak_load"] > 32
 
 
 @pytest.mark.parametrize("series", ["large-file-save", "large-file-restore"])
 def test_the_knee_of_drives_with_large_files_is_where_the_system_was_full(capsys: Any, series: str) -> None:
-    """Section 15.9.2: the sixteenth drive starts to lose value, as saturation points factor in."""
+    """According to section 15.9.2, the sixteenth drive adds less throughput, because parts of the system become
+    saturated.
+    """
     found = fit(capsys, series)
     assert found["curve"] == "closed"
     assert found["verdict"]["level"] == "supported"
@@ -59,7 +61,10 @@ def test_the_knee_of_drives_with_large_files_is_where_the_system_was_full(capsys
 
 
 def test_drives_with_mixed_objects_have_a_peak(capsys: Any) -> None:
-    """Table 15.9.4.1: 140 GB/h with one drive, 1,010 with twelve, of which the last three gave 32, 33 and 15 more."""
+    """In Table 15.9.4.1, one drive reaches 140 GB/h and twelve drives reach 1,010 GB/h.
+
+    The last three drives added 32, 33 and 15 GB/h.
+    """
     found = fit(capsys, "user-mix-save", "usl")
     assert found["verdict"]["level"] == "supported"
     assert found["sigma"] == pytest.approx(0.0043, abs=0.001)
@@ -77,8 +82,9 @@ def test_a_printed_point_that_fits_no_curve_is_named(capsys: Any) -> None:
 
 
 def test_users_of_a_content_server_are_on_a_line_without_a_limit(capsys: Any) -> None:
-    """Throughput quadruples from 250 to 1,000 users. Nothing shows the limit, so that predictions begin at the
-    throughput of 1,000 users.
+    """Throughput quadruples from 250 to 1,000 users.
+
+    The points show no limit, so predictions begin at the throughput of 1,000 users.
     """
     path = str(FOLDER / "content-users.csv")
     found = answer(capsys, "model", "fit", path, "--x", "users", "--y", "throughput")
@@ -90,7 +96,10 @@ def test_users_of_a_content_server_are_on_a_line_without_a_limit(capsys: Any) ->
 
 
 def test_the_cpus_do_not_explain_the_response_time_of_the_content_server(capsys: Any) -> None:
-    """Measured: 150 ms at 250 users and 500 ms at 1,000; 6 and 23 CPUs busy in all (1.1 of them elsewhere)."""
+    """The publication measured 150 ms at 250 users and 500 ms at 1,000 users.
+
+    In total, 6 and 23 CPUs were busy (1.1 of them elsewhere).
+    """
     found = answer(capsys, "model", "solve", str(FOLDER / "content-node.yaml"), "--users", "250,500,750,1000")
     times = [each["classes"]["users"]["response_time_s"] for each in found["points"]]
     assert times == pytest.approx([0.15] * 4, rel=0.01)
@@ -103,7 +112,10 @@ def test_the_cpus_do_not_explain_the_response_time_of_the_content_server(capsys:
 
 
 def test_memory_for_the_index_decides_the_users_of_a_requirements_server() -> None:
-    """The guide: every configuration whose memory holds the index carries 450 users, those with 32 GB fewer."""
+    """According to the guide, every configuration whose memory holds the index supports 450 users.
+
+    Configurations with 32 GB support fewer.
+    """
     rule = load_rules()["cacheable_index"]
     users: dict[bool, set[int]] = {True: set(), False: set()}
     with (FOLDER / "users-by-memory.csv").open(encoding="utf-8") as stream:
@@ -123,9 +135,10 @@ def test_memory_for_the_index_decides_the_users_of_a_requirements_server() -> No
 def test_a_requirements_server_gets_the_memory_of_its_index(
     capsys: Any, artefacts: str, machine: str, memory_full: str, disk_full: str
 ) -> None:
-    """24 GiB of heap and an index of 39 or 75 GiB need 63 or 99 GiB. With 20 % a year the index has the 40 or 104 GiB
-    beside the heap after ln(40/39) / ln 1.2 = 0.139 or 1.793 years; 240 or 320 GiB of data are there after ln 2.4 /
-    ln 1.2 = 4.80 or 4.16 years.
+    """A heap of 24 GiB and an index of 39 or 75 GiB need 63 or 99 GiB of memory.
+
+    The index grows by 20 % a year. It fills the 40 or 104 GiB beside the heap after ln(40/39) / ln 1.2 = 0.139 or
+    ln(104/75) / ln 1.2 = 1.793 years. The data reach 240 or 320 GiB after ln 2.4 / ln 1.2 = 4.80 or 4.16 years.
     """
     sizing = str(FOLDER / f"requirements-{artefacts}.yaml")
     found = answer(capsys, "size", str(FOLDER / "requirements-server.yaml"), "--for", sizing)

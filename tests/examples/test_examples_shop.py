@@ -1,5 +1,3 @@
-"""The server of the example `shop`, which the guides measure."""
-
 from __future__ import annotations
 
 import importlib.util

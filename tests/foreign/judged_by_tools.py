@@ -1,8 +1,8 @@
-"""Load generators run for some seconds, and `towtank judge` reads their files: it must find the figures that they
-print.
+"""Load generators run for some seconds. `towtank judge` reads their result files, and must report the values that the
+generators print.
 
-Not part of the ordinary tests: `make judge` gets JMeter from Maven and k6 by Go, and runs this file. `make bench-peers`
-installs hey, vegeta, oha and Locust. A test is skipped if its tool is missing.
+This file is not part of the ordinary tests: `make judge` gets JMeter from Maven and k6 by Go, and runs this file.
+`make bench-peers` installs hey, vegeta, oha and Locust. A test is skipped if its tool is missing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def percentiles(judged: towtank.Judged) -> list[float]:
 
 
 def near(elapsed: np.ndarray, percentiles_ms: dict[int, float]) -> None:
-    """Compare percentiles with those that the tool prints; the two definitions may take neighbouring times."""
+    """Compare percentiles with those that the tool prints.
+
+    The tool and Towtank may define a percentile as different, neighbouring times.
+    """
     ordered = np.sort(elapsed)
     for share, value in percentiles_ms.items():
         place = share / 100 * len(ordered)

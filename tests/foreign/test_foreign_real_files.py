@@ -24,8 +24,8 @@ def test_vegeta_counts_and_times_the_same(name: str) -> None:
     assert (found.requests, found.errors) == (report["requests"], 0)
     times = found.response_time_ms
     assert float(times.mean) == pytest.approx(report["latencies"]["mean"] / 1e6, rel=1e-6)
-    # vegeta computes its rate over the time from the first to the last start; the throughput is over the time until the
-    # last request ends. So they differ slightly.
+    # vegeta computes its rate until the last start, Towtank its throughput until the end of the last request. So they
+    # differ slightly.
     assert float(found.throughput_per_s) == pytest.approx(report["rate"], rel=2e-3)
     # vegeta takes percentiles from a digest, which approximates the times. So they differ slightly.
     for key, value in (("50th", times.p50), ("90th", times.p90), ("95th", times.p95), ("99th", times.p99)):
@@ -48,7 +48,7 @@ def test_hey_was_asked_for_2000_requests_by_four_workers() -> None:
 
 
 def test_the_text_of_an_hdrhistogram_is_that_of_its_values(tmp_path: Path) -> None:
-    """The library hdrhistogram prints the text that wrk2 prints, too; wrk2 itself is in no package registry."""
+    """The library hdrhistogram prints the same text as wrk2. No package registry offers wrk2 itself."""
     times_ns = np.round(np.random.default_rng(4).lognormal(15, 0.8, 5000)).astype(int)
     histogram = HdrHistogram(1, 3_600_000_000_000, 3)
     for value in times_ns.tolist():
@@ -59,7 +59,8 @@ def test_the_text_of_an_hdrhistogram_is_that_of_its_values(tmp_path: Path) -> No
     found = towtank.judge(path)
     assert (found.form, found.requests, found.errors) == ("HdrHistogram percentiles (wrk2)", 5000, None)
     times = found.response_time_ms
-    # Buckets of three significant digits are at most 0.1 % wide; rows of the text are at most 10 % of the rest apart.
+    # Buckets of three significant digits are at most 0.1 % wide. At most 10 % of the remaining values are between two
+    # rows of the text.
     assert float(times.mean) == pytest.approx(times_ns.mean() / 1e6, rel=1e-3)
     for share in (50, 90, 95, 99):
         rest = 1 - share / 100
@@ -76,13 +77,15 @@ def test_figures_of_files_are_those_that_their_tools_report(name: str) -> None:
     times = judged.response_time_ms
     mean_ms, is_whole = float(times.mean), True
     if name == "k6.csv.gz":
-        # The clock has whole seconds, so the window of this file of five steps has three of them.
+        # k6 writes times in whole seconds. So this file has five different start times, of which the window contains
+        # three.
         assert found.requests is not None
         mean_ms, is_whole = 1e3 * float(found.requests.elapsed_s.mean()), False
     # JMeter's log rounds to whole milliseconds.
     if "mean_ms" in reported:
         assert mean_ms == pytest.approx(reported["mean_ms"], rel=1e-4, abs=0.5 * name.startswith("jmeter.xml"))
-    # The tools divide by the time until the last response or the planned end, Towtank by that until the last start.
+    # The tools divide by the time until the last response or until the planned end. Towtank divides by the time until
+    # the last start.
     if "per_s" in reported:
         assert float(judged.throughput_per_s) == pytest.approx(reported["per_s"], rel=0.02 if is_whole else 0.06)
     for share in (50, 90, 95, 99):

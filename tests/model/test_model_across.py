@@ -32,9 +32,10 @@ def configuration(
     curve: ClosedCurve | None = None,
     demand: tuple[float, float] = (DEMAND, OTHER),
 ) -> Configuration:
-    """Return the points of a configuration of an exact closed system.
+    """Return exact points of a closed system for one configuration.
 
-    `hosts` contains, by name, the CPU time of a transaction, the number of CPUs and the highest utilization.
+    `hosts` maps the name of each host to the CPU time of a transaction in seconds, the number of CPUs, and the highest
+    utilization.
     """
     curve = curve or ClosedCurve(1, THINK)
     rates = curve.throughput(np.array([demand]), np.array(LOADS))[0]
@@ -80,7 +81,7 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # The shared host has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 125 /s. The four nodes
+    # The host `data` has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 125 /s. The four nodes
     # alone would allow 200 /s.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)

@@ -1,4 +1,4 @@
-"""Work after the response, in model files: exact values, and faults with their places."""
+"""Model files with work after the response: exact results, and positions of faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def ended(capsys: Any, command: str, text: str, folder: Path, *more: str) -> tup
 
 
 def test_the_response_ends_before_the_work_after_it(tmp_path: Path, capsys: Any) -> None:
-    """M/M/1 at 6 /s and 100 ms takes 100 / (1 - 0.6) ms; the station after it has the utilization 6 x 0.05."""
+    """An M/M/1 station with 6 arrivals/s and a service time of 100 ms has a response time of 100 / (1 - 0.6) ms.
+
+    The station after it has the utilization 6 x 0.05.
+    """
     status, out, err = ended(capsys, "simulate", SHOP, tmp_path, "--seed", "3", "--json")
     assert status == 0, err
     found = json.loads(out)

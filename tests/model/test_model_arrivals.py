@@ -1,4 +1,4 @@
-"""Jobs that give up waiting, arrivals in batches, and times between two bounds, compared with exact values."""
+"""Jobs that stop waiting, arrive in batches, or have uniformly distributed times, compared with exact values."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def answered(capsys: Any, command: str, text: str, folder: Path, *more: str) -> 
 def erlang_a(rate: float, service_s: float, servers: int, patience_s: float) -> tuple[float, float]:
     """Return the share of jobs that give up, and the mean number in the system, of an M/M/m + M queue.
 
-    With n jobs, those in service leave at the rate min(n, m) / S, and each of the others gives up at the rate 1 / T (C.
-    Palm, "Research on telephone traffic carried by full availability groups", Tele 1, 1957).
+    With n jobs, the min(n, m) jobs in service leave at the rate min(n, m) / S. Each of the other jobs gives up at the
+    rate 1 / T, where T is the mean patience (C. Palm, "Research on telephone traffic carried by full availability
+    groups", Tele 1, 1957).
     """
     weights = [1.0]
     for jobs in range(1, 600):
@@ -43,7 +44,10 @@ def erlang_a(rate: float, service_s: float, servers: int, patience_s: float) -> 
 def test_callers_who_give_up_are_those_of_erlang_a(
     tmp_path: Path, capsys: Any, rate: float, servers: int, patience_s: float
 ) -> None:
-    """The second desk is offered more than it carries: without patience it would have no steady state."""
+    """In the second case the arrival rate exceeds the capacity.
+
+    Without patience, the queue would have no steady state.
+    """
     text = (
         f"classes: {{calls: {{rate: {rate} /s, patience: {patience_s} s}}}}\n"
         f"stations: {{agents: {{servers: {servers}, service_time: 1 s}}}}\n"
@@ -58,10 +62,10 @@ def test_callers_who_give_up_are_those_of_erlang_a(
 
 @pytest.mark.parametrize(("sizes", "second"), [("constant", 5.0), ("geometric", 9.0)])
 def test_arrivals_in_batches_wait_for_each_other(tmp_path: Path, capsys: Any, sizes: str, second: float) -> None:
-    """In M[X]/M/1 the mean number in the system is rho (1 + E X^2 / E X) / (2 (1 - rho)) (Gross, Shortle, Thompson and
-    Harris, *Fundamentals of Queueing Theory*, 4th ed., 2008, section 3.1).
+    """In M[X]/M/1, the mean number in the system is rho (1 + E X^2 / E X) / (2 (1 - rho)) for batches of X jobs
+    (Gross, Shortle, Thompson and Harris, *Fundamentals of Queueing Theory*, 4th ed., 2008, section 3.1).
 
-    E X^2 / E X is 5 for batches of 5, and 2 x 5 - 1 for geometric ones with the mean 5.
+    E X^2 / E X is 5 for batches of exactly 5 jobs, and 2 x 5 - 1 for geometric batch sizes with the mean 5.
     """
     job_class = f"rate: 6 /s, batch: 5, batch_sizes: {sizes}"
     text = f"classes: {{jobs: {{{job_class}}}}}\nstations: {{s: {{service_time: 100 ms}}}}\n"
@@ -73,7 +77,8 @@ def test_arrivals_in_batches_wait_for_each_other(tmp_path: Path, capsys: Any, si
 def test_times_between_two_bounds_are_uniform(tmp_path: Path, capsys: Any) -> None:
     """Times between 40 and 160 ms have the mean 100 ms and scv ((160 - 40) / (160 + 40))^2 / 3 = 0.12.
 
-    M/G/1 takes S + rho S (1 + scv) / (2 (1 - rho)); percentiles of a station that never waits are those of the times.
+    The mean response time of M/G/1 is S + rho S (1 + scv) / (2 (1 - rho)). At a station where no job waits, the
+    percentiles of the response time are those of the service time.
     """
     text = "classes: {jobs: {rate: 6 /s}}\nstations: {s: {service_time: 100 ms, distribution: uniform, scv: 0.12}}\n"
     solved = answered(capsys, "solve", text, tmp_path)
@@ -90,8 +95,11 @@ def test_times_between_two_bounds_are_uniform(tmp_path: Path, capsys: Any) -> No
 
 
 def test_a_full_station_with_times_between_two_bounds_is_solved(tmp_path: Path, capsys: Any) -> None:
-    """M/G/1/1 with a single place loses a / (1 + a) of the arrivals, whatever the distribution. With two places the
-    probability of no arrival during a service p decides: the loss is 1 - 1 / (p + a) with the chain at departures.
+    """An M/G/1/1 station holds one job. It loses a / (1 + a) of the arrivals for any distribution of service times; a
+    is the offered load.
+
+    A station that holds two jobs loses 1 - 1 / (p + a), where p is the probability of no arrival during a service
+    (from the Markov chain at departures).
     """
     text = (
         "classes: {jobs: {rate: 6 /s}}\n"

@@ -1,4 +1,4 @@
-"""Check of measurements before a model is fitted: the violated operational law, and the counter that violates it."""
+"""Audit of measurements before a model is fitted. It names the violated operational law and the wrong counter."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def test_the_same_factor_in_every_run_points_to_users_or_throughput() -> None:
 
 
 def test_the_same_time_missing_in_every_cycle_points_to_the_think_time() -> None:
-    # Every cycle lacks one second. Response times grow with the load, so the relative error differs between the runs.
+    # In every run, R + Z is one second shorter than N / X. Response times grow with the load, so the relative error
+    # differs between the runs.
     runs = [
         Quantities(f"r{number}", users, users / (2.0 + 0.01 * users), 0.01 * users, 1.0)
         for number, users in enumerate((10.0, 50.0, 200.0, 400.0))
@@ -168,7 +169,7 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
 def test_a_counter_in_another_unit_is_named_first(
     attribute: str, factor: float, counter: str, unit: str, think_s: float
 ) -> None:
-    """All runs satisfy N = X (R + Z), but then one of the counters is written in another unit."""
+    """All runs satisfy N = X (R + Z). Then the test multiplies a counter by a factor, as if its unit were another."""
     runs = [replace(run, throughput=run.users / (0.5 + think_s), think_s=think_s) for run in RUNS]
     wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
     findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
@@ -177,7 +178,7 @@ def test_a_counter_in_another_unit_is_named_first(
 
 
 def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:
-    """The points of a benchmark without think time have response times N / X, written in ms."""
+    """The points of a benchmark without think time have response times of N / X, but these are written in ms."""
     load = np.array([1.0, 2.0, 4.0, 8.0])
     rate = np.array([10.0, 19.0, 35.0, 58.0])
     points = observations(load, rate, response=1000 * load / rate)
@@ -207,13 +208,14 @@ def suspect_of(run: Quantities, peers: list[Quantities]) -> str:
 @pytest.mark.parametrize(
     ("think_s", "response_s", "others", "suspect"),
     [
-        # The limit is 5 % of 2 s. The law holds within 5 % of 2.5 s if the think time is replaced by 2 s.
+        # A think time is suspected if it differs from the think time of the other runs by more than 5 % of 2 s. The law
+        # holds within 5 % of 2.5 s with the think time of the other runs.
         (2.11, 0.53, (2.0, 0.5), "think time"),
         (2.09, 0.55, (2.0, 0.5), "response time"),
-        # The response time is the longer part of the cycle, so the limit is 5 % of 2 s again.
+        # Here the response time is longer than the think time, so the limit is again 5 % of 2 s.
         (0.21, 2.02, (0.1, 2.0), "think time"),
         (0.19, 2.03, (0.1, 2.0), "response time"),
-        # With the think time of the others, the law would still be off by 12 %.
+        # With the think time of the other runs, the law would still be violated by 12 %.
         (1.0, 0.8, (2.0, 0.5), "response time"),
     ],
 )
@@ -240,7 +242,10 @@ def test_a_think_time_is_wrong_if_it_stands_apart_and_the_law_holds_with_that_of
 def test_a_throughput_is_wrong_if_cpu_time_per_transaction_is_off_by_the_same_factor(
     cpus: dict[str, float], suspect: str
 ) -> None:
-    """Half of 16 transactions/s are counted, so CPU time per transaction and N = X (R + Z) are off by 2."""
+    """Only half of the 16 transactions/s are counted.
+
+    So the CPU time per transaction and the ratio N / (X (R + Z)) are wrong by a factor of 2.
+    """
     peers = [replace(run, cpus=run.cpus | {"idle": 0.1}) for run in RUNS[:2] + RUNS[3:]]
     assert suspect_of(replace(RUNS[2], throughput=8.0, cpus=cpus), peers) == suspect
 
@@ -249,7 +254,10 @@ def test_a_throughput_is_wrong_if_cpu_time_per_transaction_is_off_by_the_same_fa
 def test_a_response_time_is_wrong_only_if_the_cycle_is_as_long_as_that_of_the_others(
     throughput: float, suspect: str
 ) -> None:
-    """The other cycles last 2.5 s. A cycle of 40 / 17.7 = 2.26 s is within 10 % of it, one of 2.23 s is not."""
+    """A cycle of the other runs lasts 2.5 s.
+
+    A cycle of 40 / 17.7 = 2.26 s differs from 2.5 s by less than 10 %, a cycle of 2.23 s by more.
+    """
     wrong = replace(RUNS[2], throughput=throughput, cpus={})
     assert suspect_of(wrong, RUNS[:2] + RUNS[3:]).startswith(suspect)
 

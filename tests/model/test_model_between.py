@@ -1,5 +1,3 @@
-"""Times between two bounds in model files: mean and variation, exact answers, and faults with their places."""
-
 from __future__ import annotations
 
 import json
@@ -31,7 +29,9 @@ def ended(capsys: Any, command: str, text: str, folder: Path, *more: str) -> tup
 def test_a_station_with_times_between_bounds_is_that_with_their_mean_and_variation(
     tmp_path: Path, capsys: Any, command: str
 ) -> None:
-    """M/G/1 with mean 100 ms and variance (120 ms)^2 / 12 takes S + rho S (1 + scv) / (2 (1 - rho)), scv = 0.12."""
+    """M/G/1 with the mean S = 100 ms and the variance (120 ms)^2 / 12 has the response time S + rho S (1 + scv) / (2
+    (1 - rho)), with scv = 0.12.
+    """
     status, out, err = ended(capsys, command, DISK, tmp_path, "--json")
     assert status == 0, err
     response_s = json.loads(out)["classes"]["jobs"]["response_time_s"]
@@ -39,7 +39,7 @@ def test_a_station_with_times_between_bounds_is_that_with_their_mean_and_variati
 
 
 def test_times_between_bounds_are_uniform(tmp_path: Path, capsys: Any) -> None:
-    """At a delay the response time is the service time: its percentile p is 40 ms + p x 120 ms."""
+    """At a delay station the response time equals the service time, so its percentile p is 40 ms + p x 120 ms."""
     text = DISK.replace("disk:\n", "disk:\n    discipline: delay\n")
     found = json.loads(ended(capsys, "simulate", text, tmp_path, "--json")[1])
     shown = found["classes"]["jobs"]["response_time_percentiles_s"]
@@ -63,7 +63,7 @@ stations:
     assert web["think"] == {"distribution": "uniform", "scv": pytest.approx(1 / 3)}
     cpu, disk = (station["services"] for station in document["stations"])
     assert cpu[0]["service_time_s"] == 2.0
-    # Variance (3 - 1)^2 / 12 over the squared mean.
+    # The scv is the variance (3 - 1)^2 / 12 divided by the squared mean 2^2.
     assert cpu[0]["variation"] == {"distribution": "uniform", "scv": pytest.approx(4 / 12 / 4)}
     assert cpu[1]["variation"] == {"distribution": None, "scv": 4.0}
     assert disk[0]["service_time_s"] == pytest.approx(0.02)

@@ -1,4 +1,4 @@
-"""Features that only simulation takes into account: `model solve` names all of them, each by its key."""
+"""`model solve` names, by its key, every feature that only simulation supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the disk load due to misses."""
+"""Hit ratios of caches from traces, access logs and popularity distributions, and the disk load that misses cause."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
         "references_per_s": 1.0,
     }
     small, large = document["limits"]
-    # A cache of 15 bytes: b (20 bytes) does not fit beside a and evicts it; later a and c fit together. So the only hit
-    # is the reference to a after c.
+    # In a cache of 15 bytes, the reference to b (20 bytes) evicts a. Later a (10 bytes) and c (5 bytes) fit together.
+    # So the only hit is the reference to a after c.
     assert small["miss_ratio"] == pytest.approx(5 / 6)
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
@@ -95,7 +95,6 @@ def test_a_sample_is_near_the_exact_curve(tmp_path: Path) -> None:
         assert exact_row["miss_ratio"] == pytest.approx(other["miss_ratio"], abs=0.02)
         assert other["half_width"] is None or 0 < other["half_width"] < 0.06
     assert 0 < sampled["sampling"]["mean_half_width"] <= sampled["sampling"]["largest_half_width"]
-    # A second call with the same trace must give the same sample.
     assert trace_document(source, CacheRequest(entries=sizes, rate=1.0, samples=4096)) == sampled
 
 

@@ -1,4 +1,4 @@
-"""The model document of a report: its content, its reproducibility, and the reason if there is no model."""
+"""The model document of a report is reproducible. If no model was fitted, it states the reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The closed curve (throughput of a closed network by load), and its computation by convolution. Both are compared with
-exact rational arithmetic and with each other.
-"""
+"""Throughput of a closed network by load, computed by convolution and compared with exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def test_convolution_against_rational_numbers() -> None:
     stations = [(Fraction(4), 8), (Fraction(1, 3), 1), (Fraction(3, 2), 3)]
     expected = [float(rate) for rate in exact(60, stations, Fraction(10))]
     found = network_throughput(60, [(float(demand), servers) for demand, servers in stations], 10.0)
-    # The logarithms used in the computation are a few hundred, which costs two of sixteen digits.
+    # The computation uses logarithms of a few hundred, so two of the sixteen digits are lost.
     assert found == pytest.approx(expected, rel=1e-12)
 
 

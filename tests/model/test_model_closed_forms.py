@@ -1,5 +1,3 @@
-"""Formulas compared with known values: moments of queues with closed forms, and regressions of statsmodels."""
-
 from __future__ import annotations
 
 import json
@@ -83,8 +81,8 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay the time of each transaction is exponential. For a mixture of two transactions, 1 - p = a exp(-t / 10
-    ms) + b exp(-t / 100 ms).
+    """At a delay station, the time of each transaction is exponential. For a mixture of two transactions, the
+    percentile t satisfies 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms).
 
     a and b are the fractions of the two transactions.
     """

@@ -188,7 +188,7 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
 
 
 def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
-    """Beyond the knee, the response time varies because of the job's own service time, hardly because of the queue.
+    """Beyond the knee, the response time of a job varies with its own service time, but hardly with the queue.
 
     The mean response time does not depend on the distribution of service times.
     """

@@ -30,9 +30,9 @@ def in_turn_p95(users: int) -> float:
     """Return the exact 95th percentile of the machine repairman with service in the order of arrival. [s]
 
     The number of jobs that an arriving job finds has the distribution of a system with one user less (S. S. Lavenberg
-    and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing networks", Journal of Applied
-    Probability 17(4), 1980). The response time is the sum of the service times of these jobs and of the arriving job:
-    for each number, an Erlang distribution.
+    and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing networks", Journal of
+    Applied Probability 17(4), 1980). The response time is the sum of the service times of these jobs and of the
+    arriving job. So its distribution is a mixture of Erlang distributions.
     """
     others = users - 1
     logs = [
@@ -93,7 +93,7 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     ratio, low, high = found.others["p99"]
     assert set(found.others) == {"p99"}
     assert low < ratio < high
-    # In one gamma distribution, p99 / p95 is at most 2.2; the measured ratio is 513 / 70.
+    # For a gamma distribution, p99 / p95 is at most 2.2. The measured ratio is 513 / 70.
     assert ratio / found.ratio > 513 / 70 / 2.2
     assert found.document()["others"] == {"p99": [ratio, low, high]}
 

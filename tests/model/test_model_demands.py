@@ -1,5 +1,3 @@
-"""Estimates of service demands from measurements of systems whose demands are known."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -74,7 +74,7 @@ def test_rates_against_rational_numbers() -> None:
     rates = [Fraction(4, 5), Fraction(1), Fraction(3, 2)]
     expected = [float(rate) for rate in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
     found = network_throughput(60, [(0.1, tuple(map(float, rates)))], 3.0)
-    # The computation uses logarithms of a few hundred, which costs two of sixteen digits.
+    # The computation uses logarithms of a few hundred, so two of the sixteen digits are lost.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -126,7 +126,7 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
         hits += [
             document[name][0] <= value <= document[name][1] for name, value in zip(curve.parameters, truth, strict=True)
         ]  # type: ignore[operator]
-    # The limit is 95 % minus three standard deviations of 3 %, for 60 sets of measurements.
+    # The limit is 95 % minus three standard errors of 3 % each (60 sets of measurements).
     assert (hits / 60 >= 0.86).all(), hits
 
 

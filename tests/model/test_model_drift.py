@@ -43,7 +43,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     for _ in range(SYSTEMS):
         fit = fitted(LOW, stream)
         moved = TRUE.copy()
-        # The highest measured utilization is 0.79. The standard deviation of the drift from there to saturation is
+        # The highest measured utilization is 0.79. Between 0.79 and saturation, the standard deviation of the drift is
         # proportional to 1 - 0.79.
         moved[0, 0] *= np.exp(drift.DRIFT * stream.standard_normal() * (1 - 0.79))
         truth = fit.curve.throughput(moved, BEYOND)[0, 0]
@@ -52,7 +52,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
         holds += low <= truth <= high
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
-    # The limit is 95 % minus three standard deviations of 2 %, for 120 systems.
+    # The limit is 95 % minus three standard errors of 2 % each (120 systems).
     system = "one server measured up to 79 %, whose demand moves"
     record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80

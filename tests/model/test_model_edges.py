@@ -1,5 +1,3 @@
-"""Edges of fitted models: laws solved for the load, demands with and without intervals, levels that do not count."""
-
 from __future__ import annotations
 
 import json
@@ -90,7 +88,7 @@ def test_the_demand_of_a_host_is_its_time_over_all_runs() -> None:
     found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], None, 0.1)
     assert found is not None
     assert found.demand_s == pytest.approx(5.2 / 40)
-    # Times of 0.1 and 0.14 s have the standard deviation 0.02 * sqrt(2), and their mean the error 0.02.
+    # Times of 0.1 and 0.14 s have the standard deviation 0.02 * sqrt(2), so their mean has the standard error 0.02.
     assert found.error_s == pytest.approx(0.02)
     assert (found.cpus, found.cpus_then, found.utilization, found.period_s) == (2.0, 2.0, 0.9, 0.1)
     again = across._host("db", [run(10.0, db=use(1.0))], 8.0, 0.1)
@@ -187,7 +185,7 @@ def test_residuals_are_drawn_in_blocks_that_wrap_around(monkeypatch: pytest.Monk
     counts = np.bincount(drawn.ravel(), minlength=5)
     assert counts.min() > 320
     assert counts.max() < 480
-    # In the order of the places, the first three residuals of each replicate follow each other, modulo 5.
+    # In the order of measurement (`place`), the first three residuals of each replicate are neighbours, modulo 5.
     ordered = place[drawn][:, np.argsort(place)]
     follows = (np.diff(ordered[:, :3]) % 5 == 1).all(axis=1)
     assert follows.all() if length == 3 else not follows.all()
@@ -271,7 +269,8 @@ def test_a_queue_alone_has_the_arrivals_of_one_node() -> None:
 
 
 def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
-    # P(W > t) = rho exp(-(mu - lambda) t): with rho = 0.5 and mu = 10 /s, 90 % wait at most ln(5) / 5 s.
+    # For M/M/1, P(W > t) = rho exp(-(mu - lambda) t). With rho = 0.5 and mu = 10 /s, 90 % of the jobs wait at most
+    # ln(5) / 5 s.
     assert mmm_wait(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(5) / 5)
     assert mmm_wait(5.0, 0.1, 1, 0.5) == 0.0
     assert mmm_wait(5.0, 0.1, 1, 0.49) == 0.0
@@ -279,8 +278,8 @@ def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
 
 
 def test_a_wait_with_little_room_is_shorter() -> None:
-    # With room for two at one server and lambda = mu, an accepted arrival finds 0 or 1 jobs with equal probability. The
-    # wait behind one job is exponential: P(W > t) = exp(-mu t) / 2.
+    # If a server holds at most two jobs and lambda = mu, an accepted arrival finds 0 or 1 jobs with equal probability.
+    # The wait behind one job is exponential: P(W > t) = exp(-mu t) / 2.
     assert mmm_wait(10.0, 0.1, 1, 0.9, 2) == pytest.approx(0.1 * math.log(5))
     assert mmm_wait(10.0, 0.1, 1, 0.9, 1) == 0.0
     assert mmm_wait(10.0, 0.1, 1, 0.4, 2) == 0.0
@@ -330,28 +329,32 @@ def test_replicates_change_the_time_elsewhere_against_the_stations(monkeypatch: 
 
 
 def test_a_time_of_mmm_is_the_sum_of_wait_and_service() -> None:
-    # At one server the time is exponential with the rate mu - lambda. Without arrivals it is the service time alone.
+    # At one server the response time is exponential with the rate mu - lambda. Almost without arrivals it is the
+    # service time alone.
     assert mmm_percentile(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(10) / 5)
     assert mmm_percentile(1e-9, 0.1, 3, 0.9) == pytest.approx(0.1 * math.log(10))
-    # Two servers, lambda = mu: C is 1/3 and both rates are equal, so that P(T > t) = (1 + mu t / 3) exp(-mu t).
+    # With two servers and lambda = mu, the probability of waiting is 1/3. The rates of service and of waiting are
+    # equal, so that P(T > t) = (1 + mu t / 3) exp(-mu t).
     time = mmm_percentile(10.0, 0.1, 2, 0.9)
     assert (1 + 10 * time / 3) * math.exp(-10 * time) == pytest.approx(0.1)
-    # Two servers, lambda = mu / 2: C = 1/10 and theta = 1.5 mu.
+    # With two servers and lambda = mu / 2, the probability of waiting is C = 1/10, and the rate of the waiting time is
+    # theta = 1.5 mu.
     time = mmm_percentile(5.0, 0.1, 2, 0.9)
     both = (15 * math.exp(-10 * time) - 10 * math.exp(-15 * time)) / 5
     assert 0.9 * math.exp(-10 * time) + 0.1 * both == pytest.approx(0.1)
 
 
 def test_speeds_of_a_demand_that_falls_with_the_utilization() -> None:
-    # A demand that is twice as long at no use: min(j, m) / (1 + (1 - min(j - 1, m) / m)).
+    # At utilization 0, the demand is twice the demand at full utilization. So with j jobs at m servers, the rate is
+    # min(j, m) / (1 + (1 - min(j - 1, m) / m)).
     assert servers_of({"servers": 1, "rates": (0.5, 4 / 3, 2.0)}) == 2
     assert rates_with_servers([0.5, 4 / 3, 2.0], 1) == pytest.approx([0.5, 1.0])
     assert rates_with_servers([0.5, 4 / 3, 2.0], 4) == pytest.approx([0.5, 2 / 1.75, 2.0, 3.2, 4.0])
 
 
 def test_a_wait_at_two_servers_with_room_for_four() -> None:
-    # With lambda = mu, accepted arrivals find 0 to 3 jobs with the weights 1, 1, 1/2 and 1/4. They wait behind two jobs
-    # for one, behind three for two exponential times of the rate 2 mu.
+    # With lambda = mu, accepted arrivals find 0 to 3 jobs with the weights 1, 1, 1/2 and 1/4. Behind two jobs, an
+    # arrival waits for one exponential time of the rate 2 mu; behind three jobs, it waits for two such times.
     time = 20 * mmm_wait(10.0, 0.1, 2, 0.9, 4)
     assert (math.exp(-time) / 2 + math.exp(-time) * (1 + time) / 4) / 2.75 == pytest.approx(0.1)
 

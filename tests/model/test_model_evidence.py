@@ -1,5 +1,3 @@
-"""Evidence for the kind of limit, compared with values computed by hand."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -52,7 +50,8 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """10 users make 10 /s. In proportion, 30 users would make 30 /s; the measured 24 /s are a fifth less.
+    """10 users cause 10 transactions/s. At the same rate per user, 30 users would cause 30 /s; the measured 24 /s are
+    a fifth less.
 
     The response time at 30 users is seven times that at 10 users.
     """
@@ -62,7 +61,7 @@ def test_ends_of_a_curve() -> None:
 
 
 def test_use_and_demand_of_the_cpus() -> None:
-    """At the two levels 0.5 and 1.5 of two CPUs are used; a transaction takes 50 and 62.5 ms of CPU time."""
+    """At the two load levels, 0.5 and 1.5 of two CPUs are busy, and a transaction uses 50 and 62.5 ms of CPU time."""
     used, demand = _cpus(ONE)
     assert (used.lowest, used.highest) == (pytest.approx(0.25), pytest.approx(0.75))
     assert used.speaks_for is None
@@ -156,7 +155,8 @@ def test_what_limits_a_curve(
 
 
 def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
-    """By Carlstein's rule the block length is (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3), with the lag-1 correlation r.
+    """By Carlstein's rule the block length is (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) for n residuals with the lag-1
+    correlation r.
 
     Residuals are in the order of measurement. The length is rounded up and is at most a quarter of the series.
     """
@@ -193,4 +193,4 @@ def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
     half = 1.959964 * 0.05
     expected = [step / (0.6 + half) - 1, step / (0.6 - half) - 1]
     assert found[0]["error_interval"] == pytest.approx(expected, rel=1e-6)
-    assert found[1]["error_interval"] is None, "the measurement may be zero"
+    assert found[1]["error_interval"] is None, "the interval of the measurement contains zero"

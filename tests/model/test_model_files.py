@@ -1,5 +1,3 @@
-"""Model files: positions of faults, and what-if questions on the command line."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Fits to simulated measurements: recovered parameters, coverage of intervals, and the choice of the curve."""
-
 from __future__ import annotations
 
 from typing import Any

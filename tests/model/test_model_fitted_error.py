@@ -1,5 +1,3 @@
-"""Intervals of the results of fitted models, as `towtank model` prints them, and utilizations just below 100 %."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Goodness of fit of curves, and intervals of their parameters, compared with values computed by hand."""
-
 from __future__ import annotations
 
 import itertools
@@ -190,8 +188,9 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
 
 
 def test_points_without_contention_are_no_reason_to_reject_the_law() -> None:
-    """Points with sigma = 0 and 0.5 % of noise: half of the fits have sigma at its bound. The law is still theirs: its
-    peak is at sqrt(1 / kappa), within 5 %, and predictions are not refused.
+    """Points follow the law with sigma = 0 and 0.5 % of noise, so half of the fits have sigma at its bound.
+
+    The law must still be accepted: its peak is at sqrt(1 / kappa), within 5 %, and predictions are not refused.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64])
     exact = 20 * load / (1 + 6e-4 * load * (load - 1))

@@ -66,11 +66,12 @@ def test_a_break_leaves_two_of_five_levels_on_each_side(bend: float) -> None:
 
 
 def test_the_interval_of_a_break_is_that_of_two_straight_lines() -> None:
-    """Each line has ten points, and the break is 50 from their mean; the squares of their distances add up to 8,250.
+    """Each line has ten points. The break is 50 from the mean load of each line, and the squared distances of the
+    loads from their mean add up to 8,250.
 
-    To first order, the difference of two lines has the variance 2 s^2 (1 / 10 + 50^2 / 8250) = 0.806 s^2 at
-    the break. Their slopes differ by 1, so this is the variance of the break as well. It has 20 - 4 degrees of
-    freedom; t(0.975, 16) = 2.12.
+    To first order, the difference of two lines has the variance 2 s^2 (1 / 10 + 50^2 / 8250) = 0.806 s^2 at the break.
+    The slopes of the lines differ by 1, so this is also the variance of the break. It has 20 - 4 degrees of freedom;
+    t(0.975, 16) = 2.12.
     """
     load = np.arange(10.0, 201.0, 10.0)
     # These deviations change neither the mean nor the slope of a line: their mean square is (10 / 16) s^2.

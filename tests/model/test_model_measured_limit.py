@@ -1,5 +1,5 @@
-"""Statements in the model file and in the sizing about the measured limit: a station of the fitted model, or another
-resource.
+"""The model file and the sizing state whether a station of the fitted model or another resource causes the measured
+limit.
 """
 
 from __future__ import annotations

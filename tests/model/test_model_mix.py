@@ -31,8 +31,8 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
         run = next(run for run in measured_levels.runs if run["run"] in point["runs"])
         counts = {name: row["count"] for name, row in run["transactions"].items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
-    # A minute of exponential service times determines the demands of the classes only to tens of percent. At least half
-    # of the effect of the mix must be found.
+    # A minute of exponential service times determines the demands of the classes only with errors of tens of percent.
+    # At least half of the effect of the mix must be found.
     truth = np.array(costs) / np.mean(costs)
     assert np.abs(found.work - truth).max() < 0.5 * np.abs(truth - 1).max() + 0.01
     assert float(found.work.mean()) == pytest.approx(1.0, rel=1e-12)

@@ -1,5 +1,3 @@
-"""Curves at the bounds of their parameters and of their loads, and curves that are chosen without a criterion."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -153,7 +151,10 @@ def test_without_a_criterion_the_curve_that_predicts_the_highest_level_is_chosen
 
 
 def test_a_run_that_equal_demands_explain_exactly_does_not_count() -> None:
-    """In the first run, busy time is 0.5 times the total rate. In the second, only the demands by class explain it."""
+    """In the first run, busy time is 0.5 times the total rate.
+
+    In the second run, only the demands by class explain the busy time.
+    """
     rates = np.array([[1.0, 1.0], [2.0, 2.0], [1.0, 3.0], [3.0, 1.0]])
     busy = np.array([1.0, 2.0, 0.1 * 1 + 0.5 * 3, 0.1 * 3 + 0.5 * 1])
     runs = np.array([0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""Forks inside of forks, in model files: an exact value, and faults with their places."""
+"""Nested forks in model files: an exact result, and positions of faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of a fitted network and of its parts, for exact measurements of a network that is known."""
+"""Results of a network that was fitted to exact measurements of a known network."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def test_requests_per_transaction_are_counted_over_all_runs() -> None:
         {"steps": {"idle / ping": {"count": 6}, "buy / pay": {"count": 8}}, "transactions": {"buy": {"count": 4}}},
     ]
     configuration: Any = SimpleNamespace(runs=runs)
-    # 48 requests of 20 transactions; the 6 of 7 transactions go beyond the window, and others have no steps.
+    # 48 requests in 20 transactions `buy` are 2.4 requests each. The 7 transactions `idle` extend beyond the window and
+    # have only 6 requests in it; `other` has no steps. So both count as 1.
     assert _visits(configuration, ("buy", "idle", "other")).tolist() == [2.4, 1.0, 1.0]
 
 
@@ -116,7 +117,10 @@ def test_a_transaction_without_a_known_demand_has_the_mean_of_the_others(monkeyp
 
 
 def test_the_demand_at_a_shared_processor_is_the_response_time_without_waiting() -> None:
-    """At one processor-sharing server, R = D / (1 - U): demands of 20 and 50 ms at utilizations of 0.5 and 0.8."""
+    """At one processor-sharing server, R = D / (1 - U).
+
+    The demands are 20 and 50 ms, and the utilizations 0.5 and 0.8.
+    """
     busy, demands = np.array([0.5, 0.8]), np.array([0.02, 0.05])
     responses = demands / (1 - busy[:, None])
     series = Series(busy, np.ones((2, 2)), responses, 1, np.zeros(2))
@@ -132,7 +136,10 @@ def timed(value: float) -> dict[str, Any]:
 
 
 def test_the_knee_of_an_objective_is_that_of_its_transaction() -> None:
-    """p95 of all transactions passes 1 s between 10 and 20 users, that of search between 20 and 30 users."""
+    """The p95 of all transactions exceeds 1 s between 10 and 20 users.
+
+    The p95 of the transaction `search` exceeds 1 s between 20 and 30 users.
+    """
     points = [
         {
             "load": load,

@@ -1,5 +1,3 @@
-"""Networks fitted to measurements: recovery of known demands, and validation of predictions."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -388,7 +386,9 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
-    """By hand: 9 / 12 - 1 = -0.25 and 9 / 8 - 1 = 0.125; 9 / 8 - 1 = 0.125 and 11 / 8 - 1 = 0.375."""
+    """By hand: a prediction of 9 has errors from 9 / 12 - 1 = -0.25 to 9 / 8 - 1 = 0.125 if the measured interval is 8
+    to 12. A predicted band from 9 to 11 has errors from 9 / 8 - 1 = 0.125 to 11 / 8 - 1 = 0.375 if 8 was measured.
+    """
     assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
     assert _error_against((None, 12.0), 9.0) == (-0.25, None)
     assert error_of_band((9.0, 11.0), 8.0) == (0.125, 0.375)

@@ -29,7 +29,8 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
 @pytest.mark.waits
 @pytest.mark.parametrize(
     ("cpus", "most"),
-    # Quota [CPUs], and largest relative error. The approximation ignores that periods are discrete.
+    # Each case states the quota [CPUs] and the largest allowed relative error. The approximation ignores that periods
+    # are discrete.
     [(0.1, 0.05), (0.25, 0.08), (0.5, 0.14), (0.9, 0.23)],
 )
 @pytest.mark.parametrize("periods", [0.5, 2.0, 8.0, 20.0])
@@ -70,8 +71,8 @@ def test_what_is_no_part_of_a_cpu_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "demand_s", "most"),
-    # Quota [CPUs], demand [s] and largest relative error of the response time. The approximation is worse for demands
-    # that are short relative to a period.
+    # Each case states the quota [CPUs], the demand [s] and the largest allowed relative error of the response time. The
+    # approximation is worse for demands that are short relative to a period.
     [(0.1, 0.2, 0.05), (0.1, 0.05, 0.12), (0.5, 0.01, 0.25)],
 )
 @pytest.mark.parametrize("users", [5, 12, 20, 60])
@@ -86,7 +87,9 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
     slow = ClosedCurve(1, think_s).throughput(demand, load)[0, 0]
     assert rate >= slow
     if users == 5 and demand_s <= 0.05:
-        assert users / slow - think_s > 2 * response, "a slow server would be far off"
+        assert users / slow - think_s > 2 * response, (
+            "a server that is slowed down to the quota would have more than twice the response time"
+        )
 
 
 def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:

@@ -1,5 +1,3 @@
-"""Assumptions about a CPU quota that a fitted model makes, and how the model states these assumptions."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Tiers that share CPUs, derived from the system file and from the CPU limits of the runs."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Busy time, and the fraction of its scatter that the mix of transactions explains."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -74,7 +74,7 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same evidence, but about another machine, from the probe on that machine.
+        # The same evidence, but from the probe on another machine.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -149,7 +149,7 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
         in (found["sentence"])
     )
-    # Both response times have a relative error of 10 %: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
+    # Both response times have a relative error of 10 %, so the ends of the interval are 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
     assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
     low, high = found["evidence"][1]["at_highest_interval"]

@@ -109,6 +109,6 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # The lock allows 50 transactions/s. 150 users - 50 who think - 1 who holds the lock = 99 who wait.
+    # The lock allows 50 transactions/s. Of 150 users, 50 think and 1 holds the lock, so 99 wait.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

@@ -23,7 +23,6 @@ MM1 = "classes: {web: {rate: 0.5 /s}}\nstations: {cpu: {demand: 1 s}}\n"
 
 
 def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -> dict[str, Any]:
-    """Write a model to a file, simulate the model, and return the answer."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")

@@ -1,5 +1,3 @@
-"""Results of `model solve`: operational laws that hold for any network, and brute-force solutions of small networks."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""CSV tables of measurements from other tools: columns, and reports of faults."""
-
 from __future__ import annotations
 
 from pathlib import Path

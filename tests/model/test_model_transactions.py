@@ -76,8 +76,8 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # In the order of arrival, all jobs wait the same time, however long their own work is. So long jobs are faster than
-    # with processor sharing.
+    # With service in the order of arrival, all jobs wait equally long, however long their own work is. So long jobs are
+    # faster than with processor sharing.
     assert slow["response_time_s"] < before["response_time_s"]
 
 

@@ -1,5 +1,6 @@
-"""The utilization law checks fitted curves: no limit may be above servers / demand, and a curve through the
-measurements of two different systems is doubted.
+"""The utilization law checks fitted curves: no limit may be above servers / demand.
+
+A curve through the measurements of two different systems is reported as doubtful.
 """
 
 from __future__ import annotations
@@ -69,8 +70,11 @@ def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
 
 
 def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> None:
-    """A content server at 6, 16 and 32 % of its CPU: 1.6 ms of CPU time per transaction. Without the law, the fit takes
-    the busy CPU as background, and the limit is a million transactions per second.
+    """A content server that uses 1.6 ms of CPU time per transaction was measured at CPU utilizations of 6, 16 and 32
+    %.
+
+    Without the utilization law, the fit would attribute the busy CPU to background work, and its limit would be a
+    million transactions per second.
     """
     points = observations(
         np.array([20.0, 60.0, 140.0]),
@@ -98,7 +102,10 @@ def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> 
 def test_the_limit_of_a_closed_system_may_exceed_the_bound_of_its_busy_servers_by_half(
     curve: str, factor: float, is_rejected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit exceeds the upper bound from the busy servers by a factor on either side of the tolerance."""
+    """The factor of each case is slightly below or slightly above the tolerance.
+
+    It is the ratio of the limit to the upper bound that follows from the busy servers.
+    """
     points = straight()
     fit = choose((curve,), points, SERVERS, 8.0, None).candidates[0].fit
     derived = fit.curve.derived(fit.parameters[None, :])

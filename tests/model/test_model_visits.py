@@ -1,5 +1,3 @@
-"""Several visits to a station, and other models that look like those with an exact solution."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -25,11 +23,13 @@ def served(time_s: float, scv: float = 1.0, visits: float = 1.0, job_class: int 
 
 
 def time_of_visits(rate: float, time_s: float, scv: float, visits: int) -> float:
-    """Return the mean response time of M/G/1 with a fixed number of visits, each at the end of the queue. [s]
+    """Return the mean response time of M/G/1 with a fixed number of visits; for each visit, a job joins the end of the
+    queue. [s]
 
-    A Poisson arrival sees the mean numbers of jobs before each of their visits. Those that are ahead of it at one visit
-    are ahead of it at the next, with a visit less to go, together with all that came meanwhile (B. Simon, Journal of
-    the ACM 31(1), 1984). Waits and numbers follow from each other by Little's law.
+    A Poisson arrival finds the mean number of jobs before each of their visits. A job that is ahead of the arrival at
+    one visit is also ahead of it at the next visit, with one visit less left. All jobs that arrived in the meantime
+    are ahead as well (B. Simon, Journal of the ACM 31(1), 1984). Waiting times and numbers of jobs follow from each
+    other by Little's law.
     """
     waits = [time_s] * visits
     residual = time_s * (1 + scv) / 2
@@ -57,7 +57,10 @@ def test_the_same_number_of_visits_of_one_class_is_exact(scv: float, visits: int
 
 @pytest.mark.parametrize("scv", [0.0, 1 / 12, 4.0])
 def test_numbers_of_visits_that_differ_are_exact(scv: float) -> None:
-    """Two classes with 2 and 10 visits, and 2 or 3 visits by chance; the simulator gives the true times."""
+    """The cases are two classes with 2 and 10 visits, and a class with a random number of 2 or 3 visits.
+
+    The simulator gives the true times.
+    """
     settings = SimulationSettings(precision=0.02, events=400_000, seed=1)
     classes: list[Json] = [{"arrival_rate_per_s": 0.2}, {"arrival_rate_per_s": 0.04}]
     both = model(classes, [{"services": [served(1.0, scv, 2.0), served(1.0, scv, 10.0, 1)]}])
@@ -97,7 +100,10 @@ def test_ranks_are_not_exact_for_several_visits(preemptive: bool) -> None:
 
 
 def test_some_of_the_jobs_at_a_full_station() -> None:
-    """Half of the jobs come to M/M/1/1: it drops a / (1 + a) of them, with the offered load a = 0.4."""
+    """Half of the jobs visit an M/M/1/1 station.
+
+    It drops the fraction a / (1 + a) of these jobs, with the offered load a = 0.4.
+    """
     found = solved([{"arrival_rate_per_s": 0.8}], [{"capacity": 1, "services": [served(1.0, visits=0.5)]}])
     loss = 0.4 / 1.4
     assert found["exact"]
@@ -107,7 +113,9 @@ def test_some_of_the_jobs_at_a_full_station() -> None:
 
 
 def test_a_job_that_comes_back_to_a_full_station_keeps_its_place() -> None:
-    """M/M/1/3 with three visits of 1 s in a row drops as with a single visit of 3 s: 1 of 4 at a load of 1."""
+    """M/M/1/3 with three successive visits of 1 s drops as many jobs as with a single visit of 3 s: 1 of 4 at an
+    offered load of 1.
+    """
     found = solved([{"arrival_rate_per_s": 1 / 3}], [{"capacity": 3, "services": [served(1.0, visits=3.0)]}])
     assert found["classes"]["c0"]["dropped_per_s"] == pytest.approx(1 / 12)
     assert found["stations"]["s0"]["utilization"] == pytest.approx(0.75)
@@ -115,7 +123,7 @@ def test_a_job_that_comes_back_to_a_full_station_keeps_its_place() -> None:
 
 
 def test_measured_times_give_the_variation_of_service_times() -> None:
-    """M/G/1 with the times 0.5 s and 1.5 s: their squared coefficient of variation is 0.25."""
+    """Service times of 0.5 s and 1.5 s have a squared coefficient of variation of 0.25."""
     samples = [{"station": "s0", "class": "c0", "values_s": [1.0, 3.0]}]
     found = solved([{"arrival_rate_per_s": 0.5}], [{"services": [served(1.0)]}], behaviour={"samples": samples})
     assert found["classes"]["c0"]["response_time_s"] == pytest.approx(1 + 0.5 * 1.25 / 2 / 0.5)
@@ -132,7 +140,7 @@ def test_arrivals_with_the_variation_of_exponential_times_are_not_poisson() -> N
 
 
 def test_a_station_is_behind_those_from_which_routes_lead_to_it() -> None:
-    """All jobs come to the first station of the file from the second, whose departures are not Poisson."""
+    """All jobs reach the first station of the file from the second station, whose departures are not Poisson."""
     route = {"class": "c0", "start": {"s1": 1.0}, "next": {"s1": {"s0": 1.0}}}
     services = [{**served(1.0, scv), "visits": None} for scv in (0.25, 0.0)]
     found = solved([{"arrival_rate_per_s": 0.8}], [{"services": [each]} for each in services], routing=[route])
@@ -159,7 +167,7 @@ def test_hits_of_a_cache_between_visits_leave_ranks_inexact() -> None:
 
 
 def test_stations_before_the_first_that_is_not_of_product_form_are_exact_with_it() -> None:
-    """M/M/1 and M/D/1 in a row: 1 / (1 - 0.5) s and 1 s + 0.5 s / 2 / (1 - 0.5)."""
+    """M/M/1 followed by M/D/1: the response times are 1 / (1 - 0.5) s and 1 s + 0.5 s / 2 / (1 - 0.5)."""
     stations = [{"services": [served(1.0)]}, {"services": [served(1.0, 0.0)]}]
     found = solved([{"arrival_rate_per_s": 0.5}], stations)
     assert found["exact"]
@@ -172,7 +180,22 @@ def test_stations_before_the_first_that_is_not_of_product_form_are_exact_with_it
 @pytest.mark.parametrize(
     ("classes", "services", "times"),
     [
+<<<<<<< ours
         # Simulated: 20 million events, within 2 %. Arrivals at equal distances: jobs of several visits hardly wait.
+||||||| base
+        # Simulated: 20 million events, within 2 %. The classes differ in their visits and their variation.
+        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 4.0, 10.0), (1.0, 0.0, 1.0)), (55.5, 6.05)),
+        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 0.0, 10.0), (1.0, 4.0, 1.0)), (54.9, 5.99)),
+        (({"rate": 0.04}, {"rate": 4.0}), ((1.0, 0.0, 10.0), (0.1, 0.0, 1.0)), (43.1, 2.68)),
+        # Arrivals at equal distances: jobs of several visits hardly wait.
+=======
+        # The response times come from simulations of 20 million events, with errors below 2 %. The classes differ in
+        # their visits and their variation.
+        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 4.0, 10.0), (1.0, 0.0, 1.0)), (55.5, 6.05)),
+        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 0.0, 10.0), (1.0, 4.0, 1.0)), (54.9, 5.99)),
+        (({"rate": 0.04}, {"rate": 4.0}), ((1.0, 0.0, 10.0), (0.1, 0.0, 1.0)), (43.1, 2.68)),
+        # If arrivals have equal distances, jobs with several visits hardly wait.
+>>>>>>> theirs
         (({"rate": 0.16, "arrivals": {"scv": 0.0}},), ((1.0, 1.0, 5.0),), (6.88,)),
         (({"rate": 0.16, "arrivals": {"scv": 0.1}},), ((1.0, 0.0, 5.0),), (5.90,)),
     ],
@@ -210,7 +233,7 @@ def test_classes_that_differ_in_their_visits_are_exact(
 
 
 def looped(station: Json, chance: float, through: str = "", start: float = 1.0, **arrivals: Any) -> Json:
-    """Solve one station to which jobs come back with a probability, at once or through a delay."""
+    """Solve one station to which jobs return with a probability, either at once or through a delay."""
     then = {"s0": {through or "s0": chance}}
     back = {through: {"s0": 1.0}} if through else {}
     first = {"s0": start, **({} if start == 1 else {"end": 1 - start})}
@@ -221,7 +244,10 @@ def looped(station: Json, chance: float, through: str = "", start: float = 1.0, 
 
 
 def test_a_loop_makes_the_work_of_constant_visits_random() -> None:
-    """Arrivals each 2.5 s, and 1 or more visits of 1 s with 2 in the mean: simulated 3.59 s, 2 s of it in service."""
+    """A job arrives every 2.5 s and makes 1 or more visits of 1 s, on average 2.
+
+    The simulated response time is 3.59 s, of which 2 s are service.
+    """
     found = looped({"services": [served(1.0, 0.0)]}, 0.5, arrival_rate_per_s=0.4, arrivals={"scv": 0.0})
     assert found["classes"]["c0"]["response_time_s"] > 2.5
     low, high = found["within"]["classes"]["c0"]["response_time_s"]
@@ -229,7 +255,7 @@ def test_a_loop_makes_the_work_of_constant_visits_random() -> None:
 
 
 def test_a_station_to_which_jobs_come_back_through_another_is_not_exact() -> None:
-    """A mean of one visit does not make them independent: a job comes back with probability 0.7."""
+    """Jobs make one visit on average. But a job returns with probability 0.7, so its visits are not independent."""
     full = looped({"capacity": 2, "services": [served(1.0)]}, 0.7, through="s1", start=0.3, arrival_rate_per_s=0.8)
     assert not full["exact"]
     varied = looped({"services": [served(1.0, 4.0)]}, 0.5, through="s1", start=0.5, arrival_rate_per_s=0.8)

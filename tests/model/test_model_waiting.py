@@ -15,9 +15,9 @@ from towtank.model.stations import stations_of
 
 
 def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
-    """Return a function for the percentiles of the waiting time, in a model whose jobs visit the given M/M/1 stations.
+    """Return a function that returns percentiles of the waiting time of jobs that visit the given M/M/1 stations.
 
-    Each station is busy for 50 % of the time, with jobs of 1 s.
+    The service time at each station is 1 s, and its utilization is 50 %.
     """
     path = folder / "model.yaml"
     stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}
@@ -40,13 +40,14 @@ def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum(tmp_path: Path) ->
     for share in (0.5, 0.9, 0.95, 0.99):
         exact = scipy.optimize.brentq(lambda time_s, share=share: beyond(time_s) - (1 - share), 0.0, 100.0)
         assert percentile(share) == pytest.approx(exact, rel=0.05)
-    assert percentile(0.2) == 0.0, "a quarter of the jobs wait nowhere"
+    assert percentile(0.2) == 0.0, "a quarter of the jobs do not wait at either queue"
 
 
 def test_two_visits_wait_as_long_as_at_two_queues(tmp_path: Path) -> None:
-    """A job visits one M/M/1 station twice, for 0.5 s each, so that the station is busy for 50 % as well.
+    """A job visits one M/M/1 station twice, for 0.5 s each time, so that the utilization is 50 %.
 
-    With independent waits, these are those of two such stations in a row: P(W > t) = exp(-t) (1/2 + (1 + t) / 4).
+    If the two waits were independent, their sum would be that at two such stations in a row: P(W > t) = exp(-t) (1/2 +
+    (1 + t) / 4).
     """
     path = tmp_path / "model.yaml"
     station = {"servers": 1, "discipline": "fcfs", "service_time": {"jobs": "500 ms"}, "visits": {"jobs": 2}}

@@ -1,5 +1,3 @@
-"""Fixtures: sites to record, and proxies that record them."""
-
 from __future__ import annotations
 
 import os
@@ -29,7 +27,6 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def authority() -> Authority:
-    """Certificate authority that the recording proxies use in the tests."""
     return new_authority()
 
 

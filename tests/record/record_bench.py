@@ -1,5 +1,3 @@
-"""Helpers for tests of recordings: proxies in this process, and commands in separate processes."""
-
 from __future__ import annotations
 
 import json
@@ -57,7 +55,6 @@ class Bench:
         return process
 
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a `towtank` command and wait for its end."""
         process = self.start(*arguments)
         out, errors = process.communicate(timeout=240)
         return subprocess.CompletedProcess(arguments, process.returncode, out, errors)

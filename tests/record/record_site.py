@@ -53,7 +53,6 @@ class Site(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """URL of the recorded site."""
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
 

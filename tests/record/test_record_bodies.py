@@ -1,5 +1,3 @@
-"""Bodies of recorded exchanges: the decompressed size is limited, and text is decoded with its charset."""
-
 from __future__ import annotations
 
 import gzip

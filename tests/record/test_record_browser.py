@@ -1,4 +1,4 @@
-"""Sessions in a headless browser: pages, clicks and forms. No process or file of the browser may remain."""
+"""Sessions in a headless browser are recorded, and leave no process and no file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
     assert list(pages) == ["home", "login", "login_2", "api/orders"]
     asked = [step.get("get") or step.get("post") for step in pages["login_2"]]
     assert asked[:2] == ["/login", "/home"]
-    # The browser requests the two files at the same time, so either may come first.
+    # The browser requests the script and the style sheet at the same time, so either may come first.
     assert sorted(asked[2:4]) == ["/script.js", "/style.css"]
     assert asked[4:] == ["/api/items"]
     assert pages["login_2"][0]["form"]["csrf"] == "${csrf}"

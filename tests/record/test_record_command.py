@@ -249,7 +249,7 @@ def test_root_gives_up_the_sandbox_by_name_only(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert run(["record", "browser", f"{site.url}/"]) == 6
     assert "Chromium cannot isolate pages in a sandbox as root" in capsys.readouterr().err
-    assert not (tmp_path / "arguments").exists(), "it is not started"
+    assert not (tmp_path / "arguments").exists(), "the browser must not be started"
     for sandbox, user in ((False, 0), (True, 1000)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         with Chromium.start("127.0.0.1:1", "pin", sandbox=sandbox):

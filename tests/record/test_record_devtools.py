@@ -1,4 +1,4 @@
-"""An invalid message from the browser ends all calls that wait for a response at once, before their time limit."""
+"""If the browser sends an invalid message, all waiting calls fail immediately, before their time limit."""
 
 from __future__ import annotations
 

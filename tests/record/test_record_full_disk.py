@@ -18,7 +18,7 @@ from small_disk import PLENTY, small_disk
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "16" if os.environ.get("CI") else "6"))
-# Size of the workload file together with the archive of forty exchanges with the site. [KiB]
+# Total size of the workload file and of the archive of forty exchanges with the site. [KiB]
 ALL_KIB = 80
 
 

@@ -1,5 +1,3 @@
-"""The proxy relays and records all forms of HTTP: bodies, compression, other protocols, and failing servers."""
-
 from __future__ import annotations
 
 import json
@@ -50,7 +48,6 @@ def header(side: dict[str, Any], name: str) -> str:
 
 
 def talk(proxy: Running, text: bytes) -> bytes:
-    """Send bytes to a proxy, and return the whole response of the proxy."""
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)

@@ -1,5 +1,3 @@
-"""Scripts of browser sessions: all faults of a script are reported at once, with their line numbers."""
-
 from __future__ import annotations
 
 from pathlib import Path

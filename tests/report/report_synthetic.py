@@ -429,7 +429,6 @@ def study_summary(
     levels: tuple[int, ...],
     indices: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the summary of the synthetic study."""
     states = [run.verdict for run in runs]
     level = "valid" if "valid" in states else "suspect" if "suspect" in states else "invalid"
     several = len(indices) > 1

@@ -1,5 +1,3 @@
-"""The report section on the audit of the load, and the time windows in the table of objectives."""
-
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,3 @@
-"""Report sections on load balancers and databases, from known summaries. Without such data there is no section."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -95,7 +93,9 @@ def test_databases_of_both_kinds_have_a_row_each_with_what_they_counted() -> Non
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     first, second = table.rows
     assert first[3:] == ("orders", "40.0", "900", "32.0", "75.0 %", "250", "2.00 MiB/s", "0", "5")
-    assert second[3:] == ("users", "7.00", "–", "–", "–", "–", "–", "–", "–"), "what was not recorded is not zero"
+    assert second[3:] == ("users", "7.00", "–", "–", "–", "–", "–", "–", "–"), (
+        "a value that was not recorded is shown as a dash, not as zero"
+    )
 
 
 def test_long_lists_of_columns_and_values_are_left_out() -> None:

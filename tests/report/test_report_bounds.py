@@ -1,5 +1,3 @@
-"""Numbers of figures and tables at their bounds: limits that are exceeded, ends of axes, groups of seconds, bands."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -172,7 +170,7 @@ def test_means_leave_out_missing_values() -> None:
 
 
 def test_failures_are_rates_and_the_most_frequent_kind_comes_first() -> None:
-    """The last interval is a remnant of 0.01 s in the stage in which a load drains, so it has no rate."""
+    """The last interval lasts only 0.01 s, in the stage in which the load ends. So it has no rate."""
     lengths = np.array([1.0, 0.5, 0.01])
     measurement: Any = SimpleNamespace(
         stages=[{"name": "steady"}, {"name": DRAIN_STAGE}],

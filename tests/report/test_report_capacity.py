@@ -1,5 +1,3 @@
-"""Report sections on the capacity model."""
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,3 @@
-"""Report section on claims, and the table of claims in the Markdown export."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -102,7 +100,7 @@ def test_suspect_runs_are_marked_and_named() -> None:
         "values of single runs, with an assumed standard deviation of 5 % between runs."
     )
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
-    # The run of another claim that has no answer, and hence no mark, needs no note.
+    # If only claims without an answer depend on run r003, no answer has a mark, and the table needs no note.
     open_only = with_claims(verdicts={"r003": "suspect"})
     assert any(claim["suspect_runs"] for claim in open_only.claims["claims"])
     marked = any("†" in row[6] for row in table(open_only).rows)
@@ -173,7 +171,7 @@ def test_the_confidence_of_claims_that_were_judged_repeatedly_is_shown() -> None
     found = with_claims()
     for number, claim in enumerate(found.claims["claims"]):
         known = {"value": 0.8, "low": 0.7, "high": 0.9, "confidence": 0.982}
-        # An estimate without an interval has the default of 0.95.
+        # An estimate without an interval has the default confidence of 0.95.
         claim["measured"] = known if number < 2 else {"value": 0.8, "low": None, "high": None, "confidence": 0.95}
     assert "The interval is of 98.2 %, because claims are judged after each block of runs." in render(
         build_document(found)

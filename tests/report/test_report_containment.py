@@ -115,7 +115,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The tested parts are all that a report makes at present, so new parts are included."""
+    """The test runs for every part of which a report consists at present, so new parts are included."""
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load_results(small)

@@ -1,5 +1,3 @@
-"""Statements that the sections of a report must contain, or must not contain."""
-
 from __future__ import annotations
 
 import copy

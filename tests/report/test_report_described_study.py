@@ -1,5 +1,3 @@
-"""Sections of a report that describe the study: its question, and the configuration of its runs."""
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,3 @@
-"""The figure of `towtank drive`: requests and response time in each second."""
-
 from __future__ import annotations
 
 import pytest

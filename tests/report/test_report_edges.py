@@ -1,5 +1,3 @@
-"""Edges of sections and drawings: predictions, events, arrows, right-to-left words, runs over time."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Figures of a report: their computed values, and their drawings."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -40,7 +38,6 @@ def find(points: list[series.Point], configuration: str, load: float) -> series.
 
 
 def texts(svg: str) -> list[str]:
-    """Return all texts in a picture."""
     return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -394,7 +391,8 @@ def test_the_bound_of_the_model_replaces_that_of_the_demands() -> None:
 
 @pytest.mark.parametrize(("cpus", "drawn"), [(1.0, 100.0), (0.7, None)])
 def test_a_bound_that_measurements_exceed_is_not_drawn_and_has_its_reason(cpus: float, drawn: float | None) -> None:
-    # 100 [95, 105] /s were measured at 120 users. A limit of 90 /s is below all of it, one of 97 /s is not.
+    # The measured throughput at 120 users is 100 [95, 105] /s. A limit of 90 /s is below the whole interval, a limit of
+    # 97 /s is not.
     results = with_cpus(synthetic.results(), cpus)
     model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 90.0}]}
     results = dataclasses.replace(results, model=model)

@@ -122,9 +122,13 @@ def page() -> str:
 
 def test_the_first_screen_looks_like_the_kept_picture(tmp_path: Path, page: str) -> None:
     found = compared(tmp_path, screen_of(tmp_path, page))
-    assert KEPT.exists(), f"no picture is kept: copy {tmp_path / KEPT.name}"
-    assert found["mean"] <= MEAN_AT_MOST, f"if this is meant, copy {tmp_path / KEPT.name}"
-    assert found["blocks"] <= BLOCKS_AT_MOST, f"if this is meant, copy {tmp_path / KEPT.name}"
+    assert KEPT.exists(), f"tests/report/first-screen.png is missing: create it from {tmp_path / KEPT.name}"
+    assert found["mean"] <= MEAN_AT_MOST, (
+        f"the first screen changed; if intended, replace tests/report/first-screen.png by {tmp_path / KEPT.name}"
+    )
+    assert found["blocks"] <= BLOCKS_AT_MOST, (
+        f"the first screen changed; if intended, replace tests/report/first-screen.png by {tmp_path / KEPT.name}"
+    )
 
 
 def test_a_first_screen_without_its_table_is_found(tmp_path: Path, page: str) -> None:

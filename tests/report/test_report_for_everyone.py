@@ -1,5 +1,3 @@
-"""Tests of the accessibility of the report at all widths, on paper, and as a downloaded file."""
-
 from __future__ import annotations
 
 import csv

@@ -1,5 +1,3 @@
-"""Format of numbers in a report: digits, units, separators and intervals."""
-
 from __future__ import annotations
 
 import pytest
@@ -135,13 +133,17 @@ def test_an_interval_that_says_nothing_is_not_known() -> None:
     absurd = {"value": 0.030, "low": 0.0, "high": 248_814.48}
     assert people.seconds_estimate(absurd) == "30 [not\N{NO-BREAK SPACE}known]\N{NO-BREAK SPACE}ms"
     assert people.seconds_of(absurd) == "30\N{NO-BREAK SPACE}ms"
-    assert narrative._time(absurd) == "30 (interval not known) ms", "table and sentence have one rounding"
+    assert narrative._time(absurd) == "30 (interval not known) ms", "a sentence rounds as a table does"
     assert narrative.interval({"value": 40.0, "low": 0.3, "high": 1200.0}) == "40 (interval not known)"
     wide = {"value": 0.030, "low": 0.002, "high": 0.3}
     columns = "30", "not known", "not known"
-    assert estimates.column_texts(30.0, 0.0, 248_814_480.0, "ms") == columns, "of the terminal"
+    assert estimates.column_texts(30.0, 0.0, 248_814_480.0, "ms") == columns, (
+        "the terminal also shows this interval as not known"
+    )
     assert "not" not in people.seconds_estimate(wide)
-    assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), "of a difference"
+    assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), (
+        "a difference may be negative, so its interval is printed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,9 @@ def test_the_upper_bound_of_a_small_quantity_around_zero_is_shown() -> None:
     assert estimates.number_estimate(0.0, 0.0, 12.0, "MiB") == "0 [0, 12] MiB"
     assert estimates.share_estimate(0.0, 0.0, 0.003) == "0.00 [0.00, 0.30] %"
     assert estimates.share_estimate(0.0, 0.0, 1.0) == "0 [0, 100] %"
-    assert estimates.number_estimate(0.0, -250_000.0, 250_000.0) == "0 [-250,000, 250,000]", "of a difference"
+    assert estimates.number_estimate(0.0, -250_000.0, 250_000.0) == "0 [-250,000, 250,000]", (
+        "a difference may have an interval around zero"
+    )
 
 
 @pytest.mark.parametrize(

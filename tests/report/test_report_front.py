@@ -1,5 +1,3 @@
-"""Order of the sections of a report, and answers on its first screen for each verdict of the runs."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -88,7 +86,9 @@ def test_the_contents_are_folded_and_name_the_parts() -> None:
     assert "<details><summary>Contents</summary>" in contents
     for part in ("Limits and their causes", "Measurement", APPENDICES):
         assert f'<p class="part">{part}</p>' in contents
-    assert '<p class="part">Results</p>' not in contents, "a section of the name follows"
+    assert '<p class="part">Results</p>' not in contents, (
+        "the part `Results` begins with a section of the same name, so it has no heading"
+    )
     assert page.index("</nav>") < page.index("<h1>")
 
 

@@ -43,7 +43,7 @@ def test_what_hosts_were_given_and_used() -> None:
     assert section is not None
     given, network, disks, machine = [block for block in section.blocks if isinstance(block, Table)]
     assert given.rows[0][:8] == ("r001", "web", "content", "0.5", "0.250", "50.0 %", "40.0 %", "128 MiB")
-    assert given.rows[0][8] == "–", "what is not known is not zero"
+    assert given.rows[0][8] == "–", "an unknown value is shown as a dash, not as zero"
     cells = ("veth", "4.88 KiB/s", "2.00 KiB/s", "12.0 /s", "–", "3", "7", "–", "64.0 KiB")
     assert network.rows == (("r001", "web", *cells),)
     assert disks.rows[0][:3] == ("r001", "web", "data")

@@ -47,7 +47,7 @@ def test_every_jvm_has_a_row_with_all_kinds_of_pauses_added() -> None:
     cells = ("1.75", "5.00 %", "125 ms", "0 %", "0", "4.00 MiB/s", "24.0 MiB", "384 MiB")
     assert first[3:] == ("content", *cells)
     assert second[3:] == ("content-2", "–", "–", "–", "–", "–", "–", "–", "512 MiB"), (
-        "what was not recorded is not zero"
+        "a value that was not recorded is shown as a dash, not as zero"
     )
     assert (first[0], second[0]) == ("r001", "")
 

@@ -1,5 +1,3 @@
-"""Report sections on the capacity limit and on backlog."""
-
 from __future__ import annotations
 
 import dataclasses

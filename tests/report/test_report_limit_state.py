@@ -1,4 +1,4 @@
-"""All parts of a report state the same about the limit of a configuration."""
+"""All parts of a report make the same statement about the limit of a configuration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Differences between a fitted curve and the measured levels, and what the report states about them."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -54,7 +52,7 @@ def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
 
 
 def test_the_response_time_of_the_curve_is_that_of_littles_law() -> None:
-    """100 users that think for 4 s are served in 1 s at 20 /s, and in 0.5 to 2.25 s at 22.2 to 16 /s."""
+    """100 users who think for 4 s have a response time of 1 s at 20 /s, and of 0.5 to 2.25 s at 22.2 to 16 /s."""
     configuration = fitted((100, 10.0, 5.0, 20.0))
     configuration["points"][0] |= {"think_s": 4.0, "fitted_throughput_band_95": [16.0, 200 / 9]}
     (found,) = residuals.misfits(configuration)
@@ -64,7 +62,7 @@ def test_the_response_time_of_the_curve_is_that_of_littles_law() -> None:
 
 
 def test_a_curve_above_the_rate_of_users_that_never_wait_has_no_response_time() -> None:
-    """100 users that think for 4 s make at most 25 /s."""
+    """100 users who think for 4 s cause at most 25 transactions/s."""
     configuration = fitted((100, 20.0, 1.0, 25.0), (100, 20.0, 1.0, 24.0))
     for point in configuration["points"]:
         point |= {"think_s": 4.0, "fitted_throughput_band_95": [23.0, 26.0]}

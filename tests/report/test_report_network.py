@@ -1,5 +1,3 @@
-"""The fitted queueing network in a report: values of its tables and lines, for a results folder with two tiers."""
-
 from __future__ import annotations
 
 from typing import Any

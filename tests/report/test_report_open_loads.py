@@ -1,5 +1,3 @@
-"""Tables and figures of a study whose load is an arrival rate."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Figures of runs over time."""
-
 from __future__ import annotations
 
 import dataclasses

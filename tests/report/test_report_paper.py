@@ -1,5 +1,3 @@
-"""Tests of the report as PDF: its texts, its pages and its options."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -138,9 +136,9 @@ def test_tables_are_never_wider_than_the_page(columns: int) -> None:
 
 
 def inked_mm(made: bytes) -> float:
-    """Return the distance of the text from the left and right sides of the pages, the smallest one. [mm]
+    """Return the smallest distance of the text from the left and right sides of the pages. [mm]
 
-    The place of each piece of text and an estimate of its width are compared with the width of the page.
+    The position of each text fragment, and an estimate of its width, are compared with the width of the page.
     """
     smallest = float("inf")
     for page in PdfReader(io.BytesIO(made)).pages:
@@ -151,7 +149,7 @@ def inked_mm(made: bytes) -> float:
         ) -> None:
             nonlocal smallest
             left = matrix[4] + place[4] * matrix[0]
-            # Pieces of words in tables are at least half as wide as estimated.
+            # Fragments of words in tables are at least half as wide as estimated.
             right = left + 0.5 * paper_tables.width_pt(text.strip()) * size / paper_tables.SIZE_PT
             if text.strip():
                 smallest = min(smallest, left, width - right)

@@ -50,7 +50,9 @@ def test_another_specification_is_drawn(tmp_path: Path, drawn: list[dict[str, An
     make(path, SPEC)
     make(path, other)
     assert drawn == [SPEC, other]
-    assert set(json.loads(path.read_text())) == {"schema", digest(other)}, "only the pictures of the last report stay"
+    assert set(json.loads(path.read_text())) == {"schema", digest(other)}, (
+        "only the pictures of the latest report remain stored"
+    )
 
 
 def test_another_version_of_vega_draws_again(

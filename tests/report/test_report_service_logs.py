@@ -1,5 +1,5 @@
-"""The report shows log lines that services wrote during the load. They stand next to the verdicts of runs with failures
-or doubts.
+"""The report shows log lines that services wrote during the load, next to the verdicts of runs with failures or
+doubts.
 """
 
 from __future__ import annotations

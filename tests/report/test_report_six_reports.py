@@ -234,7 +234,7 @@ def test_kept_results_become_the_same_whole_pages_again(tmp_path: Path, kept_mod
 
 
 def assert_pages_are_whole(made: bytes, folder: Path) -> None:
-    """Draw the pages of a PDF, and check the ink on them."""
+    """Draw the pages of a PDF. Check that their margins are empty, and that their text areas are not."""
     path = folder / "pages.pdf"
     path.write_bytes(made)
     subprocess.run(["pdftoppm", "-gray", "-r", str(_PAPER_DPI), path, folder / "page"], check=True)
@@ -249,5 +249,5 @@ def assert_pages_are_whole(made: bytes, folder: Path) -> None:
         assert not ink[:, :side].any(), number
         assert not ink[:, -side:].any(), number
         assert not ink[:top].any(), number
-        # The foot of the page is below its text. The last page may be short.
+        # The footer of the page is below its text. The last page may be short.
         assert ink[: -2 * top].any(axis=1).sum() > (10 if number == len(pages) else height / 5), number

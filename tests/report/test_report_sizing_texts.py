@@ -1,5 +1,3 @@
-"""Texts of the section on sizing: each answer, limit and doubt in the unit and with the interval that it has."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,7 +1,3 @@
-"""Report section on storage: values of the client side and the server side of a mount, and a row for each server.
-Without recordings there is no section.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -47,7 +43,7 @@ def test_both_sides_stand_side_by_side() -> None:
     assert section is not None
     sides, mounts = [block for block in section.blocks if isinstance(block, Table)]
     assert sides.rows[0][3:8] == ("2.00 KiB/s", "1.00 KiB/s", "12.0", "–", "4.00 KiB/s")
-    assert sides.rows[0][8] == "–", "what is not known is not zero"
+    assert sides.rows[0][8] == "–", "an unknown value is shown as a dash, not as zero"
     first, second = mounts.rows
     assert first[3:] == ("area", "20.0", "5.00", "1.00 MiB of 4.00 MiB", "32", "store-1", "4.00", "1.00")
     assert second[3:] == ("", "", "", "", "", "store-2", "1.00", "–")

@@ -1,7 +1,3 @@
-"""Report section on the documents that the server confirmed as stored: a row for each run, and the names of lost
-documents.
-"""
-
 from __future__ import annotations
 
 from typing import Any

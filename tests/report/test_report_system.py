@@ -121,7 +121,9 @@ def test_a_host_written_with_a_higher_number_is_no_copy() -> None:
 def test_the_generator_is_in_the_frame_of_its_host() -> None:
     figure, _ = shown(results(SYSTEM, run(1, copied(1))))
     assert texts(figure)[:2] == ["host client", "host server"]
-    assert tiers.generator_places(results(SYSTEM)) == {"client": []}, "as described, if nothing ran"
+    assert tiers.generator_places(results(SYSTEM)) == {"client": []}, (
+        "without a run, the generator is where the description of the study places it"
+    )
 
 
 def test_links_are_named() -> None:

@@ -1,5 +1,3 @@
-"""The text that `towtank run` prints when it ends."""
-
 from __future__ import annotations
 
 import io
@@ -21,7 +19,6 @@ def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.
 
 
 def summary(**changes: Any) -> dict[str, Any]:
-    """Return the summary of the synthetic study, with the given changes."""
     return {**synthetic.results().summary, **changes}
 
 
@@ -77,8 +74,8 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     ],
 )
 def test_cpu_time_of_no_tier_is_not_below_zero_within_its_error(used: dict[str, float], shown: str) -> None:
-    """The kernel counts the CPU time of the host in ticks, and that of control groups exactly. So the CPU time outside
-    all tiers, their difference, may be slightly negative, and zero is printed.
+    """The kernel counts the CPU time of the host in ticks, but the CPU time of control groups exactly. So their
+    difference, the CPU time outside all tiers, may be slightly negative. In this case, zero is printed.
 
     A value that is below zero by more than its error indicates a fault, and is printed unchanged.
     """

@@ -1,4 +1,4 @@
-"""Documents that former versions wrote are read; their keys get the present names."""
+"""Documents of former versions are read, and their keys are renamed to the present names."""
 
 from __future__ import annotations
 

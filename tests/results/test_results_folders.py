@@ -1,5 +1,3 @@
-"""Folders of studies and runs: who may read a file, read-only folders, names of runs, and secrets that are missing."""
-
 from __future__ import annotations
 
 import errno

@@ -1,4 +1,4 @@
-"""Lines of recorded streams: the least and the largest values that are accepted."""
+"""Smallest and largest accepted values in the lines of recorded streams."""
 
 from __future__ import annotations
 

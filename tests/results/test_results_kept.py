@@ -1,5 +1,3 @@
-"""Tests of stored derived documents: numbers that JSON cannot represent, and files that contain no document."""
-
 from __future__ import annotations
 
 import json

@@ -77,7 +77,7 @@ def test_a_torn_file_gives_all_its_whole_lines_whatever_the_byte(run):
         recording = segments.read(run.engine)
         kept = whole[:length].count(b"\n")
         found = sum(interval.worker == 1 for interval in recording.intervals) + (1 in recording.ends)
-        assert found == kept - 1, f"cut at byte {length}"
+        assert found == kept - 1, f"file truncated at byte {length}"
         assert recording.damage.torn_tail == (not whole[:length].endswith(b"\n"))
         assert recording.damage.bad_lines == 0
 
@@ -187,8 +187,8 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     }  # fmt: skip
     _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
     _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
-    # Thread 1 was killed before it began a segment with the changed stages. Its second segment only continues the
-    # first, which was full.
+    # Thread 1 was killed before it began a segment file with the changed stages. Its second file only continues the
+    # first one, which was full.
     _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
     _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))
     recording = segments.read(tmp_path)

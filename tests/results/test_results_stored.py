@@ -1,4 +1,4 @@
-"""State of stored data, derived from the notes of the engine in any order."""
+"""State of stored data, derived from the engine's records of changes, in whatever order these are read."""
 
 from __future__ import annotations
 

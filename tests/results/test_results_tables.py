@@ -1,5 +1,3 @@
-"""Recorded streams of a run as Parquet tables, which the tests read with DuckDB."""
-
 from __future__ import annotations
 
 import errno

@@ -15,7 +15,7 @@ def ended(updates):
 
 
 def grown(source, run):
-    """Copy the segments of a run line by line into another run. Yield after each line."""
+    """Copy the record files of a run line by line into another run. Yield after each line."""
     streams = [path.read_bytes().splitlines(keepends=True) for path in sorted(source.engine.glob("worker-*.ndjson"))]
     for number in range(max(map(len, streams))):
         for worker, stream in enumerate(streams):
@@ -55,7 +55,9 @@ def test_every_request_is_sent_once_however_the_lines_arrive(tmp_path):
     whole = Gatherer(source).update(last=True)
     assert ended(updates) == ended([whole])
     keys = [(second.start_s, second.stage) for update in updates if update for second in update.seconds]
-    assert keys == [(second.start_s, second.stage) for second in whole.seconds], "in order, and each once"
+    assert keys == [(second.start_s, second.stage) for second in whole.seconds], (
+        "every second is sent exactly once and in order"
+    )
 
 
 def test_a_second_waits_for_all_threads_but_not_for_ever(tmp_path):

@@ -1,4 +1,4 @@
-"""Results are sent while a run is written. Receivers have every kind of fault, and none may affect the run."""
+"""Results are sent while a run is recorded. No fault of a receiver may affect the run."""
 
 from __future__ import annotations
 

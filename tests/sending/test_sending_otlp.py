@@ -1,5 +1,3 @@
-"""Points of requests and of tiers that are sent to an OTLP receiver during a run."""
-
 from __future__ import annotations
 
 import json
@@ -72,6 +70,6 @@ def test_tiers_have_gauges_between_two_samples(document):
         start, end = int(point["startTimeUnixNano"]), int(point["timeUnixNano"])
         assert WALL_NS <= start < end
         assert end - start == pytest.approx(1e9, abs=1e6)
-        # The CPU time of the probe is subtracted from that of the host. The simulated host omits the probe, so the
-        # difference can be slightly negative.
+        # The simulated CPU time of the host does not include the CPU time of the probe. Since the latter is subtracted,
+        # the difference can be slightly negative.
         assert point["asDouble"] >= (0 if attributes(point)["towtank.tier"] == "content" else -0.01)

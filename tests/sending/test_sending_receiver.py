@@ -1,5 +1,3 @@
-"""Receivers given on the command line: valid addresses, and networks to which results may be sent."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The advisor, applied to results, to fact sheets and to systems whose properties are known."""
-
 from __future__ import annotations
 
 import json
@@ -128,9 +126,9 @@ def test_verdicts_on_results(results):
     assert absent["cpu_utilization content"] == "differs"  # The utilization is 96 % of one CPU.
     assert absent["content_server_pool_for_threads content"] == "differs"  # The pool has 16 connections for 8 threads.
     assert absent["content_server_sync content"] == "follows"
-    assert absent["disk_utilization"] == "follows"  # 1.8 %
+    assert absent["disk_utilization"] == "follows"  # The disk utilization is 1.8 %.
     assert absent["interactive_response_time_law"] == "follows"
-    assert absent["benchmark_length"] == "differs"  # 20 s
+    assert absent["benchmark_length"] == "differs"  # The steady stage lasts 20 s.
     assert absent["measurement_excludes_ramps"] == "follows"
     assert absent["java_heap"] == "cannot_be_told"
     assert "web_container_threads" in absent
@@ -349,7 +347,7 @@ def test_every_rule_with_a_verdict_is_bound_to_names_that_a_sheet_may_give():
         for name, quantity in rule.entry.inputs.items():
             assert set(quantity.binds) <= set(known)
             if rule.follows_when is not None and quantity.role != "given":
-                assert quantity.binds, f"{rule.name}.{name} is held against something that nothing gives"
+                assert quantity.binds, f"{rule.name}.{name} is compared with a quantity that has no source"
 
 
 def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
@@ -360,8 +358,9 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """The host has 8 GiB; the machine that runs it has 64 GiB. The buffers of a database on the host are compared with
-    its 8 GiB.
+    """The host has 8 GiB, and the machine that runs it has 64 GiB.
+
+    The buffers of a database on the host are compared with the 8 GiB of the host.
     """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30
@@ -372,7 +371,9 @@ def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
 
 
 def test_a_planned_limit_is_in_force_only_if_that_was_read_back(results, tmp_path):
-    """Recorded settings of a service are those of its start, so they do not show whether a plan is in force."""
+    """The recorded settings of a service are the settings at its start, so they do not show whether a plan is in
+    force.
+    """
     started = {"settings": {"content": {"threads": 8}}}
     assert planned_in_force(started) is None
     assert planned_in_force({**started, "hosts": {"data": {"provider": "local"}}}) is None

@@ -32,8 +32,11 @@ def erlang_c_agents(rate_per_s: float, service_s: float, share: float, within_s:
 
 
 def test_each_interval_gets_the_agents_of_its_load(tmp_path: Path, capsys: Any) -> None:
-    """By Erlang's C, 50, 100, 200 and 120 calls an hour of 180 s need 5, 8, 14 and 9 agents so that 80 % wait for less
-    than 20 s. Half an hour each makes 18 agent hours in place of 35 with 14 agents for two and a half hours.
+    """By Erlang's C, 50, 100, 200 and 120 calls an hour of 180 s each need 5, 8, 14 and 9 agents, so that 80 % wait
+    for less than 20 s.
+
+    If each number is needed for half an hour, this makes 18 agent hours. 14 agents for two and a half hours are 35
+    agent hours.
     """
     model, day = written(tmp_path, "model.yaml", AGENTS), written(tmp_path, "day.csv", DAY)
     found = sized(
@@ -56,7 +59,10 @@ def test_each_interval_gets_the_agents_of_its_load(tmp_path: Path, capsys: Any) 
 
 
 def test_the_busiest_interval_has_the_load_with_growth_and_headroom(tmp_path: Path, capsys: Any) -> None:
-    """60 users x 1.5 at the peak, x 1.2 in a year and 25 % of headroom are 135 users; half of them are 67.5."""
+    """60 users x 1.5 (peak) x 1.2 (growth of a year) x 1.25 (headroom) are 135 users in the busiest interval.
+
+    The other interval has half of them, 67.5.
+    """
     model = "classes: {web: {users: 60, think: 2 s}}\nstations: {app: {servers: 2, demand: 40 ms}}\n"
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [mean < 200 ms]\nheadroom: 25 %\ntiers: {app: {cpus: 1..16}}\n"
@@ -134,7 +140,9 @@ def steady(rate_per_s: float, service_s: float, servers: int, size: int) -> Any:
 
 
 def test_the_part_that_remains_is_exact_without_a_queue() -> None:
-    """In M/M/infinity the number in the system approaches its mean exponentially, with the service time."""
+    """In M/M/infinity, the number in the system approaches its mean exponentially; the time constant is the service
+    time.
+    """
     service, length, many = 180.0, 1800.0, 60
     start = steady(200 / 3600, service, many, many)
     mean, _ = present(120 / 3600, service, many, start, length)
@@ -147,8 +155,10 @@ def test_the_part_that_remains_is_exact_without_a_queue() -> None:
 def test_work_that_remains_from_the_interval_before_is_a_doubt(
     tmp_path: Path, capsys: Any, service_s: float, length_s: float, *, late: bool
 ) -> None:
-    """The load falls from 10 to 6 erlang. Where the sizing states no doubt about it, the mean number of jobs over the
-    interval, from the Markov chain, exceeds its steady value by at most 5 % of the fall.
+    """The load falls from 10 to 6 erlang.
+
+    If the sizing states no doubt about remaining work, the mean number of jobs over the interval, from the Markov
+    chain, exceeds its steady value by at most 5 % of the fall.
     """
     begin = int(8 * 3600 + length_s)
     day = f"time,load\n08:00,10\n{begin // 3600:02d}:{begin % 3600 // 60:02d},6\n"
@@ -182,8 +192,9 @@ def test_work_that_remains_from_the_interval_before_is_a_doubt(
 def test_work_remains_only_from_a_busier_interval_just_before(
     tmp_path: Path, capsys: Any, day: str, late: str | None
 ) -> None:
-    """Calls of 180 s leave more than 5 % of a fall in half an hour. The last interval of a whole day precedes the
-    first.
+    """With calls of 180 s, more than 5 % of a fall of the load remain in the next half hour.
+
+    In a complete day, the last interval counts as the interval before the first.
     """
     found = sized(
         capsys, written(tmp_path, "model.yaml", AGENTS), "--objective", "80 % wait < 20 s",

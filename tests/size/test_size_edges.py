@@ -1,5 +1,3 @@
-"""Values at the bounds of a sizing: quantities, intervals, theoretical bounds and options."""
-
 from __future__ import annotations
 
 import math

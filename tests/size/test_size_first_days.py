@@ -32,17 +32,19 @@ def test_a_limit_below_the_load_of_today_is_exceeded_today() -> None:
 
 @pytest.mark.parametrize(("chance", "years"), [(0.24, 1), (0.25, 2), (0.49, 2), (0.5, 3), (0.74, 3), (0.75, 4)])
 def test_more_than_the_allowed_share_of_the_draws_must_be_exceeded(chance: float, years: int) -> None:
-    """Of four draws of the limit, one is exceeded in each year."""
+    """Of four random samples of the limit, one more is exceeded in each year."""
     limits = [1.2 ** (year - 0.5) for year in (1, 2, 3, 4)]
     found = _first(GivenGrowth(1.2, 1.2, 1.2), limits, chance)
     assert found == pytest.approx((years - 0.5) * YEAR_D, abs=1)
 
 
 def test_each_draw_of_the_limit_meets_its_own_draw_of_the_growth() -> None:
-    """Growth of 10 to 40 % a year: its quantile of 97.5 % reaches 1.4 after a year, its quantile of 2.5 % reaches 1.1.
+    """The growth is 10 to 40 % a year. So the 97.5 % quantile of the load reaches 1.4 after a year, and the 2.5 %
+    quantile reaches 1.1.
 
-    The limits are the loads after one year of slow and of fast growth. With draws in the same order, both are exceeded
-    on one day; in the other order, one is exceeded much earlier, and the other much later.
+    The limits are the loads after one year of slow and of fast growth. If the samples of the limit and of the growth
+    have the same order, both limits are exceeded on one day. In the opposite order, one limit is exceeded much
+    earlier, and the other much later.
     """
     growing, limits = GivenGrowth(1.2, 1.1, 1.4), [1.1, 1.4]
     same, other = (np.array(shares) for shares in ([0.025, 0.975], [0.975, 0.025]))
@@ -100,14 +102,16 @@ def test_both_halves_of_a_history_have_the_growth_of_two_joined_lines() -> None:
 
 
 def test_correlated_residuals_are_less_evidence_than_independent_ones() -> None:
-    """The squares of the residuals have the ratio 4, so that the criteria differ by n ln 4, and by d ln 20 for d
-    further parameters.
+    """The sums of the squared residuals of two fits have the ratio 4. So the criteria differ by n ln 4, and by d ln 20
+    for d further parameters.
 
-    Values that alternate are no worse than independent ones, n = 20. Two blocks of ten have the autocorrelation
-    (9 + 9 - 1) / 20 = 0.85, so that n is 20 x 0.15 / 1.85.
+    Alternating residuals count as much as n = 20 independent residuals. Two blocks of ten equal residuals have the
+    autocorrelation (9 + 9 - 1) / 20 = 0.85, so that n is 20 x 0.15 / 1.85.
     """
     alternating, blocks = np.tile([1.0, -1.0], 10), np.repeat([1.0, -1.0], 10)
     assert evidence(2 * alternating, alternating) == pytest.approx(20 * np.log(4))
     assert evidence(alternating, 2 * alternating, 3) == pytest.approx(-20 * np.log(4) + 3 * np.log(20))
     assert evidence(2 * alternating, blocks) == pytest.approx(20 * 0.15 / 1.85 * np.log(4))
-    assert evidence(2 * blocks, alternating) == pytest.approx(20 * np.log(4)), "the better fit counts"
+    assert evidence(2 * blocks, alternating) == pytest.approx(20 * np.log(4)), (
+        "the correlation is that of the residuals of the better fit"
+    )

@@ -1,5 +1,3 @@
-"""Erlang formulas, staffing, percentiles and growth, compared with published and exact values."""
-
 from __future__ import annotations
 
 import math
@@ -59,8 +57,9 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """Limit theorem of Halfin and Whitt (1981): servers are chosen for a fraction of arrivals that wait. At 10,000
-    erlang, Erlang C differs from this fraction by at most 2 %.
+    """By the limit theorem of Halfin and Whitt (1981), servers are chosen for a fraction of arrivals that wait.
+
+    At 10,000 erlang, Erlang C differs from this fraction by at most 2 %.
     """
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
@@ -195,7 +194,7 @@ def test_a_week_has_a_season() -> None:
     factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
     found = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))  # a Monday
     assert found.history.slope == pytest.approx(0.001, rel=1e-9)
-    # The week ends 28 days after the start. Its highest load is that of its Friday, 25 days after the start.
+    # The week ends 28 days after the start. The highest load of the week is on its Friday, 25 days after the start.
     assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
 
 

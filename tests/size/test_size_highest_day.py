@@ -17,7 +17,9 @@ DEVIATION = float(np.hypot(NOISE, LINE))
 
 @pytest.mark.parametrize(("middles", "counts"), [((0.0, 0.0), 1.0), ((0.0, -0.05), 10.0)])
 def test_the_days_of_a_season_share_the_error_of_the_line_only(middles: tuple[float, ...], counts: float) -> None:
-    """P(all below z) = E[prod Phi((z - m_i - e) / noise)^n], where e is normal with the deviation of the line."""
+    """P(all loads below z) = E[prod Phi((z - m_i - e) / noise)^n], where e, the error of the line, is normal with the
+    standard deviation of the line.
+    """
     further = FurtherDay(10**7, 0.0, np.zeros(0))
     deviations = np.full(len(middles), DEVIATION)
     table = HighestDay.of(further, np.array(middles), deviations, NOISE, counts)

@@ -1,5 +1,3 @@
-"""Intervals of the values of a sizing, compared with closed forms and with each other."""
-
 from __future__ import annotations
 
 import math

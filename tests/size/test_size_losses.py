@@ -1,5 +1,3 @@
-"""Sizing of stations that drop jobs; objectives about losses, waiting times and any percentile."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Machine files, the catalogue of machines in Towtank, and relative speeds of machines."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -92,7 +90,9 @@ def test_speed_by_kernel_area_and_resource() -> None:
     area = fast.speed_against(slow, kernel="ciphers")
     assert (area.value, area.low, area.high) == pytest.approx((2.0, 1.0, 4.0))
     assert fast.speed_against(slow, kernel="cpu").value == pytest.approx(2.0)
-    assert fast.speed_against(slow, kernel="disk").value == pytest.approx(9.0), "a disk is one for all CPUs"
+    assert fast.speed_against(slow, kernel="disk").value == pytest.approx(9.0), (
+        "the speed of a disk is not divided by the number of CPUs"
+    )
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -1,5 +1,3 @@
-"""Numbers of a sizing, compared with values that were computed by hand."""
-
 from __future__ import annotations
 
 from datetime import date, timedelta

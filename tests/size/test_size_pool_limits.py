@@ -1,5 +1,3 @@
-"""Limits that a simulated pool must meet, and ratios of measured response times."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -27,7 +25,10 @@ from towtank.sizing.rules.measured import _above_one
 def test_a_pool_is_enlarged_until_enough_draws_wait_no_longer_than_the_limit(
     monkeypatch: pytest.MonkeyPatch, wait_s: float, high: float, waits: list[float], enlarged: bool
 ) -> None:
-    """The wait may be 0.1 s with a probability of 90 %; without draws, the end of the interval must be within it."""
+    """The wait may be at most 0.1 s with a probability of 90 %.
+
+    Without random samples, the upper end of its interval must be at most 0.1 s.
+    """
     first = simulated_pool._Wait(16, wait_s, Interval(0.0, high))
     found = iter([first, simulated_pool._Wait(18, 0.05, Interval(0.0, 0.06))])
     drawn = iter([waits, [0.05] * len(waits)])

@@ -1,5 +1,3 @@
-"""Dates on which data fill the disks and needs fill the memory, compared with dates computed by hand."""
-
 from __future__ import annotations
 
 import math
@@ -52,10 +50,11 @@ DISKS = (
 
 
 def test_a_disk_that_fills_up_has_a_date_of_its_own(tmp_path: Path, capsys: Any) -> None:
-    """One disk of 375 GiB, of which 20 % stay free, holds 150 GiB of data in two copies: 1.5 times the 100 GiB of
-    today, which 50 % a year reach after one year. The load, which does not grow, reaches no limit.
+    """One disk of 375 GiB, of which 20 % stay free, holds 150 GiB of data in two copies. These are 1.5 times the 100
+    GiB of today; a growth of 50 % a year reaches this after one year. The load does not grow and reaches no limit.
 
-    337.5 GiB after three years need 843.75 GiB, which are three disks; they hold 4.5 times the data of today.
+    After three years, 337.5 GiB of data need 843.75 GiB of disk space, which are three disks. They hold 4.5 times the
+    data of today.
     """
     found = sized(capsys, *question(tmp_path, *(line.replace("price: 10", "price: 1") for line in DISKS)))
     assert row(found, "the hardware of the model")["missed_from"] is None
@@ -77,9 +76,10 @@ def test_dates_of_disks_are_printed(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_data_grow_like_a_load_on_a_straight_line(tmp_path: Path, capsys: Any) -> None:
-    """A load that grew from 1,000 to 4,000 in three years on a line is 7,000 three years on: data that grow like it are
-    1.75 times as much, and twice as much after four years. With the growth of one year to the third power they would
-    be 1.95 times as much.
+    """A load that grew on a line from 1,000 to 4,000 in three years is 7,000 after three more years. Data that grow in
+    the same way are then 1.75 times as much, and twice as much after four years.
+
+    With the growth factor of one year to the third power, the data would be 1.95 times as much.
     """
     rows = [f"{START + timedelta(days=day)},{1000 + 3000 * day / 1095:.6f}" for day in range(0, 1096, 5)]
     written(tmp_path, "history.csv", "\n".join(["date,users", *rows]) + "\n")
@@ -99,8 +99,10 @@ def test_data_grow_like_a_load_on_a_straight_line(tmp_path: Path, capsys: Any) -
 
 
 def test_memory_that_is_too_small_one_day_has_a_date(tmp_path: Path, capsys: Any) -> None:
-    """By hand: 2 GiB of program and an index of a tenth of the data need 4 GiB when the data are 20 GiB, that is twice
-    the data of today: after one year of 100 %. 8 GiB are full with 60 GiB of data.
+    """By hand: a program of 2 GiB and an index of a tenth of the data need 4 GiB if there are 20 GiB of data.
+
+    This is twice the data of today, so it is reached after one year with a growth of 100 %. With 60 GiB of data, 8 GiB
+    of memory are full.
     """
     written(tmp_path, "machines.yaml", MACHINES)
     found = sized(
@@ -124,8 +126,9 @@ def test_memory_that_is_too_small_one_day_has_a_date(tmp_path: Path, capsys: Any
 
 
 def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> None:
-    """By hand: rho/(1 - rho) transactions are in an M/M/1 queue with 20 ms at 10 /s, 0.25 today; one at rho = 0.5, when
-    the load is 2.5 times that of today. 1 GiB each and nothing else fill 1 GiB on that day, 1.32 years of 100 %.
+    """By hand: an M/M/1 queue with a service time of 20 ms holds rho / (1 - rho) transactions, which are 0.25 today at
+    10 /s. It holds one transaction at rho = 0.5, when the load is 2.5 times that of today. Only transactions need
+    memory, 1 GiB each, so 1 GiB is full on that day, after 1.32 years of 100 %.
 
     With the interval of the growth from 50 % to 150 %, the date has an interval: the load is 2.5 times that of today
     after ln 2.5 / ln 2.5 = 1 year at the earliest, and after ln 2.5 / ln 1.5 years at the latest.
@@ -162,8 +165,10 @@ def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> 
 def test_the_date_of_a_limit_is_that_of_the_load_of_today_that_grows(
     tmp_path: Path, capsys: Any, peak: str, growth: float
 ) -> None:
-    """By hand: R = 20 ms / (1 - rho) is 40 ms at rho = 0.5, a limit of 25 /s. The load of today is 10 /s, or 20 /s at
-    its peak, and grows by 20 % a year without uncertainty; the sizing is for the load in two years.
+    """By hand:
+
+    R = 20 ms / (1 - rho) is 40 ms at rho = 0.5, so the limit is 25 /s. The load of today is 10 /s, or 20 /s at its
+    peak. It grows by 20 % a year without uncertainty, and the sizing is for the load in two years.
     """
     text = (
         f"schema: towtank/sizing/1\nobjectives: [mean < 40 ms]\nload: {{{peak}growth: 20 % / year, horizon: 2 years, "
@@ -191,7 +196,10 @@ def test_the_date_of_a_limit_is_that_of_the_load_of_today_that_grows(
     ],
 )
 def test_the_nodes_that_are_left_share_what_the_load_needs(per: str, lost: str | None, size: float) -> None:
-    """30 users and 6 transactions on three nodes of 4 CPUs each; a node of `app`, or of another tier, may be lost."""
+    """30 users and 6 transactions are on three nodes of 4 CPUs each.
+
+    A node of `app`, or a node of another tier, may be lost.
+    """
     entry = SimpleNamespace(what="x", per=per, size=1, share=None)
     file = SimpleNamespace(nodes_lost=1, memory={"app": [entry]}, memory_free=0.2, keep_alive=None)
     load = SimpleNamespace(users={"web": 20, "mobile": 10})

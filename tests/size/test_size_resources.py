@@ -1,5 +1,3 @@
-"""Memory, disks, connections and pools of a candidate configuration, compared with values computed by hand."""
-
 from __future__ import annotations
 
 import math

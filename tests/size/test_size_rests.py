@@ -1,5 +1,3 @@
-"""Inputs of a sizing and bounds of its results: growth, histories, tiers and what-if questions."""
-
 from __future__ import annotations
 
 import math

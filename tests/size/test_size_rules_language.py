@@ -1,5 +1,3 @@
-"""The language of rules: values of expressions, and positions of errors in invalid expressions."""
-
 from __future__ import annotations
 
 import pytest

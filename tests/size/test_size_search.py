@@ -1,5 +1,3 @@
-"""The search for the cheapest configuration, compared with a search of all configurations."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Simulated percentiles in a sizing, and doubts about them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -102,7 +100,7 @@ def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
 
 
 def test_a_factor_without_a_lower_end_falls_as_far_as_it_rises() -> None:
-    """By hand: 4 is twice the factor 2, so the lower end is half of it, 1."""
+    """By hand: the upper end 4 is twice the factor 2. So the lower end is half of the factor, which is 1."""
     factor = Factor(2.0, 0.0, 4.0)
     assert [factor.drawn(score) for score in (-1.959964, 0.0, 1.959964)] == pytest.approx([1.0, 2.0, 4.0])
 

@@ -1,5 +1,3 @@
-"""Changes of what-if questions: hardware, load and demands, and values at their bounds."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Fixtures with the small study of these tests, and with the study files that ship with Towtank."""
-
 from __future__ import annotations
 
 import shutil

@@ -10,9 +10,7 @@ from towtank.filecheck import check_file
 
 
 def reports(path: Path, text: str) -> Iterator[list[Fault]]:
-    """Yield the faults after the text of a file is replaced: first those of the file itself, then those of the study in
-    its folder.
-    """
+    """Replace the text of a file. Yield the faults of the file itself, then the faults of the study in its folder."""
     written = path.read_text("utf-8")
     path.write_text(text, "utf-8")
     try:

@@ -142,17 +142,14 @@ class Files:
 
     @property
     def study(self) -> Path:
-        """Path of the study file."""
         return self.folder / "study.yaml"
 
     @property
     def workload(self) -> Path:
-        """Path of the workload file."""
         return self.folder / "workload.yaml"
 
     @property
     def system(self) -> Path:
-        """Path of the system file."""
         return self.folder / "system.yaml"
 
     def edit(self, kind: str, old: str, new: str) -> None:

@@ -1,5 +1,3 @@
-"""The key `predict` of a study: order of the runs, and faults in the key."""
-
 import pytest
 from small_study import Files
 

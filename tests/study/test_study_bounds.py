@@ -1,4 +1,4 @@
-"""Both sides of the bounds of a study: levels of a search, moments of events, objectives at a load, stages, traces."""
+"""Values just inside and just outside the allowed ranges of study files."""
 
 from __future__ import annotations
 

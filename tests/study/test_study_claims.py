@@ -1,5 +1,3 @@
-"""Claims in study files: accepted forms, and lines of faults."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Loaded studies: design, presets, changes, overrides, plans, and the manifest."""
-
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Values at the bounds of what a study file may say: objectives, levels, events, stages and predictions."""
+"""Smallest and largest allowed values in study files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,3 @@
-"""Events in a study file: their times, the keys of each kind, the lines of faults, and settings that depend on the
-level of a factor.
-"""
-
 import pytest
 from small_study import Files
 

@@ -37,7 +37,6 @@ def case(name: str, kind: str, old: str, new: str, *words: str) -> Case:
 
 
 CASES = [
-    # Faults in the YAML syntax.
     case("not yaml", "study", "question: How", "question: [How\ntitle⟦: many", "must be YAML"),
     case("tab for indentation", "study", "  users: [10", "⟦\tusers: [10", "must be YAML"),
     case("bound without quotes", "study", "seed: 7", "seed: > ⟦2", "begins with `>`", 'in quotes, such as "> 2"'),
@@ -48,7 +47,6 @@ CASES = [
     case("tag of an object", "study", "seed: 7", "seed: ⟦!!python/object:os.system 7", "no tag"),
     case("second document", "study", "seed: 7", "seed: 7\n⟦---\na: 1", "one YAML document"),
     case("list as key", "study", "seed: 7", "seed: 7\n? ⟦[a]\n: 1", "text as key"),
-    # Faults in the structure of the study file.
     case(
         "unknown key",
         "study",
@@ -134,7 +132,6 @@ CASES = [
         "file that exists",
         "sistem.yaml",
     ),
-    # Faults in the workload file.
     case(
         "no weight above 0",
         "workload",
@@ -284,7 +281,6 @@ CASES = [
     case("path without slash", "workload", "get: /browser", "⟦get: browser", "begins with /"),
     case("parameter that is a list", "workload", "think_mean: 1 s", "think_mean: ⟦[1 s]", "number or text"),
     case("share without unit", "workload", "share: 30 %", "share: ⟦30", "share in %", "unit"),
-    # Faults in the system file.
     case("unknown kind", "system", "kind: content_server", "kind: ⟦content_sever", "did you mean 'content_server'"),
     case("unknown host", "system", "    host: here", "    host: ⟦there", "host of this file", "'there'"),
     case(
@@ -471,8 +467,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_file_that_gives_an_error_when_it_is_read() -> None:
-    # Root can read a file whatever its mode. But /proc/self/mem has no memory mapped at address 0, so every user fails
-    # to read it.
+    # Root can read a file whatever its mode. But no memory is mapped at address 0 of /proc/self/mem, so reading it
+    # fails for every user.
     done = run("validate", "/proc/self/mem")
     assert done.returncode == 2
     assert done.stderr == "/proc/self/mem: must be a file that can be read, got: Input/output error\n"

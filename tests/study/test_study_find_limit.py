@@ -1,5 +1,3 @@
-"""The keys `kind: find-limit` and `settle: until steady`: effects, and lines of faults."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -158,5 +156,6 @@ def test_example_has_the_published_stage_plan() -> None:
 
 @pytest.mark.parametrize(("times", "levels"), [(2.0, 7.0), (10.0, 2.0), (100.0, 1.0)])
 def test_levels_of_a_factor_are_counted(times: float, levels: float) -> None:
-    # From 10, doubling to at least 1,000 reaches seven further levels: 20, 40, 80, 160, 320, 640 and 1,280.
+    # The search doubles the level from 10 until it exceeds 1,000. So it visits seven further levels: 20, 40, 80, 160,
+    # 320, 640 and 1,280.
     assert _number(StepUp(times=times), 10.0, 1000.0) == levels

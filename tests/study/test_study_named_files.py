@@ -1,5 +1,3 @@
-"""Files that studies name: which keys name them, and which of them lie outside the folder of the study."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Objectives, in the notation of study files."""
-
 from __future__ import annotations
 
 import pytest

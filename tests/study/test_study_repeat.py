@@ -1,5 +1,3 @@
-"""The key that repeats runs until claims and objectives are decided: accepted texts, faults, and the resulting runs."""
-
 from dataclasses import replace
 from pathlib import Path
 

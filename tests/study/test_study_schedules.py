@@ -1,5 +1,3 @@
-"""Loads given as a list of stages or by a trace."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Load levels given as shares of the limit: validation, and conversion to users when the limit is known."""
-
 from dataclasses import replace
 from pathlib import Path
 

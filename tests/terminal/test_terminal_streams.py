@@ -1,4 +1,4 @@
-"""Faults of the output stream do not crash a command: characters missing in the encoding, closed pipes, full disks."""
+"""Commands do not crash if their output stream fails: it lacks characters, the pipe is closed, or the disk is full."""
 
 import os
 import select

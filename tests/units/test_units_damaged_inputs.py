@@ -74,7 +74,7 @@ def contents(paths: list[Path]) -> list[bytes]:
 
 
 def text_reader(parse: Callable[[str], Any]) -> Callable[[Path], None]:
-    """Return a function that reads a file as if it were text received over a connection: it decodes and parses it."""
+    """Return a function that decodes the bytes of a file as UTF-8, replaces invalid bytes, and parses the text."""
 
     def run(path: Path) -> None:
         parse(path.read_bytes().decode("utf-8", "replace"))

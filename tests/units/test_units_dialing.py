@@ -1,4 +1,4 @@
-"""Connections to host names that have several addresses, and descriptions of failures."""
+"""Connections to host names that have several addresses, and messages of failed connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listening() -> socket.socket:
 def test_the_next_address_is_tried_where_the_first_refuses() -> None:
     with closing(listening()) as server:
         port = server.getsockname()[1]
-        # No program listens on this port at the second loopback address.
+        # No program listens on this port at the first address.
         made, number = connect_first(["127.0.0.9", "127.0.0.1"], port, 60.0)
         with closing(made):
             assert number == "127.0.0.1"
@@ -87,12 +87,13 @@ def test_each_failure_has_a_fact_and_a_next_step(error: BaseException) -> None:
 
 
 def test_each_code_of_a_name_has_its_own_fact() -> None:
-    # On some systems two codes, such as EAI_NODATA and EAI_NONAME, have equal numbers. They also have the same
+    # On some systems two codes, such as EAI_NODATA and EAI_NONAME, have equal numbers and therefore the same
     # description.
     assert {code for code in EAI if code < 0} <= set(dialing.NAME_ERRORS)
 
 
-# Numbers of OpenSSL (`openssl/x509_vfy.h`), with the last words of their names, which begin with `X509_V_ERR_`.
+# Numbers of X.509 errors of OpenSSL (`openssl/x509_vfy.h`). The `id` of a case is the name of the error without its
+# prefix `X509_V_ERR_`.
 STORE = "to the authorities of this machine (SSL_CERT_FILE)"
 OF_A_NAME = "use a name that the certificate contains"
 ANOTHER = "give the server another certificate"

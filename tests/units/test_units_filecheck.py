@@ -1,5 +1,3 @@
-"""Requirements of the check for each kind of file."""
-
 from __future__ import annotations
 
 import subprocess

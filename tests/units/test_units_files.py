@@ -1,5 +1,3 @@
-"""Paths as they are passed to the engine."""
-
 import os
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Quantities with units are read and written. Invalid quantities are refused."""
-
 from __future__ import annotations
 
 import math
@@ -182,5 +180,5 @@ def test_sizes_and_rates_for_people() -> None:
     [("62.4 GiB", 67_001_489_818), ("0.3 KiB", 307), ("7.7 GB", 7_700_000_000), ("1.5 KiB", 1536)],
 )
 def test_a_size_with_a_digit_after_the_point_is_rounded_to_bytes(text: str, size_bytes: int) -> None:
-    """A size is rounded to whole bytes: exactly, 62.4 GiB are 62.4 * 2^30 = 67,001,489,817.6 bytes."""
+    """The text `62.4 GiB` means 62.4 * 2^30 = 67,001,489,817.6 bytes, which are rounded to whole bytes."""
     assert units.size(text) == size_bytes

@@ -1,5 +1,3 @@
-"""The robust scale of a few values, compared with NumPy's medians."""
-
 from __future__ import annotations
 
 import math

@@ -115,7 +115,8 @@ def test_the_time_for_a_text_is_proportional_to_its_length(part: str) -> None:
             taken.append(time.process_time() - begin)
         return min(taken)
 
-    # The text is 8 times as long. If the run time of a pattern were quadratic, it would be 64 times as long.
+    # The second text is 8 times as long as the first. A pattern with quadratic run time would need 64 times as long for
+    # it.
     assert seconds(800_000) < 24 * max(seconds(100_000), 1e-3)
 
 

@@ -1,5 +1,3 @@
-"""Reading of YAML files: scalars of YAML 1.2, lines and columns of keys and values, merge keys, and limits of size."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Steps that use drivers: validation, and compilation to a load plan."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The key `defaults.connections` of a workload: valid forms, and lines of faults."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The key `cookies` of a user group: compilation to a load plan, and lines of faults."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Values at the bounds of what a workload and its importers accept, and names of steps that have none."""
-
 from __future__ import annotations
 
 import math

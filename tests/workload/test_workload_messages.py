@@ -1,7 +1,3 @@
-"""Messages that help users of other tools: about unknown steps, addresses of files, and parameters on the
-command line.
-"""
-
 from __future__ import annotations
 
 import socket

@@ -61,7 +61,10 @@ def test_a_step_is_refused_with_its_place(tmp_path: Path, step: str, message: st
 
 
 def test_a_backslash_within_a_path_is_allowed(tmp_path: Path) -> None:
-    """The engine sends it as `/`, as browsers do, but refuses a path that begins with it."""
+    """The engine sends a backslash in a path as `/`, as browsers do.
+
+    But it refuses a path that begins with a backslash.
+    """
     assert faults(tmp_path, f"{HEAD}transactions:\n  t:\n    - {{get: '/a\\b?q=\\c'}}\n{GROUPS}") == []
 
 

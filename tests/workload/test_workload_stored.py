@@ -1,5 +1,3 @@
-"""Stored data: its declaration in a workload, and the workload that reads it back."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Syntax of templates, JSON paths, and regular expressions."""
-
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,3 @@
-"""Fixtures for tests of exports: results on disk, and the command line."""
-
 from __future__ import annotations
 
 import shutil
@@ -18,8 +16,6 @@ from towtank.results.folder import RunFolder
 
 @dataclass
 class Answer:
-    """Exit status and output of a command."""
-
     status: int
     out: str
     err: str

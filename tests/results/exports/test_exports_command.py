@@ -1,5 +1,3 @@
-"""The command `towtank export`: all formats, and reported faults."""
-
 from __future__ import annotations
 
 import errno
@@ -183,7 +181,8 @@ def test_torn_and_damaged_lines_are_skipped_and_reported(towtank, results, name)
     lines = path.read_bytes().splitlines(keepends=True)
     lines[10] = lines[10].replace(b'"k":"interval"', b'"k":"intervaI"')
     path.write_bytes(b"".join(lines)[:-40])
-    # The other formats contain results of the analysis, so the export must first analyse the damaged records.
+    # All other formats contain results of the analysis. Without a stored summary, the export first analyses the damaged
+    # records.
     if name not in RECORDED:
         (results / "runs" / "r004" / "summary.json").unlink()
     answer = towtank("export", results, "--to", name, "--run", "r004")

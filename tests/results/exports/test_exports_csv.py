@@ -68,7 +68,7 @@ def test_what_only_steps_record_is_empty_elsewhere(rows):
     for row in rows:
         assert (row["offered"] == "") == (row["of"] != "step")
         assert (row["bytes_in"] == "") == (row["of"] != "step")
-        assert row["status_codes"] == "", "an older recording has none"
+        assert row["status_codes"] == "", "this recording, of an older version, has no status codes"
     steps = [row for row in rows if row["of"] == "step"]
     assert sum(int(row["offered"]) for row in steps) == len(EXCHANGES)
     assert sum(int(row["bytes_in"]) for row in steps) == 4_000 * len(EXCHANGES)

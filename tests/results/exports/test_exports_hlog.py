@@ -1,4 +1,4 @@
-"""Export as an HdrHistogram log, which the tests read with the reader of the HdrHistogram project for Python."""
+"""Export as an HdrHistogram log. The tests read the log with the Python reader of the HdrHistogram project."""
 
 from __future__ import annotations
 

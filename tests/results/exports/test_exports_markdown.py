@@ -1,5 +1,3 @@
-"""Export as Markdown: the page, its escaping, and the summary of a GitHub job step."""
-
 from __future__ import annotations
 
 import json

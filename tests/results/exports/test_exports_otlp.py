@@ -1,5 +1,3 @@
-"""Export as OTLP: points in the document, and points that a receiver decodes from it."""
-
 from __future__ import annotations
 
 import json

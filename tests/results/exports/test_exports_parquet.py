@@ -1,5 +1,3 @@
-"""Export as Parquet: the tables of every run, read by a query over all runs."""
-
 from __future__ import annotations
 
 import os

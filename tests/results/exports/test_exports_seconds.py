@@ -1,4 +1,4 @@
-"""Records of several load threads become one second: sums, means, names, and what no thread recorded."""
+"""Records of several load threads are merged into one record per second."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_sum_of_items_has_the_counts_of_all() -> None:
 
 
 class Histograms:
-    """Reader of histograms of which some could not be read."""
+    """Stand-in for the reader of histograms. `unreadable` is the number of histograms that could not be read."""
 
     unreadable = 0
 

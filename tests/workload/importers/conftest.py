@@ -1,5 +1,3 @@
-"""Fixtures that import files and read the resulting workloads."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,15 +20,14 @@ EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 
 @dataclass
 class Import:
-    """The result of an import."""
-
     draft: ImportDraft
     text: str
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Return line, subject and reason of the notes; a note that occurs several times at one place is
-        returned once.
+        """Return line, subject and reason of the notes.
+
+        A note that occurs several times at one position is returned once.
         """
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 

@@ -176,8 +176,9 @@ def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[
 
 
 def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
-    """In k6, ten iterations a second for 4 s are 40. Four users with a pacing of 0.4 s make as many, except at the
-    start and the end.
+    """In k6, ten iterations a second for 4 s are 40 iterations.
+
+    Four users with a pacing of 0.4 s also make 40, except at the start and the end.
     """
     rate = {"executor": "constant-arrival-rate", "rate": 600, "timeUnit": "1m", "duration": "4s", "preAllocatedVUs": 4}
     wanted, found = counted(script("visit('/x');", {"scenarios": {"s": rate}}), tmp_path, 4)

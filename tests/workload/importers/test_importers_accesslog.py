@@ -1,5 +1,3 @@
-"""Import of access logs: lines, patterns of paths, sessions, transaction mix, think times, and limits."""
-
 from __future__ import annotations
 
 import gzip
@@ -88,7 +86,7 @@ def test_many_names_in_one_place_become_a_parameter() -> None:
         ("shop", None, "view"): accesslog_paths.ALIKE_AT_MOST + 1,
         ("about",): 1,
     }
-    # Different values at this place in the path have been merged into a pattern. Later values join this pattern.
+    # Different values at this position of the path have been merged into a pattern. Later values join this pattern.
     key = patterns.add(hit(0, "/shop/zzz/view"))
     assert patterns.patterns[key].rows[("zzz",)] == 1
 
@@ -338,8 +336,9 @@ def test_a_path_that_begins_with_two_slashes_names_no_host(url: str, path: str, 
 
 @pytest.mark.parametrize(("end", "response_s"), [("", 0.0), (" 2000000", 2.0), (" 0.500", 0.5)])
 def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, import_text: Importer) -> None:
-    """Three clients request a page every 10 s, and later one of them, so that the peak is 0.3 pages/s. Users wait for
-    pages and think.
+    """At first three clients request a page every 10 s, later only one client, so the peak is 0.3 pages/s.
+
+    A user waits for a page and then thinks.
     """
     times = [(at, client) for at in range(0, 600, 10) for client in (1, 2, 3) if client == 1 or at < 300]
     lines = [line(at + client, "GET /x", f"10.0.0.{client}", end=end) for at, client in times]
@@ -361,7 +360,10 @@ def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, imp
 def test_a_file_of_half_of_the_visits_belongs_to_its_page(
     visits: int, requested: int, kept: bool, noted: bool, import_text: Importer
 ) -> None:
-    """A file that fewer visits requested is left out; a note says so, if it is no chance of a few visits."""
+    """A file that fewer than half of the visits requested is left out.
+
+    From ten visits on, a note states this if more than one visit requested the file.
+    """
     text = []
     for visit in range(visits):
         text += [line(20 * visit, "GET /x"), *([line(20 * visit, "GET /some.css")] if visit < requested else [])]

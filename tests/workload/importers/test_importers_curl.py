@@ -1,5 +1,3 @@
-"""Command lines of curl: their shell words, options and bodies."""
-
 from __future__ import annotations
 
 import json

@@ -204,7 +204,9 @@ def test_what_jmeter_encodes_is_encoded_once_beside_what_it_does_not(import_text
 def test_jmeter_sends_arguments_without_a_name_only_if_none_has_one(
     given: list[tuple[str, str]], query: str | None, form: str, import_text: Importer, tmp_path: Path
 ) -> None:
-    """HTTPSamplerBase.getSendParameterValuesAsPostBody and getQueryString of JMeter 5.5."""
+    """The rules are those of `getSendParameterValuesAsPostBody` and `getQueryString` in the class HTTPSamplerBase of
+    JMeter 5.5.
+    """
     rows = arguments(*((name, value, "false") for name, value in given))
     import_text(
         "jmx", group("".join(post("/x", rows, method) for method in ("POST", "PUT", "GET")[: 3 if query else 2]))

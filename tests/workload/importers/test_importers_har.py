@@ -1,5 +1,3 @@
-"""HAR recordings: pages, think times, correlated values, and dropped requests."""
-
 from __future__ import annotations
 
 import base64

@@ -1,5 +1,3 @@
-"""Import of JMeter test plans: groups, samplers, timers, extractors, assertions, and controllers."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,3 @@
-"""Import of JMeter test plans: behaviour after a failure, logins, cookies, pauses, encodings, pacing, and every
-property.
-"""
-
 from __future__ import annotations
 
 import json

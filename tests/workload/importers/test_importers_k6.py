@@ -1,7 +1,3 @@
-"""Import of k6 scripts: requests, checks, pauses, branches, data, and options. Parts that are not supported are named
-in notes, with their line.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Import of k6 scripts: steps after a failure, steps that run once, arrival rates, and every option."""
-
 from __future__ import annotations
 
 import json

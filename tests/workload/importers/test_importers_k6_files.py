@@ -1,5 +1,3 @@
-"""Files that k6 scripts send: as parts of multipart bodies, as fields, and as bodies."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

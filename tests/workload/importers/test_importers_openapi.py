@@ -1,5 +1,3 @@
-"""Import of OpenAPI interface descriptions: operations, values generated from schemas, and references."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Tables that state the effect of each key of an imported format."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Shared parts of all importers: writing YAML, reading JSON and XML, and making names and weights."""
-
 from __future__ import annotations
 
 import doctest
