@@ -66,7 +66,7 @@ impl Work for Files {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
             0 => Ok(()),
-            count => Err(format!("{count} files were not deleted")),
+            count => Err(format!("files that were not deleted: {count}")),
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         let folder = Folder::new("files-left").expect("a folder");
         let mut work = Files::new(folder.path().join("own"), false).expect("work");
         fs::write(folder.path().join("own/stray"), "x").expect("a file");
-        assert_eq!(work.check().unwrap_err(), "1 files were not deleted");
+        assert_eq!(work.check().unwrap_err(), "files that were not deleted: 1");
         fs::remove_dir_all(folder.path().join("own")).expect("removed");
         assert!(work.batch().is_err());
     }

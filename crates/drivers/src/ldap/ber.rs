@@ -85,7 +85,9 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     }
     let count = usize::from(first & !LONG);
     if count == 0 || count > LENGTH_BYTES {
-        return Err(Malformed("a length without end"));
+        return Err(Malformed(
+            "an indefinite length, or a length of more than 4 bytes",
+        ));
     }
     let Some(bytes) = rest.get(..count) else {
         return Ok(None);

@@ -350,10 +350,10 @@ fn write_execution(name: &str, values: &[Value], out: &mut BytesMut) -> io::Resu
 }
 
 fn given(password: Option<&str>) -> Result<&str, Failed> {
-    password.ok_or_else(|| Failed::new(FailureKind::Connect, "the server asks for a password"))
+    password.ok_or_else(|| Failed::new(FailureKind::Connect, "the server requires a password"))
 }
 
-#[allow(clippy::unnecessary_wraps)] // The form that `bind` asks for.
+#[allow(clippy::unnecessary_wraps)] // The signature that `bind` requires.
 fn put_value(
     value: &Value,
     out: &mut BytesMut,

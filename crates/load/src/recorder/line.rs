@@ -255,7 +255,7 @@ impl LineBuilder {
             self.line.extend_from_slice(b"},");
         }
         if self.line.len() > start {
-            self.line.pop(); // the comma after the last one
+            self.line.pop(); // the comma after the last entry
         }
     }
 

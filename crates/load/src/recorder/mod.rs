@@ -75,7 +75,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds the sums of another interval or thread to these.
+    /// Adds the sums of another interval or thread.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.started += other.started;
@@ -150,7 +150,7 @@ pub struct Framing {
 }
 
 impl Handshakes {
-    /// Returns the sum of `surplus` and `unasked`.
+    /// Returns the number of all handshakes, full and resumed.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.full + self.resumed
@@ -164,7 +164,7 @@ impl LiveCounts {
         self.lag.make_room();
     }
 
-    /// Adds the counts of another thread to these.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.requests_started += other.requests_started;
         self.requests_ok += other.requests_ok;

@@ -87,7 +87,7 @@ pub fn sentence(error: &Error) -> String {
             "allow the system call getrandom in its sandbox",
         ),
         Error::General(why) => (why.clone(), PORT),
-        Error::Other(why) => (format!("it failed ({})", named(why)), PORT),
+        Error::Other(why) => (format!("an operation failed ({})", named(why)), PORT),
         Error::EncryptError | Error::HandshakeNotComplete | Error::BadMaxFragmentSize => (
             "the load engine used TLS incorrectly".to_owned(),
             "please report this with the plan",

@@ -44,7 +44,7 @@ pub struct CallsEnded {
 }
 
 impl CallsEnded {
-    /// Adds the sums of another load thread to these.
+    /// Adds the sums of another load thread.
     pub fn add(&mut self, other: &Self) {
         for (reason, count) in &other.refusals {
             *self.refusals.entry(reason.clone()).or_default() += count;

@@ -1,5 +1,5 @@
 //! A small HTTP server that responds as a test requires and records the requests, and functions that run a plan.
-#![allow(dead_code)] // Each test file uses its own part of this.
+#![allow(dead_code)] // Each test file uses only some of these items.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
