@@ -298,8 +298,8 @@ impl ProcessReader {
     }
 
     /// Returns `true` if the threads of the process need not be read, because the process used less than a clock tick
-    /// of CPU time since the last sample. Reading them is the largest part of the cost of a group. Their counters never
-    /// fall, so a later sample contains what this one lacks.
+    /// of CPU time since the last sample. Reading the threads is the largest part of the cost of a group. The counters
+    /// of threads never decrease, so a later sample includes the usage that is missing in this sample.
     fn is_quiet(&mut self, last: &Usage, now: &Stat) -> bool {
         let before = &last.stat;
         let is_same = before.cpu_ticks() == now.cpu_ticks()

@@ -61,7 +61,7 @@ impl Work for Files {
         Err("the bytes read differ from the bytes written".to_owned())
     }
 
-    /// Checks that the folder contains no file after the turn.
+    /// Checks that no file is left in the folder after a measured execution.
     fn check(&mut self) -> Result<(), Failed> {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {

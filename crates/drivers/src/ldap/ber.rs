@@ -122,7 +122,6 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Elements<'a> {
-    /// Returns `true` if no elements are left to read.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }

@@ -32,7 +32,6 @@ pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 /// Highest message number, `maxInt` of RFC 4511.
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
-/// An LDAP session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,

@@ -50,7 +50,6 @@ struct Prepared {
     columns: Columns,
 }
 
-/// A PostgreSQL session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,

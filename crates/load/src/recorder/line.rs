@@ -207,7 +207,7 @@ impl LineBuilder {
         self.line.extend_from_slice(b"]}");
     }
 
-    /// Appends numbers separated by commas.
+    /// Appends numbers separated by commas. `opening` precedes the first number.
     fn counts(&mut self, opening: &str, counts: impl Iterator<Item = u64>) {
         let mut before = opening;
         for count in counts {

@@ -32,9 +32,7 @@ pub struct Shape {
 /// Counts of transactions at one server address, for users that keep the same address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressCounts {
-    /// Transactions that succeeded.
     pub(crate) ok: u64,
-    /// Transactions that failed.
     pub(crate) failed: u64,
 }
 

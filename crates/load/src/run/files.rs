@@ -18,12 +18,12 @@ const SPARE: u64 = 64;
 /// Limit on the number of load threads; equal to the limit on `threads` in a plan.
 const THREADS_AT_MOST: u64 = 1024;
 
-/// Limit on the connections of a load thread that wait for the server to close them. A low limit on open files reduces
-/// it.
+/// Limit on the connections of a load thread that wait for the server to close them. If the limit on open files is low,
+/// fewer connections may wait.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// At most the fraction 1 / `LINGERING_SHARE` of the open files may be connections that wait for the server to close
-/// them.
+/// Connections that wait for the server to close them may use at most the fraction 1 / `LINGERING_SHARE` of the open
+/// files.
 const LINGERING_SHARE: u64 = 4;
 
 /// Division of the connections and other open files among load threads.
@@ -33,7 +33,6 @@ pub(super) struct Spread {
     pub(super) limit: Option<u64>,
     /// Maximum number of connections that the plan can have open at the same time.
     pub(super) needed: u64,
-    /// Number of load threads.
     pub(super) threads: u64,
     /// `true` if each load thread has a separate table of file descriptors.
     pub(super) own_tables: bool,

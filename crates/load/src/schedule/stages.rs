@@ -236,9 +236,10 @@ impl Stages {
             return refused("the drain has begun".to_owned());
         };
         match edit.change {
-            Change::Next(stage) if stage >= self.len() => {
-                refused(format!("there is no stage {stage} of {}", self.len()))
-            }
+            Change::Next(stage) if stage >= self.len() => refused(format!(
+                "there is no stage {stage}: the load has {} stages",
+                self.len()
+            )),
             Change::Next(stage) if stage != current => refused(format!(
                 "stage {stage} is not the current stage, stage {current} is"
             )),

@@ -28,7 +28,6 @@ pub(super) struct Session {
     /// Index of the address to which the session was last opened. If the server closes the idle session, it is opened
     /// to the same address again.
     pub(super) location: usize,
-    /// `true` if the session is open.
     pub(super) is_open: bool,
     /// `true` while a database transaction is open in the session.
     pub(super) is_held: bool,

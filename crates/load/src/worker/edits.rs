@@ -106,7 +106,7 @@ impl Worker<'_> {
             if proposal.edit.at_ns > before_ns {
                 self.proposals.push_back(proposal);
             } else if proposal.decline() {
-                let message = "a change of the stages came too late".to_owned();
+                let message = "a load thread received a change of the stages too late".to_owned();
                 self.clock.failure = Some(WorkerFailed::System(message));
             }
         }

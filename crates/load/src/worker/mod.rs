@@ -89,7 +89,6 @@ const ROOM_BYTES: usize = 16 << 20;
 /// begins.
 const ROOMY_EXCHANGES: usize = 1024;
 
-/// A load thread.
 #[derive(Debug)]
 pub(crate) struct Worker<'a> {
     program: &'a Program,

@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// The end of a connection at the server.
+/// State of a connection in the server.
 struct Peer {
     stream: TcpStream,
     bytes: Vec<u8>,

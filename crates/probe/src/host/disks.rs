@@ -126,7 +126,6 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Writes the counters of a disk.
 fn write_disk(name: &[u8], columns: &Columns, stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

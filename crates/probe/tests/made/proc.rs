@@ -18,7 +18,7 @@ pub struct Made {
     pub own: [u64; 4],
     /// User time, system time, minor and major page faults of the children for which the process waited.
     pub children: [u64; 4],
-    /// Addresses of code, stack, heap and arguments.
+    /// Address of code, stack, heap and arguments, the same for all four.
     pub image: u64,
     /// Bytes read, bytes written, number of read calls, and number of write calls.
     pub io: [u64; 4],

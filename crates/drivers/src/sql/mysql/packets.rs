@@ -140,7 +140,6 @@ impl<'a> Fields<'a> {
         Ok(self.number(2)? as u16)
     }
 
-    /// Removes and returns the next byte.
     pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
         Ok(self.number(1)? as u8)
     }
