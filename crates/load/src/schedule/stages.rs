@@ -237,7 +237,7 @@ impl Stages {
         };
         match edit.change {
             Change::Next(stage) if stage >= self.len() => refused(format!(
-                "there is no stage {stage}: the load has {} stages",
+                "no stage {stage}: the load has {} stages",
                 self.len()
             )),
             Change::Next(stage) if stage != current => refused(format!(
