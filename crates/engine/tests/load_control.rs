@@ -301,7 +301,7 @@ fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing() {
         ),
         (
             r#"{"do":"next","stage":7}"#,
-            "no stage 7: the load has 3 stages",
+            "no stage 7: there are 3 stages",
         ),
         (
             r#"{"do":"append","stages":[]}"#,

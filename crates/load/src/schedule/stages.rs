@@ -236,10 +236,9 @@ impl Stages {
             return refused("the drain has begun".to_owned());
         };
         match edit.change {
-            Change::Next(stage) if stage >= self.len() => refused(format!(
-                "no stage {stage}: the load has {} stages",
-                self.len()
-            )),
+            Change::Next(stage) if stage >= self.len() => {
+                refused(format!("no stage {stage}: there are {} stages", self.len()))
+            }
             Change::Next(stage) if stage != current => refused(format!(
                 "stage {stage} is not the current stage, stage {current} is"
             )),
