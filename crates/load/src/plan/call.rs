@@ -9,7 +9,7 @@ use super::{Destination, Does, ExtractPick, Note, OnFailure, Template};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Index of the plan step whose results count this call.
+    /// Index of the plan step under which the results count this call.
     pub step: usize,
     /// Index of the target server, whose scheme must be `driver`.
     pub target: usize,

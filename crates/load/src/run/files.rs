@@ -138,7 +138,7 @@ pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, F
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
         message: format!(
-            "must be small enough for {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn), which cannot hold {} connections",
+            "must need fewer connections or a higher limit: {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn) cannot hold {} connections",
             sys::file_limit().unwrap_or_default(),
             need.in_all()
         ),
@@ -184,8 +184,8 @@ pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u1
         (needed > there).then(|| Fault {
             place: "load.users_at_most".to_owned(),
             message: format!(
-                "must leave a port for each connection, got {needed} users with connections of their own to target \
-                 {:?} and {there} ports towards its addresses (net.ipv4.ip_local_port_range); name further addresses \
+                "must leave a port for each connection: {needed} users open connections of their own to target {:?}, but \
+                 only {there} ports are available for it (net.ipv4.ip_local_port_range); name further addresses \
                  of this host in connections.sources (127.0.0.2 and so on for a target on loopback), or further \
                  addresses of the target",
                 plan.targets[number].name
