@@ -413,8 +413,8 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     }
 }
 
-/// Appends the readable bytes of standard input to `taken`. Returns `true` if it read any bytes, and `false`
-/// at the end of the input.
+/// Appends the readable bytes of standard input to `taken`. Returns `true` if it read any bytes, and `false` at the end
+/// of the input or after an error.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
     let mut bytes = [0_u8; 8192];
     // Safety: the buffer has the size that is passed to the call.

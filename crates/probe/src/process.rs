@@ -132,7 +132,7 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
 }
 
 /// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` for
-/// `unlimited`.
+/// `unlimited`, and for a limit that the content does not state.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -325,8 +325,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. The limit is read again only if more than half of it is in use, since servers
-    /// change it soon after their start.
+    /// Returns the limit on open files. The limit is read again only while more than half of it is in use, since
+    /// servers usually change it only soon after their start.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self

@@ -109,7 +109,7 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
         return Ok(None);
     };
     if found != tag {
-        return Err(Malformed("no message"));
+        return Err(Malformed("not an LDAP message"));
     }
     if content > at_most {
         return Err(Malformed("a message that is too long"));

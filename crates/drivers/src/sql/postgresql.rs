@@ -71,8 +71,8 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Returns the tag of the next message and the total length of the message in bytes. Returns `None` until tag and
-/// length field have arrived.
+/// Returns the tag of the next message and the total length of the message in bytes. Returns `None` until the whole
+/// message has arrived.
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };

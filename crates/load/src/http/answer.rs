@@ -146,7 +146,8 @@ impl Answer {
         self.status
     }
 
-    /// Returns the value of the first header field with this case-insensitive name; `None` if the head is not kept.
+    /// Returns the value of the first header field with this case-insensitive name; `None` if there is no such field or
+    /// the head is not kept.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()

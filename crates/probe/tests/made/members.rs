@@ -179,7 +179,7 @@ fn traces_of_members_show_who_belongs_to_the_group() {
     });
     proc.host(7, 303);
     assert_eq!(both(&mut sampler), [2, 1]);
-    // A member leads a session, and the parent of another process of this session has ended.
+    // Process 310 is a member and leads a session. Another process of this session has lost its parent.
     let leader = proc.put(Made {
         session: 310,
         ..Made::new(310, 301, 80)
