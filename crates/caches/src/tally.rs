@@ -75,7 +75,7 @@ pub struct Tally {
     pub all: Hits,
     /// Number of references that are the first to their key. [1]
     pub first: f64,
-    /// Largest stack distance so far in entries, and largest one in bytes. These may belong to different references.
+    /// Largest stack distance so far, in entries and in bytes. The two values may belong to different references.
     pub longest: Distance,
     by_entries: Vec<f64>,
     by_bytes: Vec<Hits>,

@@ -101,7 +101,8 @@ impl<R: BufRead> Reader<R> {
         self.number
     }
 
-    /// Returns the next row without a fault, or `None` at the end of the trace.
+    /// Returns the next row without a fault, or `None` at the end of the trace. A read error is recorded as a fault and
+    /// ends the trace.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
         loop {
             match self.content() {

@@ -239,7 +239,8 @@ impl Executor {
         matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
     }
 
-    /// Passes on a socket event. The poller marks events for sessions by the flag [`crate::SESSION`] in their data.
+    /// Passes a socket event to the session that owns the socket. The poller marks events of sessions by the flag
+    /// [`crate::SESSION`] in their data.
     pub fn on_edge(&mut self, edge: Edge) {
         self.sessions.on_edge(edge);
     }

@@ -138,6 +138,6 @@ impl Server {
 fn no_session() -> Failed {
     Failed::new(
         crate::FailureKind::Internal,
-        "no such session of this server",
+        "the driver of this server has no session of this kind",
     )
 }

@@ -152,7 +152,10 @@ impl Session {
 }
 
 fn no_session() -> Failed {
-    Failed::new(FailureKind::Internal, "no such session of this server")
+    Failed::new(
+        FailureKind::Internal,
+        "the server has no address, or its driver uses no socket",
+    )
 }
 
 /// A session whose work is done in the calling thread, such as that of SQLite.

@@ -17,10 +17,11 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// Slot number of a closing session, which no longer has a slot.
+/// Value that replaces the slot number of a session that is being closed, since such a session has no slot.
 const NOWHERE: u32 = u32::MAX;
 
-/// Seat: memory for one session. After the session has ended, its seat and the number of the seat are reused.
+/// Memory for one session (a seat). After the session has ended, the seat and its number are reused for another
+/// session.
 #[derive(Default)]
 struct Seat {
     /// Number of the current session in this seat. Socket events for an earlier session in the seat have another
@@ -45,9 +46,9 @@ pub(crate) struct Sessions {
     done: Rc<RefCell<Vec<Done>>>,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// For each slot number, the seat of its session plus one; 0 if the slot has no session.
+    /// For each slot number, the index in `seats` of the slot's session, plus one; 0 if the slot has no session.
     of_place: Vec<u32>,
-    /// Sessions to continue in the next pass of the event loop: the seat and the generation number of each.
+    /// Sessions to continue in the next pass of the event loop, each as its index in `seats` and its generation number.
     again: Vec<(u32, u32)>,
 }
 

@@ -16,7 +16,6 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 /// Largest number of bytes that one call sends or receives. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// A session over a plain TCP connection.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,

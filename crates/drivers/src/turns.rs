@@ -278,7 +278,7 @@ impl Turn {
 
     /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the buffer has emptied
     /// the socket, so the session waits for an event before it reads again. If the event for the end of the connection
-    /// has been reported already, no event would follow, so the session reads on.
+    /// has been reported already, no event would follow, so the session continues to read.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
         if count < room && !self.closed.get() {

@@ -59,7 +59,7 @@ impl Bench {
             direct,
         };
         let (waker, rung) = channel();
-        let wake = move || waker.send(()).expect("somebody who waits");
+        let wake = move || waker.send(()).expect("a receiver");
         let executor = Executor::new(
             vec![Some((server, Vec::new()))],
             tasks.into(),
@@ -168,14 +168,17 @@ fn files_are_made_written_read_renamed_and_taken_away() {
         [[Some(b"5100".to_vec()), Some(b"file".to_vec())]]
     );
     let read = bench.done(FileAction::Read, "a/one", (Some(4900), Some(1000)), None);
-    assert_eq!(read.meter.bytes_in, 200, "up to its end");
+    assert_eq!(
+        read.meter.bytes_in, 200,
+        "the read ends at the end of the file"
+    );
     assert!(read.meter.first_byte_ns.is_some());
     let renamed = bench.done(FileAction::Rename, "a/one", (None, None), Some("two"));
     renamed.result.expect("a new path");
     assert_eq!(
         bench.answer(FileAction::Append, "two", Some(1)).affected,
         1,
-        "it is open still"
+        "the renamed file is still open"
     );
     assert_eq!(
         std::fs::metadata(folder.0.join("two"))
@@ -369,7 +372,7 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     contents.dedup();
     assert_eq!(contents.len(), 3, "no two files are alike");
     let part = bench.answer(FileAction::Read, "two", Some(5));
-    assert_eq!(part.content, None, "a part is no content");
+    assert_eq!(part.content, None, "a partial read has no digest");
     for place in [folder.0.clone(), folder.0.join("a")] {
         let names = std::fs::read_dir(place).expect("a folder").flatten();
         let left: Vec<_> = names

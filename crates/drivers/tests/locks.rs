@@ -1,4 +1,5 @@
-//! Sessions that compute in this process may wait for each other's locks, since each call has a separate thread.
+//! Tests that sessions that compute in this process, such as SQLite, can wait for each other's locks. Each call has a
+//! separate thread, so a waiting call does not block the call that holds the lock.
 
 mod common;
 

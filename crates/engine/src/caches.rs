@@ -149,7 +149,7 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Returns half of the memory that is available without swapping. [byte]
+/// Returns half of the memory that is available without swapping. [B]
 fn half_of_what_is_free() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes = text

@@ -58,7 +58,7 @@ fn all(input: Value) -> Result<Vec<Model>, Vec<Refused>> {
         model => vec![model],
     };
     if list.is_empty() {
-        let fault = Fault::new(&[], "must be one model at least, got none");
+        let fault = Fault::new(&[], "must be at least one model, got none");
         return Err(vec![Refused { model: 0, fault }]);
     }
     let of = |model, faults: Vec<Fault>| {

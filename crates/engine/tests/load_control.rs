@@ -299,7 +299,10 @@ fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing() {
             r#"{"do":"next","stage":2}"#,
             "stage 2 is not the current stage, stage 1 is",
         ),
-        (r#"{"do":"next","stage":7}"#, "there is no stage 7 of 3"),
+        (
+            r#"{"do":"next","stage":7}"#,
+            "no stage 7: there are 3 stages",
+        ),
         (
             r#"{"do":"append","stages":[]}"#,
             "stages: must have at least one entry",

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_open_files_is_then_the_highest() {
-        raise_open_files().expect("it may be raised up to the hard one");
+        raise_open_files().expect("the limit may be raised to the hard limit");
         let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
         assert_eq!(soft, hard);
     }

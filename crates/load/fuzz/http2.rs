@@ -88,8 +88,8 @@ fn outcome(pieces: &[&[u8]], body_bytes: usize) -> Outcome {
     (result, ended, kept, said)
 }
 
-/// Returns the bytes of a server: an empty SETTINGS frame, and these frames with correct lengths. Without the first
-/// frame, the client would reject most inputs at once.
+/// Returns the bytes that a server sends: an empty SETTINGS frame, then `frames` with correct lengths. Without the
+/// SETTINGS frame, the client would reject most inputs at once.
 fn server(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
     for (kind, flags, stream, payload) in frames {

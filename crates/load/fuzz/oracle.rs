@@ -27,7 +27,7 @@ const HYPER_FIELDS: usize = 100;
 pub struct Response {
     pub status: u16,
     pub body: Vec<u8>,
-    /// Names in lower case, and values, in the order of arrival.
+    /// Header fields (name in lower case, value) in the order of arrival.
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -185,7 +185,7 @@ async fn both<T>(answer: impl Future<Output = T>, connection: impl Future) -> T 
     .await
 }
 
-/// Polls a future until it ends; `None` if it does not end within the limit on polls.
+/// Returns the result of a future; `None` if the future is not ready after `POLLS` polls.
 fn complete<T>(future: impl Future<Output = T>) -> Option<T> {
     const POLLS: usize = 10_000;
     let mut future = pin!(future);
@@ -196,7 +196,7 @@ fn complete<T>(future: impl Future<Output = T>) -> Option<T> {
     })
 }
 
-/// A stream that returns the bytes once the request has been written, and then ends.
+/// A connection whose input is `bytes`, available once the request has been written. The input then ends.
 struct Stream {
     bytes: Vec<u8>,
     asked: bool,

@@ -47,7 +47,7 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// Replaces the content of the jar by the cookies `given`, which the plan gives each user at its start.
+    /// Replaces the content of the jar by `given`: the cookies that the load plan gives each user at its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);
         (self.ages, self.uses) = (given.ages, given.uses);

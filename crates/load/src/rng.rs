@@ -209,8 +209,9 @@ mod tests {
         assert!(chi < 22.46, "{counts:?}");
     }
 
-    /// With a bound of 3/4 of 2^64, four random integers of 64 bits lead to three results. Without a rejection, two of
-    /// the four would lead to the same result, so that multiples of three would be twice as frequent.
+    /// The bound is 3/4 of 2^64, so every four consecutive 64-bit integers are mapped to three results. Without
+    /// rejection, two of the four integers would give the same result, so that multiples of three would be twice as
+    /// frequent.
     #[test]
     fn below_rejects_what_would_favour_some_numbers() {
         let mut random = Random::from_seed(7);

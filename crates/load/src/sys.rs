@@ -84,8 +84,8 @@ pub fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Nice value of load threads. It gives them priority over other programs on their CPU. The probe and the conductor
-/// still get CPU time while load threads are busy.
+/// Nice value of load threads. It gives them priority over other programs on their CPU. The processes of Towtank that
+/// observe and control the run (probe and conductor) still get CPU time while load threads are busy.
 const LOAD_THREAD_NICE: i32 = -5;
 
 /// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
@@ -341,8 +341,8 @@ impl AsRawFd for Waker {
     }
 }
 
-/// Receives SIGINT and SIGTERM by a file descriptor. It must be created before any thread, so that the signals are
-/// blocked in all threads.
+/// Receives SIGINT and SIGTERM by a file descriptor. A process must create this value before it starts any thread, so
+/// that the signals are blocked in all threads.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -413,8 +413,8 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     }
 }
 
-/// Appends the readable bytes of standard input to `taken`. Returns `true` if it read any bytes, and `false`
-/// at the end of the input.
+/// Appends the readable bytes of standard input to `taken`. Returns `true` if it read any bytes, and `false` at the end
+/// of the input or after an error.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
     let mut bytes = [0_u8; 8192];
     // Safety: the buffer has the size that is passed to the call.

@@ -184,7 +184,7 @@ impl Loading<'_> {
             CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
         match found {
             Ok(found) if found.is_empty() => {
-                self.fault(key, format!("{path:?} holds no certificate"));
+                self.fault(key, format!("{path:?} contains no certificate"));
                 None
             }
             Ok(found) => Some(found),

@@ -5,9 +5,10 @@
 //! ticks of 16 µs. Each level has 64 slots. A slot of level 0 is one tick, and a slot of any higher level is as long as
 //! all 64 slots of the level below.
 //!
-//! A deadline waits on the highest level on which its slot differs from the slot of the current time. When time enters
-//! that slot, the deadline moves to a lower level: at most once per level. Each slot is a list whose links are stored
-//! with the keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
+//! A deadline is stored on the highest level on which its slot differs from the slot of the current time. When the
+//! current time enters this slot, the deadline moves to a lower level: at most once per level. Each slot is a list
+//! whose links are stored with the keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if
+//! the slot is not empty.
 
 /// Length of a tick, as a power of two in ns: 2^14 ns = 16.4 µs, well below the usual start lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
@@ -153,7 +154,8 @@ impl Wheel {
 
     /// Returns the time at which [`Wheel::expire`] must be called next; no deadline fires before it. [ns]
     ///
-    /// It is earlier than any deadline if keys of a slot then move to a lower level. Each slot causes one such call.
+    /// This time may be before the first deadline, if the keys of a slot must then move to a lower level. Each slot
+    /// causes at most one such call.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.heads[DUE] != NONE {
@@ -174,11 +176,11 @@ impl Wheel {
                 return;
             }
         }
-        // If time went back since the previous call, nothing changes.
+        // If `tick` is before the current tick, nothing changes.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 
-    /// Returns level, slot and first tick of the next non-empty slot that time enters.
+    /// Returns level, slot and first tick of the next non-empty slot.
     ///
     /// All keys of a level are due before the keys of higher levels, so this slot is on the lowest level with a key.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {

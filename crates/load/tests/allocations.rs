@@ -1,6 +1,6 @@
 //! Checks that requests allocate no heap memory after the warm-up, and that a stall of the server allocates little. A
 //! counting allocator measures this while a test server receives the requests.
-#![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
+#![allow(unsafe_code)] // The trait `GlobalAlloc` is unsafe. This allocator counts the calls and passes them on.
 
 mod support;
 
@@ -238,12 +238,12 @@ fn check(looks: &[u64], http: &str) {
         .collect();
     assert!(
         stretches.len() >= 5,
-        "too few requests by HTTP/{http} to judge: {} stretches",
+        "too few periods of {STRETCH} requests over HTTP/{http}: {}",
         stretches.len()
     );
     let quiet = stretches.iter().filter(|count| **count == 0).count();
     assert!(
         quiet * 2 > stretches.len(),
-        "allocations per {STRETCH} requests by HTTP/{http}, most of which must be none: {stretches:?}"
+        "allocations in each period of {STRETCH} requests over HTTP/{http}, of which most must be 0: {stretches:?}"
     );
 }

@@ -322,7 +322,7 @@ fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     let half = SECOND / 2;
     let why = |edit: &Edit, now_ns| stages.check(edit, now_ns).expect_err("refused").0;
     assert_eq!(stages.check(&next(half, 0), 0), Ok(()));
-    assert_eq!(why(&next(half, 2), 0), "there is no stage 2 of 2");
+    assert_eq!(why(&next(half, 2), 0), "no stage 2: there are 2 stages");
     assert_eq!(
         why(&next(half, 1), 0),
         "stage 1 is not the current stage, stage 0 is"

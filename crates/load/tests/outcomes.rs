@@ -1,6 +1,6 @@
 //! Tests of all outcomes of a request, with a server that misbehaves deliberately.
 
-#![allow(clippy::needless_pass_by_value)] // `json!` at the call is read best as a value.
+#![allow(clippy::needless_pass_by_value)] // Callers pass `json!(...)` directly, so the parameters are values.
 
 mod support;
 

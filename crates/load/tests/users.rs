@@ -219,7 +219,7 @@ fn cookies_are_kept_as_long_as_the_group_says() {
     }
 }
 
-/// Two users draw 20 rows each from a pool of 40 rows and then sleep. Every row is drawn exactly once.
+/// Two users take 20 rows each from a pool of 40 rows and then sleep. Every row is taken exactly once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {
     for threads in [1, 2] {

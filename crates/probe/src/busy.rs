@@ -73,8 +73,8 @@ impl Busiest {
     }
 }
 
-/// Number of threads whose names are remembered, so that names are not read again while similar threads take turns as
-/// the busiest.
+/// Number of threads whose names are remembered, so that names are not read again when several threads alternate as the
+/// busiest thread.
 const REMEMBERED: usize = 16;
 /// Number of uses after which a name is read again, since a thread may change its name, and its id may be reused.
 const USES_AT_MOST: u32 = 32;

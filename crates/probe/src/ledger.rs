@@ -115,7 +115,7 @@ impl Ledger {
         (total, self.io_total)
     }
 
-    /// Adds the usage of members that leave the group to the totals. Other members may stay, and count with the next
+    /// Adds the usage of members that leave the group to the totals. Members that stay are counted with the next
     /// sample.
     pub fn close(&mut self, dropped: &Balance) {
         add(&mut self.carried, &dropped.vanished);
@@ -170,9 +170,9 @@ mod tests {
     fn system_time_of_the_processes_is_part_of_what_the_control_group_counts() {
         let mut cpu = CpuTotal::default();
         cpu.settle([100, 10], Some(used(1000, 800)));
-        // Both count 20 more of system time, so that nothing is missing.
+        // Both counters of system time increase by 20, so no usage is missing.
         assert_eq!(cpu.settle([100, 30], Some(used(1020, 800))), [100, 30]);
-        // The control group counts 7 more of system time than the processes.
+        // The system time of the control group increases by 7; the system time of the processes does not increase.
         assert_eq!(cpu.settle([100, 30], Some(used(1027, 800))), [100, 37]);
         assert_eq!(cpu.settle([100, 30], Some(used(1027, 800))), [100, 37]);
     }

@@ -4,7 +4,7 @@
 //! PostgreSQL, servers that fork workers, and children of any process after a `fork`. The proportional set (Pss) of a
 //! process divides each page by the number of processes that map it, so the sum over these processes counts it once.
 //!
-//! For `/proc/PID/smaps_rollup` the kernel walks the page tables of the process: some 10 µs for a small process, and
+//! For `/proc/PID/smaps_rollup` the kernel walks the page tables of the process: about 10 µs for a small process, and
 //! milliseconds for each GiB. Therefore all members of a group are read in one round. The next round waits for a
 //! multiple of the CPU time that the last rounds of all groups took.
 

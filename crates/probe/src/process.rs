@@ -132,7 +132,7 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
 }
 
 /// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` for
-/// `unlimited`.
+/// `unlimited`, and for a limit that the content does not state.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -298,8 +298,8 @@ impl ProcessReader {
     }
 
     /// Returns `true` if the threads of the process need not be read, because the process used less than a clock tick
-    /// of CPU time since the last sample. Reading them is the largest part of the cost of a group. Their counters never
-    /// fall, so a later sample contains what this one lacks.
+    /// of CPU time since the last sample. Reading the threads is the largest part of the cost of a group. The counters
+    /// of threads never decrease, so a later sample includes the usage that is missing in this sample.
     fn is_quiet(&mut self, last: &Usage, now: &Stat) -> bool {
         let before = &last.stat;
         let is_same = before.cpu_ticks() == now.cpu_ticks()
@@ -325,8 +325,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. The limit is read again only if more than half of it is in use, since servers
-    /// change it soon after their start.
+    /// Returns the limit on open files. The limit is read again only while more than half of it is in use, since
+    /// servers usually change it only soon after their start.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self

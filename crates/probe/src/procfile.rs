@@ -60,9 +60,9 @@ impl ProcFile {
 
     /// Creates a file that the kernel produces as a whole, such as the files of a process.
     ///
-    /// A read that does not fill the buffer then has the end of the file, and no further read must find the end. The
-    /// kernel produces other files, such as lists of sockets, record by record, and may leave a part of the buffer
-    /// unused.
+    /// A read that does not fill the buffer then reaches the end of the file, so that no further read is needed to find
+    /// the end. The kernel produces other files, such as lists of sockets, record by record, and may leave a part of
+    /// the buffer unused.
     #[must_use]
     pub fn of_one_record(path: impl Into<PathBuf>) -> Self {
         Self {

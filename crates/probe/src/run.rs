@@ -203,7 +203,7 @@ impl Sampler {
         self.json.as_str()
     }
 
-    /// Takes the last sample, immediately and outside of the sampling grid, and returns its document.
+    /// Takes the last sample immediately, without waiting for the next sampling time, and returns its document.
     pub fn last_sample(&mut self) -> &str {
         if self.memory_rounds == memory::Rounds::WhenDue {
             self.memory_rounds = memory::Rounds::AtEnd;
@@ -309,8 +309,8 @@ impl Input {
 
 /// Samples until the probe is requested to end, and writes header and samples to `stream`.
 ///
-/// At the request to end, the probe takes its last sample immediately, outside of the sampling grid. A measurement up
-/// to that time therefore has samples before and after it.
+/// At the request to end, the probe takes its last sample immediately, without waiting for the next sampling time. A
+/// measurement up to that time therefore has samples before and after it.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ pub enum Wake {
     Deadline,
     /// Standard input has data or has ended.
     Input,
-    /// A signal asked the probe to end.
+    /// A signal requested the end of the probe.
     Signal,
 }
 

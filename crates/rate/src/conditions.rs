@@ -46,15 +46,16 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
 /// Conditions of a turn (one measured execution of a kernel): CPU times and the clock rate of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Conditions {
-    /// Sum of the CPU times of all CPUs during the turn, used or idle. [s]
+    /// Sum of the CPU times of all CPUs during the measured execution, used or idle. [s]
     pub total_s: f64,
-    /// CPU time that this program, and the processes that worked for it, used during the turn. [s]
+    /// CPU time that this program, and the processes that worked for it, used during the measured execution. [s]
     pub own_s: f64,
-    /// CPU time that all programs used during the turn, including this program. [s]
+    /// CPU time that all programs used during the measured execution, including this program. [s]
     pub programs_s: f64,
-    /// CPU time that the hypervisor took from this machine during the turn (steal). [s]
+    /// CPU time that the hypervisor took from this machine during the measured execution (steal). [s]
     pub stolen_s: f64,
-    /// Steps per second of a fixed loop that ran just before the turn. They indicate the clock rate of the CPU. [1/s]
+    /// Steps per second of a fixed loop that ran just before the measured execution. They indicate the clock rate of
+    /// the CPU. [1/s]
     pub clock_steps_per_s: f64,
 }
 
@@ -77,8 +78,8 @@ impl Watch {
         }
     }
 
-    /// Ends the observation of a turn. `helpers_s` is the CPU time of other processes that worked for the measured
-    /// kernel.
+    /// Ends the observation of a measured execution. `helpers_s` is the CPU time of other processes that worked for the
+    /// measured kernel.
     #[must_use]
     pub fn end(&self, helpers_s: f64) -> Conditions {
         let after = now();

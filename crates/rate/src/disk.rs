@@ -153,7 +153,8 @@ impl Direct {
 
 fn failed(error: &io::Error) -> Failed {
     if error.raw_os_error() == Some(libc::EINVAL) {
-        return "the file system does not support access past the page cache (O_DIRECT)".to_owned();
+        return "the file system does not support access that bypasses the page cache (O_DIRECT)"
+            .to_owned();
     }
     format!("access to the disk failed: {error}")
 }

@@ -61,12 +61,12 @@ impl Work for Files {
         Err("the bytes read differ from the bytes written".to_owned())
     }
 
-    /// Checks that the folder contains no file after the turn.
+    /// Checks that no file is left in the folder after a measured execution.
     fn check(&mut self) -> Result<(), Failed> {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
             0 => Ok(()),
-            count => Err(format!("{count} files were not deleted")),
+            count => Err(format!("files that were not deleted: {count}")),
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         let folder = Folder::new("files-left").expect("a folder");
         let mut work = Files::new(folder.path().join("own"), false).expect("work");
         fs::write(folder.path().join("own/stray"), "x").expect("a file");
-        assert_eq!(work.check().unwrap_err(), "1 files were not deleted");
+        assert_eq!(work.check().unwrap_err(), "files that were not deleted: 1");
         fs::remove_dir_all(folder.path().join("own")).expect("removed");
         assert!(work.batch().is_err());
     }

@@ -37,9 +37,9 @@ impl Timing {
 /// Result of a turn (one measured execution of a kernel).
 #[derive(Debug, Default, Clone)]
 pub struct Turn {
-    /// Rate in each slice of the turn, summed over all threads. [1/s] or [byte/s]
+    /// Rate in each slice of the measured execution, summed over all threads. [1/s] or [byte/s]
     pub slices: Vec<f64>,
-    /// CPU time of other processes that worked for the kernel during the turn. [s]
+    /// CPU time of other processes that worked for the kernel during the measured execution. [s]
     pub helpers_cpu_s: f64,
 }
 
@@ -87,7 +87,8 @@ type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// Prepared work of each thread, by the number of threads. Later turns with the same number of threads reuse it.
+    /// Prepared work of each thread, by the number of threads. Later executions with the same number of threads reuse
+    /// it.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 
@@ -167,8 +168,8 @@ fn work_on(
     Ok(rates)
 }
 
-/// Executes the work for the warm-up and one turn. Returns the rate in each slice of the turn; there is at least one
-/// slice.
+/// Executes the work for the warm-up and one measured execution. Returns the rate in each slice of the measured
+/// execution; there is at least one slice.
 fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     let begin = Instant::now();
     while begin.elapsed() < timing.warm_up {

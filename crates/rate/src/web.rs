@@ -211,7 +211,7 @@ impl Server {
         }
     }
 
-    /// Returns the cPU time that the process of the server has used so far. [s]
+    /// Returns the CPU time that the process of the server has used so far. [s]
     fn cpu_s(&self) -> Result<f64, Failed> {
         let time = clock_gettime(self.clock)
             .map_err(|error| format!("the CPU time of the server cannot be read: {error}"))?;

@@ -27,12 +27,10 @@ pub(crate) enum Said<'a> {
     Aside,
 }
 
-/// A message from the directory server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
     /// Number of the request to which the message responds; 0 if the server sent the message without a request.
     pub(crate) number: u32,
-    /// Content of the message.
     pub(crate) said: Said<'a>,
 }
 

@@ -85,7 +85,9 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     }
     let count = usize::from(first & !LONG);
     if count == 0 || count > LENGTH_BYTES {
-        return Err(Malformed("a length without end"));
+        return Err(Malformed(
+            "an indefinite length, or a length of more than 4 bytes",
+        ));
     }
     let Some(bytes) = rest.get(..count) else {
         return Ok(None);
@@ -107,7 +109,7 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
         return Ok(None);
     };
     if found != tag {
-        return Err(Malformed("no message"));
+        return Err(Malformed("not an LDAP message"));
     }
     if content > at_most {
         return Err(Malformed("a message that is too long"));
@@ -120,7 +122,6 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Elements<'a> {
-    /// Returns `true` if no elements are left to read.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }

@@ -48,13 +48,16 @@ pub struct Assertion {
 pub struct Substrings {
     /// Name of the attribute to search.
     pub attribute: String,
-    /// Index of the text with which the attribute value must start, if any.
+    /// Index, among the values of the call, of the text with which the attribute value must start; `None` if it may
+    /// start with any text.
     #[serde(default)]
     pub initial: Option<usize>,
-    /// Indices of the texts that the attribute value must contain between start and end, in this order.
+    /// Indices, among the values of the call, of the texts that the attribute value must contain between its start and
+    /// its end, in this order.
     #[serde(default)]
     pub any: Vec<usize>,
-    /// Index of the text with which the attribute value must end, if any.
+    /// Index, among the values of the call, of the text with which the attribute value must end; `None` if it may end
+    /// with any text.
     #[serde(default, rename = "final")]
     pub last: Option<usize>,
 }

@@ -32,13 +32,12 @@ pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 /// Highest message number, `maxInt` of RFC 4511.
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
-/// An LDAP session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// Number of the last message that the client sent.
     number: u32,
-    /// Buffer in which a message is built. The length at the start of a message is only known when the message is
+    /// Buffer in which a message is built. The length at the start of a message is known only when the message is
     /// complete.
     scratch: Vec<u8>,
     /// `true` while the client waits for the response to its last message.

@@ -50,7 +50,6 @@ struct Prepared {
     columns: Columns,
 }
 
-/// A PostgreSQL session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
@@ -72,8 +71,8 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Returns the tag of the next message and the total length of the message in bytes. Returns `None` until tag and
-/// length field have arrived.
+/// Returns the tag of the next message and the total length of the message in bytes. Returns `None` until the whole
+/// message has arrived.
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };
@@ -350,10 +349,10 @@ fn write_execution(name: &str, values: &[Value], out: &mut BytesMut) -> io::Resu
 }
 
 fn given(password: Option<&str>) -> Result<&str, Failed> {
-    password.ok_or_else(|| Failed::new(FailureKind::Connect, "the server asks for a password"))
+    password.ok_or_else(|| Failed::new(FailureKind::Connect, "the server requires a password"))
 }
 
-#[allow(clippy::unnecessary_wraps)] // The form that `bind` asks for.
+#[allow(clippy::unnecessary_wraps)] // The signature that `bind` requires.
 fn put_value(
     value: &Value,
     out: &mut BytesMut,

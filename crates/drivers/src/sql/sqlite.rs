@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that is added to the call's time limit to give the lock time-out of SQLite. The load thread discards the call
-/// before this time-out.
+/// The lock time-out of SQLite is the time limit of the call plus this time, so that the load thread discards the call
+/// first.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {

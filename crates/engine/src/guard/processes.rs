@@ -115,8 +115,9 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any descendant remains: orphaned descendants become children of this process. A search of `/proc`
-/// would be slower, and could miss a process that was just started.
+/// Returns `true` if any descendant of this process remains. Orphaned descendants become children of this process, so a
+/// check for children is sufficient. A search of `/proc` would be slower, and could miss a process that was just
+/// started.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

@@ -113,7 +113,7 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Serial number of the connection, which distinguishes it from earlier connections in the same slot.
+    /// Serial number of the connection, which distinguishes it from earlier connections with the same index.
     generation: u64,
     reader: RequestReader,
     /// HTTP/2 state of the connection, if the client uses HTTP/2.
@@ -279,7 +279,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads requests from the connection in a slot. Returns `true` if more requests may arrive on this connection.
+    /// Reads requests from the connection with the index `slot`. Returns `true` if more requests may arrive on this
+    /// connection.
     fn read(&mut self, slot: usize, to_the_end: bool) -> bool {
         let Some(connection) = self.connections[slot].as_mut() else {
             return true;

@@ -1,7 +1,7 @@
 //! The interchange form of a histogram: `HdrHistogram` V2, deflated, base64.
 //!
 //! The layout is as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, with all numbers
-//! big-endian: a cookie, the length of the deflated payload, and the payload.
+//! big-endian: a cookie (number that marks the format), the length of the deflated payload, and the payload.
 //!
 //! The payload consists of a cookie, the length of the counts, the normalizing offset, the number of significant
 //! digits, the lowest and the highest value, the conversion ratio, and the counts. Counts are written up to the highest

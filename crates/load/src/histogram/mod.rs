@@ -32,7 +32,8 @@ const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
 /// Memory of the counters of a histogram if all are allocated, at four bytes per counter. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
-/// Entry of `Histogram::table` for a page of counters that is not allocated. The numbers of all pages are smaller.
+/// Entry of `Histogram::table` for a page of counters that is not allocated. Every page number is smaller than this
+/// value.
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 
@@ -77,7 +78,7 @@ impl Counter for u64 {
 
 /// Counts times in nanoseconds.
 ///
-/// The default counter holds 4 billion values, which an interval of a second cannot reach; histograms of a whole run
+/// A default counter (`u32`) counts up to 4 billion values, more than occur in a second; histograms of a whole run
 /// use `u64`.
 ///
 /// ```
@@ -190,10 +191,10 @@ impl<C: Counter> Histogram<C> {
         self.count == 0
     }
 
-    /// Returns the smallest recorded value that at least the fraction `quantile` of all recorded values does not
-    /// exceed; `None` if there are no values. [ns]
+    /// Returns the smallest value v such that at least the fraction `quantile` of the recorded values is <= v; `None`
+    /// if there are no values. [ns]
     ///
-    /// `quantile` is in [0, 1]. Like `HdrHistogram`, this returns the highest value of the quantile's counter.
+    /// `quantile` is in [0, 1]. Like `HdrHistogram`, this returns the highest value that the counter of v counts.
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
@@ -219,7 +220,7 @@ impl<C: Counter> Histogram<C> {
         })
     }
 
-    /// Returns position and counters of each page in use, in ascending order of value.
+    /// Returns number and counters of each page in use, in ascending order of value.
     fn pages(&self) -> impl Iterator<Item = (usize, &[C])> {
         self.table
             .iter()

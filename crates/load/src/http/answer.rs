@@ -1,4 +1,4 @@
-//! The parts of a response that are kept, in the same form for all versions of HTTP.
+//! Stored parts of a response (status, fields, body), in the same form for all versions of HTTP.
 
 use towtank_drivers::Digest;
 
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// Prepares for the next response, of which the parts in `wanted` are to be kept.
+    /// Prepares for the next response; `wanted` states which of its parts to keep.
     #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
@@ -146,7 +146,8 @@ impl Answer {
         self.status
     }
 
-    /// Returns the value of the first header field with this case-insensitive name; `None` if the head is not kept.
+    /// Returns the value of the first header field with this case-insensitive name; `None` if there is no such field or
+    /// the head is not kept.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()

@@ -1,4 +1,4 @@
-//! Parses the chunk-size lines of a body, each of which precedes a chunk (RFC 9112, section 7.1).
+//! Parses chunk-size lines. Such a line precedes each chunk of a body (RFC 9112, section 7.1).
 
 use super::head::is_field_content;
 use super::response::ProtocolError;

@@ -69,7 +69,6 @@ impl LineBuffer {
         self.partial.shrink_to(kept_bytes);
     }
 
-    /// Frees the memory of the buffer.
     pub(super) fn release(&mut self) {
         self.partial = Vec::new();
     }

@@ -20,7 +20,7 @@ pub const LAST_STREAM: u32 = (1 << 31) - 1;
 
 /// Numbers of the frame types (RFC 9113, section 6).
 pub mod kind {
-    #![allow(missing_docs)] // The names of the standard.
+    #![allow(missing_docs)] // The names are those of RFC 9113.
     pub const DATA: u8 = 0;
     pub const HEADERS: u8 = 1;
     pub const PRIORITY: u8 = 2;
@@ -35,7 +35,7 @@ pub mod kind {
 
 /// Bits of the frame flags (RFC 9113, section 6).
 pub mod flag {
-    #![allow(missing_docs)] // The names of the standard.
+    #![allow(missing_docs)] // The names are those of RFC 9113.
     pub const ACK: u8 = 0x1;
     pub const END_STREAM: u8 = 0x1;
     pub const END_HEADERS: u8 = 0x4;
@@ -45,7 +45,7 @@ pub mod flag {
 
 /// Numbers of settings (RFC 9113, section 6.5.2).
 pub mod setting {
-    #![allow(missing_docs)] // The names of the standard.
+    #![allow(missing_docs)] // The names are those of RFC 9113.
     pub const HEADER_TABLE_SIZE: u16 = 1;
     pub const ENABLE_PUSH: u16 = 2;
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -56,7 +56,7 @@ pub mod setting {
 
 /// Error codes of `RST_STREAM` and GOAWAY frames (RFC 9113, section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The names of the standard.
+#[allow(missing_docs)] // The names are those of RFC 9113.
 pub enum ErrorCode {
     NoError = 0,
     ProtocolError = 1,

@@ -8,7 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames that do not advance any response. One ping per second stays far below it.
+/// Limit on consecutive frames that do not advance any response. A server that sends one ping per second stays far
+/// below this limit.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;

@@ -39,7 +39,6 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Returns the number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open
     }
@@ -62,7 +61,6 @@ impl Streams {
         (self.all[place].token != CLOSED).then_some(place)
     }
 
-    /// Finds an open stream by its number.
     #[inline]
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
         self.place(id).map(|place| &mut self.all[place])
@@ -83,7 +81,6 @@ impl Streams {
         Some(stream)
     }
 
-    /// Returns all open streams.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.all.iter_mut().filter(|stream| stream.token != CLOSED)
     }

@@ -226,7 +226,7 @@ fn an_answer_is_the_same_however_it_is_split() {
             (answer.header("link"), answer.header("x-after")),
             (None, None)
         );
-        let overhead = HEAD_BYTES; // of the continuation, which is counted with its head
+        let overhead = HEAD_BYTES; // header of the CONTINUATION frame, which the client does not count
         assert_eq!(pair.side.exchanges[0].2 + overhead, stream.len());
     }
 }

@@ -9,7 +9,7 @@ use super::{Destination, Does, ExtractPick, Note, OnFailure, Template};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Index of the plan step whose results count this call.
+    /// Index of the plan step under which the results count this call.
     pub step: usize,
     /// Index of the target server, whose scheme must be `driver`.
     pub target: usize,
@@ -37,8 +37,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns `true` if the operation has the effect `does` on a complete object, so that the call may have such a
-    /// note.
+    /// Returns `true` if the operation has the effect `does` on a complete object. Only then may the call have a note
+    /// with this effect.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {
@@ -79,7 +79,7 @@ pub struct CallExtract {
     /// Column that contains the value.
     #[serde(default)]
     pub column: Column,
-    /// Choice of the row that contains the value.
+    /// Rule that selects the row that contains the value.
     #[serde(default)]
     pub pick: ExtractPick,
     /// `true` if the call fails when no value is found.

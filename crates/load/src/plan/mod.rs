@@ -383,7 +383,7 @@ pub type Knots = Vec<(f64, f64)>;
 pub enum Rate {
     /// Arrival rate at the end of the stage. [1/s]
     Plain(f64),
-    /// Arrival rate as a piecewise linear function of time, constant after the last of its points.
+    /// Arrival rate as a piecewise linear function of time, constant after the last pair of the list.
     Moving(Knots),
 }
 

@@ -8,7 +8,7 @@ use super::Template;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Index of the plan step whose results count this request.
+    /// Index of the plan step under which the results count this request.
     pub step: usize,
     /// Index of the target that the request is sent to.
     pub target: usize,

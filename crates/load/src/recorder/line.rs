@@ -207,7 +207,7 @@ impl LineBuilder {
         self.line.extend_from_slice(b"]}");
     }
 
-    /// Appends numbers separated by commas.
+    /// Appends numbers separated by commas. `opening` precedes the first number.
     fn counts(&mut self, opening: &str, counts: impl Iterator<Item = u64>) {
         let mut before = opening;
         for count in counts {
@@ -255,7 +255,7 @@ impl LineBuilder {
             self.line.extend_from_slice(b"},");
         }
         if self.line.len() > start {
-            self.line.pop(); // the comma after the last one
+            self.line.pop(); // the comma after the last entry
         }
     }
 

@@ -32,9 +32,7 @@ pub struct Shape {
 /// Counts of transactions at one server address, for users that keep the same address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressCounts {
-    /// Transactions that succeeded.
     pub(crate) ok: u64,
-    /// Transactions that failed.
     pub(crate) failed: u64,
 }
 
@@ -75,7 +73,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds the sums of another interval or thread to these.
+    /// Adds the sums of another interval or thread.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.started += other.started;
@@ -150,7 +148,7 @@ pub struct Framing {
 }
 
 impl Handshakes {
-    /// Returns the sum of `surplus` and `unasked`.
+    /// Returns the number of all handshakes, full and resumed.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.full + self.resumed
@@ -164,7 +162,7 @@ impl LiveCounts {
         self.lag.make_room();
     }
 
-    /// Adds the counts of another thread to these.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.requests_started += other.requests_started;
         self.requests_ok += other.requests_ok;

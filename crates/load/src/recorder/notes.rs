@@ -58,7 +58,6 @@ impl Notes {
         self.write()
     }
 
-    /// Waits until all notes are on disk.
     pub(super) fn sync(&mut self) -> Result<(), WriterFailed> {
         match self.file.as_ref().map_or(Ok(()), File::sync_all) {
             Ok(()) => Ok(()),

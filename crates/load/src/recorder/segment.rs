@@ -45,7 +45,6 @@ impl Segments {
         Ok(segments)
     }
 
-    /// Returns the path of the current segment.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -72,7 +71,6 @@ impl Segments {
         self.write_header()
     }
 
-    /// Waits until the current segment is on disk.
     pub(super) fn sync(&mut self) -> Result<(), WriterFailed> {
         self.file
             .sync_all()

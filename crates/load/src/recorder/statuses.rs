@@ -1,7 +1,7 @@
 //! Numbers of responses by HTTP status code.
 
-/// Number of different status codes for which memory is allocated at the start. If a server sends more of them, the
-/// list grows.
+/// Number of different status codes for which memory is allocated at the start. If a server sends more different codes,
+/// the list grows.
 const USUAL: usize = 16;
 
 /// Numbers of responses by status code, in the order of the first response with each code. A linear search is fast,

@@ -17,7 +17,8 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// Length at which a new segment (result file) begins: small enough to copy, and enough for hours. [B]
+/// Length at which a new segment (result file) begins. A file of this length is easy to copy and holds hours of
+/// results. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// Number of empty recorders that are created at the start. If more intervals wait for the disk, more recorders are
 /// created.
@@ -25,8 +26,8 @@ pub const STOCK: usize = 3;
 /// Limit on the number of intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed,
 /// since memory must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] intervals are unwritten. After a delay, a
-/// load thread passes many intervals at once, which a fast disk can still write.
+/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] intervals are unwritten. A load thread that
+/// was delayed passes many intervals at once; a fast disk writes them within this time.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// A stage of the load, as listed in the header line.
@@ -119,7 +120,7 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the load thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Delays of the load thread's event loop: by how much the times between iterations exceed the intended waits.
+    /// Gaps in the load thread's event loop: times between iterations, less the intended waits.
     pub gaps: Gaps,
 }
 

@@ -133,7 +133,8 @@ impl Commander<'_> {
             }
         }
         Err(Refused(
-            "the load threads did not receive the change in time".to_owned(),
+            "the load threads did not receive the change in time: send the command again"
+                .to_owned(),
         ))
     }
 }

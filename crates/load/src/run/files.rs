@@ -18,12 +18,12 @@ const SPARE: u64 = 64;
 /// Limit on the number of load threads; equal to the limit on `threads` in a plan.
 const THREADS_AT_MOST: u64 = 1024;
 
-/// Limit on the connections of a load thread that wait for the server to close them. A low limit on open files reduces
-/// it.
+/// Limit on the connections of a load thread that wait for the server to close them. If the limit on open files is low,
+/// fewer connections may wait.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// At most the fraction 1 / `LINGERING_SHARE` of the open files may be connections that wait for the server to close
-/// them.
+/// Connections that wait for the server to close them may use at most the fraction 1 / `LINGERING_SHARE` of the open
+/// files.
 const LINGERING_SHARE: u64 = 4;
 
 /// Division of the connections and other open files among load threads.
@@ -33,7 +33,6 @@ pub(super) struct Spread {
     pub(super) limit: Option<u64>,
     /// Maximum number of connections that the plan can have open at the same time.
     pub(super) needed: u64,
-    /// Number of load threads.
     pub(super) threads: u64,
     /// `true` if each load thread has a separate table of file descriptors.
     pub(super) own_tables: bool,
@@ -139,7 +138,7 @@ pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, F
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
         message: format!(
-            "must be small enough for {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn), which cannot hold {} connections",
+            "must need fewer connections or a higher limit: {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn) cannot hold {} connections",
             sys::file_limit().unwrap_or_default(),
             need.in_all()
         ),
@@ -185,8 +184,8 @@ pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u1
         (needed > there).then(|| Fault {
             place: "load.users_at_most".to_owned(),
             message: format!(
-                "must leave a port for each connection, got {needed} users with connections of their own to target \
-                 {:?} and {there} ports towards its addresses (net.ipv4.ip_local_port_range); name further addresses \
+                "must leave a port for each connection: {needed} users open connections of their own to target {:?}, but \
+                 only {there} ports are available for it (net.ipv4.ip_local_port_range); name further addresses \
                  of this host in connections.sources (127.0.0.2 and so on for a target on loopback), or further \
                  addresses of the target",
                 plan.targets[number].name

@@ -67,10 +67,10 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// Returns the time at which the integral of the rate over this period reaches `wanted`; `None` if it does not.
-    /// [ns]
+    /// Returns the time at which the integral of the rate over this period reaches `wanted`; `None` if the integral
+    /// stays below `wanted`. [ns]
     ///
-    /// If an edit shortens the period, earlier arrivals do not move by a nanosecond.
+    /// An edit that shortens the period does not change the times of earlier arrivals.
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
             return None;

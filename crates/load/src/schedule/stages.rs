@@ -116,8 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Returns the periods of the stage in which the rate is linear: one between each two points, and one with constant
-    /// rate after the last point.
+    /// Returns the periods of the stage in which the rate is linear: one between every two consecutive points, and one
+    /// with constant rate after the last point.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -237,7 +237,7 @@ impl Stages {
         };
         match edit.change {
             Change::Next(stage) if stage >= self.len() => {
-                refused(format!("there is no stage {stage} of {}", self.len()))
+                refused(format!("no stage {stage}: there are {} stages", self.len()))
             }
             Change::Next(stage) if stage != current => refused(format!(
                 "stage {stage} is not the current stage, stage {current} is"

@@ -2,7 +2,7 @@
 
 use super::stages::Stages;
 
-/// Start of a user, or its departure: the user is asked to leave.
+/// A change in the number of users: a user starts, or a user is requested to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserChange {
     /// Time of the change. [ns]

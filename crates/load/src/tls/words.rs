@@ -11,7 +11,7 @@ const RENEW: &str =
 /// Next step if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
-/// Next step if the client's certificate and key are no pair.
+/// Next step if the client's certificate and key do not belong together.
 const PAIR: &str =
     "give the key of this certificate (--cert, --key; `client_certificate`, `client_key`)";
 /// Next step if the server does not speak TLS.
@@ -87,7 +87,7 @@ pub fn sentence(error: &Error) -> String {
             "allow the system call getrandom in its sandbox",
         ),
         Error::General(why) => (why.clone(), PORT),
-        Error::Other(why) => (format!("it failed ({})", named(why)), PORT),
+        Error::Other(why) => (format!("an operation failed ({})", named(why)), PORT),
         Error::EncryptError | Error::HandshakeNotComplete | Error::BadMaxFragmentSize => (
             "the load engine used TLS incorrectly".to_owned(),
             "please report this with the plan",

@@ -3,8 +3,8 @@
 
 use crate::wheel::Wheel;
 
-/// Width of the time slots in which time-outs are detected. The detection is late by less than this. The thread is
-/// woken only once for all time-outs of a slot. [ns]
+/// Width of the time slots for time-outs. A time-out is detected later than its deadline by less than this width. The
+/// thread is woken only once for all time-outs of a slot. [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
 /// Slot number of a user without an entry.

@@ -28,7 +28,6 @@ pub(super) struct Session {
     /// Index of the address to which the session was last opened. If the server closes the idle session, it is opened
     /// to the same address again.
     pub(super) location: usize,
-    /// `true` if the session is open.
     pub(super) is_open: bool,
     /// `true` while a database transaction is open in the session.
     pub(super) is_held: bool,
@@ -44,7 +43,7 @@ pub struct CallsEnded {
 }
 
 impl CallsEnded {
-    /// Adds the sums of another load thread to these.
+    /// Adds the sums of another load thread.
     pub fn add(&mut self, other: &Self) {
         for (reason, count) in &other.refusals {
             *self.refusals.entry(reason.clone()).or_default() += count;

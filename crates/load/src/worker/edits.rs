@@ -1,9 +1,9 @@
 //! Passes edits of the stages from the control thread to the load threads.
 //!
 //! Either all threads make an edit at the same time, or none does. The control thread proposes an edit for a time
-//! slightly in the future. If this time is still ahead once all threads can see the proposal, the control thread
-//! accepts the edit. A load thread looks for proposals each time after it has read the clock. It therefore cannot work
-//! past the time of an edit without having seen the edit.
+//! slightly in the future. If this time has not been reached when all threads can see the proposal, the control thread
+//! accepts the edit. A load thread looks for proposals each time after it has read the clock. It therefore processes no
+//! event after the time of an edit without having seen the edit.
 //!
 //! A thread that reaches the time of an edit before the decision rejects the edit for all threads. The control thread
 //! then tries again.
@@ -106,7 +106,7 @@ impl Worker<'_> {
             if proposal.edit.at_ns > before_ns {
                 self.proposals.push_back(proposal);
             } else if proposal.decline() {
-                let message = "a change of the stages came too late".to_owned();
+                let message = "a load thread received a change of the stages too late".to_owned();
                 self.clock.failure = Some(WorkerFailed::System(message));
             }
         }

@@ -1,5 +1,5 @@
-//! Gaps: by how much the time between two iterations of a thread's event loop exceeds the intended wait. Events within
-//! a gap are handled late.
+//! Records the gaps in a thread's event loop. A gap is the time between two iterations, less the intended wait. Events
+//! within a gap are handled late.
 
 use std::ops::Range;
 

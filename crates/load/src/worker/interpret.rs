@@ -256,8 +256,8 @@ impl Worker<'_> {
         self.pause(index, pause_ns, State::Resting)
     }
 
-    /// Begins a pause. It counts from the end of the last step, so the intended start of the next step is exactly at
-    /// the end of the pause.
+    /// Begins a pause. The pause is measured from the end of the last step, so the intended start of the next step is
+    /// exactly at the end of the pause.
     fn pause(&mut self, index: usize, pause_ns: u64, state: State) -> Flow {
         let user = &mut self.users[index];
         user.pause_ns = pause_ns;

@@ -263,7 +263,8 @@ mod tests {
         assert_eq!(clock.of_run_ns(4 * SECOND), 0);
     }
 
-    /// Two users from 0.1 s on and one from 0.4 s to 0.9 s: 2 x 0.3 s + 1 x 0.5 s.
+    /// Two users are active from 0.1 s on. One of them leaves at 0.4 s, the other at 0.9 s. The integral is 2 x 0.3 s +
+    /// 1 x 0.5 s.
     #[test]
     fn users_are_integrated_over_time() {
         let folder = Folder::new("users");

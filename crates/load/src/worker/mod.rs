@@ -85,11 +85,10 @@ const READ_BYTES: usize = 128 * 1024;
 /// not grow during the run; above this limit, recorders grow. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
-/// Number of concurrent requests, and of waiting arrivals, of all threads for which memory is allocated before the load
-/// begins.
+/// Memory for this number of concurrent requests, and for this number of waiting arrivals, is allocated before the load
+/// begins. The number is for all threads together.
 const ROOMY_EXCHANGES: usize = 1024;
 
-/// A load thread.
 #[derive(Debug)]
 pub(crate) struct Worker<'a> {
     program: &'a Program,

@@ -80,7 +80,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds the counters of another load thread to these.
+    /// Adds the counters of another load thread.
     pub fn add(&mut self, other: Self) {
         self.connections += other.connections;
         self.goaways += other.goaways;

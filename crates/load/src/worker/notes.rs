@@ -27,7 +27,8 @@ struct Ending {
 }
 
 impl Worker<'_> {
-    /// Begins the note of a request. Requests a digest of the content that the request or its response carries.
+    /// Prepares the note of a request before the request is sent. Requests a digest of the content that the request or
+    /// its response carries, and notes an intended change.
     pub(super) fn note_begin(&mut self, exchange: usize) {
         let program = self.program;
         let entry = &mut self.exchanges[exchange];
@@ -42,7 +43,7 @@ impl Worker<'_> {
         self.note_intent(exchange, note);
     }
 
-    /// Begins the note of a call.
+    /// Notes the change that a call intends, before the call is sent.
     pub(super) fn note_call_begin(&mut self, exchange: usize) {
         let program = self.program;
         let number = self.exchanges[exchange].request & !CALL;
@@ -51,7 +52,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the note of a request.
+    /// Notes the outcome of a request.
     pub(super) fn note_end(&mut self, exchange: usize, result: Result<(), Failure>, now_ns: u64) {
         let program = self.program;
         let entry = &self.exchanges[exchange];
@@ -74,7 +75,7 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Ends the note of a call; `done` is the result of its driver, unless the call timed out.
+    /// Notes the outcome of a call; `done` is the result of the driver, or `None` if the call timed out.
     pub(super) fn note_call_end(
         &mut self,
         exchange: usize,

@@ -85,7 +85,6 @@ impl Pool {
         }
     }
 
-    /// Sets the limit on concurrent requests over a connection.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.set_limit(place, limit);

@@ -77,7 +77,7 @@ pub(super) enum Reason {
     /// The connection was not established within the connect time-out.
     Late,
     /// None of the addresses of a host name accepted the connection. The values are the addresses, and the reason for
-    /// the failure of the last one.
+    /// the failure of the last address.
     Tried(String, Box<Reason>),
     /// Reason why a response is incomplete.
     Broken(&'static str),

@@ -25,8 +25,8 @@ pub struct Revisits {
 }
 
 impl Revisits {
-    /// Queues a connection. If it is already queued, it only keeps its position: with an entry for each event, it would
-    /// get more time than other connections.
+    /// Queues a connection. A connection that is already queued keeps its position. With one entry for each event, it
+    /// would get more time than other connections.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {

@@ -69,7 +69,6 @@ impl StreamPool {
         });
     }
 
-    /// Sets the limit on concurrent requests over a connection.
     pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
         self.change(place, |connection| connection.limit = limit);
     }

@@ -221,7 +221,7 @@ fn a_transaction_that_fails_is_rolled_back_at_once() {
     }
 }
 
-/// Returns, for each session, the statements in the order of arrival. With each statement comes the user that caused
+/// Returns the statements of each session in the order of arrival. Each statement is paired with the user that caused
 /// it.
 fn by_session(seen: &[Seen]) -> Vec<Vec<(String, String)>> {
     let sessions = seen

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Protocol that the stub server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     Postgresql,
@@ -19,7 +18,6 @@ pub enum Protocol {
     Ldap,
 }
 
-/// All protocols of the stub server.
 pub const PROTOCOLS: [Protocol; 3] = [Protocol::Postgresql, Protocol::Mysql, Protocol::Ldap];
 
 /// Protocols of databases. Only they have transactions and prepared statements.
@@ -47,7 +45,6 @@ impl Protocol {
     }
 }
 
-/// A call that the server received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use h2::{Reason, RecvStream, server};
 use http::{HeaderMap, Request, Response};
 
-/// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub connection: usize,

@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// The end of a connection at the server.
+/// State of a connection in the server.
 struct Peer {
     stream: TcpStream,
     bytes: Vec<u8>,
@@ -192,7 +192,7 @@ fn three_requests(server: &Server, waits_s: f64) -> Results {
     assert_eq!(
         server.ignoring.load(Ordering::SeqCst),
         0,
-        "requests while none was taken"
+        "requests sent while the server accepted none"
     );
     results
 }

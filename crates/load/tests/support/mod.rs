@@ -1,5 +1,5 @@
 //! A small HTTP server that responds as a test requires and records the requests, and functions that run a plan.
-#![allow(dead_code)] // Each test file uses its own part of this.
+#![allow(dead_code)] // Each test file uses only some of these items.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use towtank_load::plan;
 use towtank_load::run::{Control, Outcome, Prepared, Switches};
 
-/// A request that the server received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,
@@ -83,7 +82,6 @@ impl Server {
         Self::start_wrapped(Box::new(|stream| Some(Box::new(stream))), handler)
     }
 
-    /// Starts a server that uses TLS.
     pub fn start_tls(
         config: Arc<rustls::ServerConfig>,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -127,7 +125,6 @@ impl Server {
         server
     }
 
-    /// Starts a server on a Unix socket.
     pub fn start_unix(
         path: &std::path::Path,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,

@@ -16,8 +16,9 @@ const MILLISECOND_NS: u64 = 1_000_000;
 /// transferred data.
 const OFTEN_UNUSED: [&[u8]; 4] = [b"loop", b"ram", b"zram", b"nbd"];
 
-/// Columns of a line of `/proc/diskstats` from the fourth on. For reads and then for writes: number, merged, sectors,
-/// and time in ms. Then: requests in progress, time busy in ms, and time queued in ms.
+/// Columns of a line of `/proc/diskstats` from the fourth on. Four columns describe reads, and four describe writes:
+/// number, merged requests, sectors, and time [ms]. The last three are the requests in progress, the busy time [ms],
+/// and the queued time [ms].
 type Columns = [u64; 11];
 
 /// Properties of a device that are read from sysfs.
@@ -25,7 +26,7 @@ type Columns = [u64; 11];
 struct Known {
     name: Vec<u8>,
     whole: bool,
-    /// `true` if the device consists of other devices or of a file, with the columns at the time of this reading.
+    /// Columns of the device at its last examination, and `true` if it consists of other devices or of a file.
     stacked: Option<(Columns, bool)>,
 }
 
@@ -78,8 +79,8 @@ impl Disks {
     /// Returns `true` if a whole device consists of other devices or of a file on a disk; `None` if the name does not
     /// belong to a whole device.
     ///
-    /// A device that has transferred nothing since it was last looked at is not looked at again: that costs six system
-    /// calls, and a device that gets another file is read at once.
+    /// A device is examined again only if it has transferred data since its last examination, which saves six system
+    /// calls. If a loop device gets another file, the kernel reads this file at once, so the change is noticed.
     fn look(&mut self, name: &[u8], columns: &Columns) -> Option<bool> {
         let folder = self.block.join(file_name(name));
         let place = self.known.iter().position(|known| known.name == name);
@@ -125,7 +126,6 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Writes the counters of a disk.
 fn write_disk(name: &[u8], columns: &Columns, stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

@@ -1,4 +1,5 @@
-//! Samples a made `/proc` whose processes, counters and ends are known, so that each total has one right value.
+//! Tests the sampler with generated files of `/proc`. All processes, counters and ends of processes are known, so each
+//! total has exactly one correct value.
 
 mod members;
 mod proc;

@@ -1,4 +1,4 @@
-//! Tests which processes belong to a group, and which totals they leave.
+//! Tests which processes belong to a group, and the totals that remain when processes leave the group.
 
 use serde_json::{Value, json};
 use towtank_probe::Sampler;
@@ -21,7 +21,8 @@ fn the_list_of_processes_is_read_again_after_a_process_was_started() {
     );
     proc.host(3, 101);
     assert_eq!(group(&mut sampler)["processes"], 2);
-    // A grandchild whose parent is a member, and a stranger of another session.
+    // Process 102 is a grandchild of the root and a child of a member. Process 103 belongs to another session, and not
+    // to the group.
     proc.put(Made::new(102, 101, 70));
     proc.put(Made::new(103, 1, 70));
     proc.host(5, 103);
@@ -44,7 +45,7 @@ fn a_process_id_that_was_used_again_is_no_member() {
     assert_eq!(totals(&group(&mut sampler))[0], 150);
     proc.end(child);
     proc.end(root);
-    // Process ids start again from the lowest; other processes have the ids now.
+    // The kernel assigns process ids from the lowest again, so other processes now have these ids.
     proc.put(Made {
         own: [900; 4],
         ..Made::new(100, 1, 500)
@@ -162,8 +163,8 @@ fn traces_of_members_show_who_belongs_to_the_group() {
         ["tree", "other"].map(|name| groups[name]["processes"].as_u64().expect("a number"))
     };
     assert_eq!(both(&mut sampler), [1, 1]);
-    // The parents of these processes have ended. The first has the image of the root; the second that of the shell,
-    // which started both groups; the third is older than the root.
+    // The parents of these processes have ended. Process 301 has the memory layout of the root, so it belongs to the
+    // group. Process 302 has the layout of the shell that started both groups. Process 303 is older than the root.
     proc.put(Made {
         image: 8,
         ..Made::new(301, 1, 70)
@@ -178,7 +179,7 @@ fn traces_of_members_show_who_belongs_to_the_group() {
     });
     proc.host(7, 303);
     assert_eq!(both(&mut sampler), [2, 1]);
-    // A member leads a session, and the parent of another process of this session has ended.
+    // Process 310 is a member and leads a session. Another process of this session has lost its parent.
     let leader = proc.put(Made {
         session: 310,
         ..Made::new(310, 301, 80)

@@ -1,4 +1,4 @@
-//! Writes the files of a made `/proc`, and reads the samples of it.
+//! Writes generated files of `/proc`, and takes samples from them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use towtank_probe::control::Command;
 use towtank_probe::{GroupRoot, Options, Roots, Sampler};
 
-/// Fields of one process. CPU times are in clock ticks of 10 ms.
+/// Counters of one process. CPU times are in clock ticks of 10 ms.
 #[derive(Clone, Copy)]
 pub struct Made {
     pub pid: u32,
@@ -16,16 +16,16 @@ pub struct Made {
     pub start: u64,
     /// User time, system time, minor and major page faults of the process.
     pub own: [u64; 4],
-    /// The same of the children for which it waited.
+    /// User time, system time, minor and major page faults of the children for which the process waited.
     pub children: [u64; 4],
-    /// Addresses of code, stack, heap and arguments.
+    /// Address of code, stack, heap and arguments, the same for all four.
     pub image: u64,
-    /// Bytes read and written, numbers of read and write calls.
+    /// Bytes read, bytes written, number of read calls, and number of write calls.
     pub io: [u64; 4],
     pub pages: u64,
     pub user: u64,
     pub tasks_limit: u64,
-    /// CPU time, wait for a CPU [ns] and time slices of the only thread.
+    /// CPU time [ns], wait for a CPU [ns] and number of time slices of the only thread of the process.
     pub ran: [u64; 3],
     pub switches: [u64; 2],
 }
@@ -50,7 +50,7 @@ impl Made {
     }
 }
 
-/// A made `/proc`, which is removed with the value.
+/// A folder with generated files of `/proc`, which is deleted when the value is dropped.
 pub struct Proc(pub PathBuf);
 
 impl Drop for Proc {
@@ -142,7 +142,7 @@ impl Proc {
 
     /// Ends a process and removes it from the list of processes.
     pub fn end(&self, made: Made) {
-        // A sampler keeps the file open, and takes an empty file for the end of the process.
+        // A sampler keeps this file open, and treats an empty file as the end of the process.
         self.write(&format!("{}/stat", made.pid), "");
         fs::remove_dir_all(self.0.join(made.pid.to_string())).expect("a folder");
     }
@@ -172,7 +172,8 @@ pub fn group(sampler: &mut Sampler) -> Value {
     sample(sampler)["groups"]["tree"].take()
 }
 
-/// Returns user and system time [ms], page faults, major page faults and the four values of input and output.
+/// Returns user time and system time [ms], page faults, major page faults, bytes read and written, and numbers of read
+/// and write operations.
 pub fn totals(group: &Value) -> [u64; 8] {
     let ms = |key: &str| (group[key].as_f64().expect(key) * 1e3).round() as u64;
     let count = |key: &str| group[key].as_u64().expect(key);

@@ -108,7 +108,8 @@ fn tasks_of_a_user_are_counted_only_near_the_limit() {
         (&found["processes"], &found["user_tasks"]),
         (&json!(2), &Value::Null)
     );
-    // 90 % of the lowest limit of 100. User 1000 has 7 threads of 100; user 33 has 21 of 200 and is closer to its limit.
+    // The host has 90 tasks, which is 90 % of the lowest limit, 100. User 1000 has 7 threads of 100; user 33 has 21 of
+    // 200 and is closer to its limit.
     proc.host(90, 901);
     let found = group(&mut sampler);
     assert_eq!(

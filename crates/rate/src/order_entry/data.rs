@@ -33,7 +33,6 @@ CREATE TABLE order_line (l_order INTEGER, l_number INTEGER, l_item INTEGER, l_qu
 CREATE TABLE history (h_id INTEGER PRIMARY KEY, h_customer INTEGER, h_amount INTEGER, h_data TEXT);
 ";
 
-/// Returns a random text of `length` letters.
 fn letters(random: &mut Random, length: usize) -> String {
     (0..length)
         .map(|_| char::from(b'a' + random.below(26) as u8))

@@ -9,7 +9,7 @@ use crate::answer::{Failed, FailureKind};
 const PROTOCOL_VERSION: u8 = 10;
 /// Length of the challenge: random bytes from the server that the client combines with the password. [B]
 const NONCE_BYTES: usize = 20;
-/// Length of the first part of the challenge, which is at the start of the server's greeting. [B]
+/// Length of the part of the challenge that the server sends at the start of its greeting. [B]
 const FIRST_PART_BYTES: usize = 8;
 /// Number of the character set `utf8mb4_general_ci`, which all servers support.
 const UTF8: u8 = 45;

@@ -32,7 +32,7 @@ const FATAL: [u16; 3] = [1927, 3169, 4031];
 /// An error that the server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Error number in the numbering of the server.
+    /// Error number of MySQL or MariaDB.
     pub(super) number: u16,
     /// SQLSTATE of the error; `None` for errors before the session is established.
     pub(super) state: Option<[u8; 5]>,

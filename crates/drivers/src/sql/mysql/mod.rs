@@ -56,7 +56,6 @@ struct Known {
     columns: Columns,
 }
 
-/// A MySQL session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,

@@ -140,7 +140,6 @@ impl<'a> Fields<'a> {
         Ok(self.number(2)? as u16)
     }
 
-    /// Removes and returns the next byte.
     pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
         Ok(self.number(1)? as u8)
     }
@@ -152,7 +151,7 @@ impl<'a> Fields<'a> {
             0xfc => self.number(2)?,
             0xfd => self.number(3)?,
             0xfe => self.number(8)?,
-            0xff => return Err(Malformed("a length without end")),
+            0xff => return Err(Malformed("an invalid length")),
             small => u64::from(small),
         }))
     }
@@ -160,7 +159,7 @@ impl<'a> Fields<'a> {
     /// Removes and returns a length-encoded integer.
     pub(super) fn count(&mut self) -> Result<u64, Malformed> {
         self.value()?
-            .ok_or(Malformed("no value where there must be one"))
+            .ok_or(Malformed("NULL in a field that must have a value"))
     }
 
     /// Removes and returns a text that is preceded by its length, or `None` for NULL.
@@ -175,7 +174,7 @@ impl<'a> Fields<'a> {
     /// Removes and returns a text that is preceded by its length.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let text = self.text_or_null()?;
-        text.ok_or(Malformed("no value where there must be one"))
+        text.ok_or(Malformed("NULL in a field that must have a value"))
     }
 
     /// Removes and returns a text that ends at a zero byte.

@@ -8,8 +8,8 @@ use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, i
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constant fields with a smaller number may be added to the dynamic table. The limit is no restriction: a table of
-/// 4 KiB holds fewer fields, since the smallest takes 33 bytes.
+/// Only constant fields with a number below this limit are added to the dynamic table. The limit excludes no field in
+/// practice: a table of 4 KiB holds fewer fields, since the smallest takes 33 bytes.
 const REMEMBERED: usize = 255;
 
 /// A field name that is encoded in advance, for fields whose values vary.

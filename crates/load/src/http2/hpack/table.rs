@@ -18,7 +18,6 @@ impl Entry {
     }
 }
 
-/// A dynamic table of bounded size.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Entries of the table, newest first.

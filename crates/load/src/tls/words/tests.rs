@@ -238,8 +238,8 @@ fn a_key_of_another_certificate_names_both_options_and_not_the_server() {
     assert!(!sentence.contains("server"), "{sentence}");
 }
 
-/// A server of TLS 1.2 that requires a certificate of the client refuses the handshake with the same alert as a server
-/// that accepts no suite, so the sentence names both causes.
+/// The sentence names two causes, because a server of TLS 1.2 uses the same alert for both. Such a server refuses the
+/// handshake if it accepts no offered suite, or if it requires a certificate of the client.
 #[test]
 fn a_refused_handshake_has_two_causes() {
     let sentence = sentence(&Error::AlertReceived(

@@ -96,7 +96,6 @@ pub fn entry(number: &[u8], values: &[&str]) -> Vec<u8> {
     message(number, 0x64, &[element(4, b"cn=x"), attributes].concat())
 }
 
-/// Serves one session until its connection ends.
 pub(super) fn serve(mut session: Session) {
     while let Some(body) = read(&mut session) {
         let parts = elements(&body);

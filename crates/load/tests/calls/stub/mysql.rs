@@ -17,7 +17,6 @@ struct Mysql {
     number: u8,
 }
 
-/// Serves one session until its connection ends.
 pub(super) fn serve(session: Session) {
     let mysql = Mysql {
         session,

@@ -12,7 +12,6 @@ struct Postgresql {
     in_transaction: bool,
 }
 
-/// Serves one session until its connection ends.
 pub(super) fn serve(session: Session) {
     let postgresql = Postgresql {
         session,
