@@ -180,22 +180,8 @@ def test_stations_before_the_first_that_is_not_of_product_form_are_exact_with_it
 @pytest.mark.parametrize(
     ("classes", "services", "times"),
     [
-<<<<<<< ours
-        # Simulated: 20 million events, within 2 %. Arrivals at equal distances: jobs of several visits hardly wait.
-||||||| base
-        # Simulated: 20 million events, within 2 %. The classes differ in their visits and their variation.
-        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 4.0, 10.0), (1.0, 0.0, 1.0)), (55.5, 6.05)),
-        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 0.0, 10.0), (1.0, 4.0, 1.0)), (54.9, 5.99)),
-        (({"rate": 0.04}, {"rate": 4.0}), ((1.0, 0.0, 10.0), (0.1, 0.0, 1.0)), (43.1, 2.68)),
-        # Arrivals at equal distances: jobs of several visits hardly wait.
-=======
-        # The response times come from simulations of 20 million events, with errors below 2 %. The classes differ in
-        # their visits and their variation.
-        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 4.0, 10.0), (1.0, 0.0, 1.0)), (55.5, 6.05)),
-        (({"rate": 0.04}, {"rate": 0.4}), ((1.0, 0.0, 10.0), (1.0, 4.0, 1.0)), (54.9, 5.99)),
-        (({"rate": 0.04}, {"rate": 4.0}), ((1.0, 0.0, 10.0), (0.1, 0.0, 1.0)), (43.1, 2.68)),
-        # If arrivals have equal distances, jobs with several visits hardly wait.
->>>>>>> theirs
+        # The response times come from simulations of 20 million events, with errors below 2 %. If arrivals have equal
+        # distances, jobs with several visits hardly wait.
         (({"rate": 0.16, "arrivals": {"scv": 0.0}},), ((1.0, 1.0, 5.0),), (6.88,)),
         (({"rate": 0.16, "arrivals": {"scv": 0.1}},), ((1.0, 0.0, 5.0),), (5.90,)),
     ],

@@ -78,7 +78,7 @@ def test_a_test_that_passes_alone_is_disturbed(tmp_path: Path, text: str, worker
 
 def test_a_test_of_a_group_has_a_second_try(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\nmarkers = waits: needs time\n")
-    text = DISTURBED.replace("@pytest.mark.waits", "@pytest.mark.waits\n@pytest.mark.xdist_group('servers')")
+    text = DISTURBED.replace("def test", "@pytest.mark.xdist_group('servers')\ndef test")
     done = run(tmp_path, text, "-n", "1", "--dist", "loadgroup")
     assert done.returncode == 0, done.stdout
     assert "test_small.py::test_disturbed: passed alone: disturbed" in done.stdout
