@@ -61,7 +61,7 @@ class StationFigures:
     throughput_per_s : Quantity or None
         Visits completed per second. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time of a transaction at the station, summed over all visits, by class. [s]
+        Time of all visits to the station per completed transaction, by class. [s]
     utilization_by_class : mapping of str to Quantity
         Utilization by class, in [0, 1]. [ratio]
     """
