@@ -193,6 +193,22 @@ fn ranges_of_times_at_a_station_count_the_losses_behind_it() {
     );
 }
 
+/// Jobs leave the first station at distances of 1 s or more, and never meet at the second, to which they come from there
+/// again and again: 0.75 of its time it has one job.
+#[test]
+fn constant_times_on_a_route_with_a_loop_may_never_wait() {
+    let service =
+        |time_s| json!([{"class": "jobs", "service_time_s": time_s, "variation": {"scv": 0.0}}]);
+    let value = json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.36, "arrivals": {"scv": 4.0}}],
+        "stations": [{"name": "first", "services": service(1.0)},
+            {"name": "second", "discipline": "ps", "services": service(5.0 / 6.0)}],
+        "routing": [{"class": "jobs", "start": {"first": 1.0},
+            "next": {"first": {"second": 1.0}, "second": {"first": 0.6, "end": 0.4}}}]});
+    let [low, high] = answer(value).within.expect("a range").stations["second"]["queue_length"];
+    assert!(low < 0.751 && 0.75 < high, "{low} to {high}");
+}
+
 /// A chance of one half to come back at once: M/D/1 with 0.4/s and 1, 2, 3, ... visits of 1 s. Takács gives the mean of
 /// all visits at once, 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2).
 #[test]

@@ -61,7 +61,7 @@ class StationFigures:
     throughput_per_s : Quantity or None
         Rate of completed visits. [1/s]
     residence_time_s : mapping of str to Quantity
-        Time that a job spends at the station in all its visits, by class. [s]
+        Time of all visits to the station, by class; the mean over completed transactions. [s]
     utilization_by_class : mapping of str to Quantity
         Utilization by class, in [0, 1]. [ratio]
     """

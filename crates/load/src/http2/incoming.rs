@@ -8,8 +8,7 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames that do not advance any response. A server that sends one ping per second stays far
-/// below this limit.
+/// Limit on consecutive frames that do not advance any response; one ping per second stays far below this limit.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;

@@ -85,14 +85,19 @@ impl Center {
     #[must_use]
     pub fn is_constant(&self, class: usize) -> bool {
         let visits = self.visits[class];
-        let constant = match self.form_of_visit(class) {
-            Some(form) => form == Distribution::Deterministic,
-            None => self.scv[class] == 0.0,
-        };
-        constant
+        self.has_constant_visits(class)
             && self.back[class] == Back::Never
             && (visits - visits.round()).abs() < 1e-9
             && is_near(visits.max(1.0), self.in_row[class])
+    }
+
+    /// Returns `true` if all visits of a class take the same time, whatever their number.
+    #[must_use]
+    pub fn has_constant_visits(&self, class: usize) -> bool {
+        match self.form_of_visit(class) {
+            Some(form) => form == Distribution::Deterministic,
+            None => self.scv_of_visit(class).abs() < ROUNDING,
+        }
     }
 
     /// Returns `true` if jobs leave the station as a Poisson process if they come as such.

@@ -294,7 +294,7 @@ fn in_step(network: &Network, class: usize) -> bool {
         (network.centers.iter())
             .filter(move |center| center.is_queue() && center.demand[class] > 0.0)
     };
-    visited().count() > 1 && visited().all(|center| center.is_constant(class))
+    visited().count() > 1 && visited().all(|center| center.has_constant_visits(class))
 }
 
 /// Returns the utilization of a station by classes of better ranks than `class`.
