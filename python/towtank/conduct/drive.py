@@ -201,7 +201,7 @@ def stages(load: Load) -> list[dict[str, Any]]:
     return [ramp, {**steady, **amount}]
 
 
-def load_part(load: Load) -> dict[str, Any]:
+def load_part(load: Load) -> dict[str, object]:
     """Return the entry `load` of the engine's plan."""
     if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
@@ -214,7 +214,7 @@ def load_part(load: Load) -> dict[str, Any]:
     }
 
 
-def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
+def frame_part(run: RunFolder, load: Load) -> dict[str, object]:
     """Return the part of the engine's plan that is the same for a single request and for a workload."""
     return {
         "schema": "towtank/plan/1",
@@ -227,7 +227,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
     }
 
 
-def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
+def _request(exchange: Exchange, parts: SplitResult) -> dict[str, object]:
     # `urlsplit` drops the `?` of an empty query, but the server must receive the URL as given.
     query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
     path = (parts.path or "/") + query
@@ -248,7 +248,7 @@ def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
     }
 
 
-def _body(body: str | None) -> dict[str, Any] | None:
+def _body(body: str | None) -> dict[str, object] | None:
     if body is None:
         return None
     if body.startswith("@"):
@@ -391,7 +391,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
         )
 
 
-def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, Any]:
+def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, object]:
     """Return the manifest of a run, as it is written before the run starts. `limits` has the given limits of the
     measurement, in SI units.
     """

@@ -188,7 +188,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
     return values
 
 
-def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
+def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, object]:
     """Return the keys of a target in the plan that depend on its addresses and on the connection options.
 
     With TLS, these keys include the host name, against which the server's certificate is checked.
@@ -203,7 +203,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
     return {"scheme": "https", "host": host, "tls": connections.tls_part(), **connections.http_part}
 
 
-def _named(address: str) -> dict[str, Any]:
+def _named(address: str) -> dict[str, object]:
     """Return the Host header for an address with a host name. Requests use it at every IP address to which the name
     resolves.
     """
@@ -213,7 +213,7 @@ def _named(address: str) -> dict[str, Any]:
     return {} if is_numeric_address(host_and_port(address)[0]) else {"host": authority}
 
 
-def _login(addresses: list[str]) -> dict[str, Any]:
+def _login(addresses: list[str]) -> dict[str, object]:
     """Return user and password from the addresses of an HTTP target; empty for targets of other drivers."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}

@@ -50,7 +50,7 @@ def envelope_path(fingerprint: str) -> Path:
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
-def save_envelope(envelope: dict[str, Any]) -> Path:
+def save_envelope(envelope: dict[str, object]) -> Path:
     """Store the envelope (limits as a load generator) of a machine, and return the path of its file. An older envelope
     is replaced.
     """
@@ -70,7 +70,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
     return document if sound and document.get("fingerprint") == fingerprint else None
 
 
-def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
+def generator_facts(plan: dict[str, object], place: GeneratorPlace | None = None) -> dict[str, object]:
     """Return limits and properties of the load generator's machine.
 
     The manifest of a run records them, so that other machines can check whether the generator limited the run.

@@ -59,7 +59,7 @@ class Offer:
     note: str = ""
     install: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the entry as an object of the JSON document."""
         return asdict(self)
 

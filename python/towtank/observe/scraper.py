@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from towtank.errors import TargetError
 
@@ -55,7 +55,7 @@ class Scraper(Protocol):
 class Concluding(Protocol):
     """Scraper that also returns results about the whole run, which are read once after the load."""
 
-    def conclude(self) -> dict[str, Any]:
+    def conclude(self) -> dict[str, object]:
         """Return the results about the whole run as they are stored in the stream; this takes at most about five
         seconds.
 

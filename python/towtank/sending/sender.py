@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from towtank.posting import Answer
 from towtank.sending.update import Body
@@ -116,7 +116,7 @@ class Sender:
             self.sent.dropped_points += left
             self._in_hand = 0
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the numbers of sent and lost points for the event at the end of the run."""
         return asdict(self.sent)
 

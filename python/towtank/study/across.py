@@ -5,7 +5,7 @@ smaller hosts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.errors import Fault
 from towtank.spelling import misnamed
@@ -99,7 +99,7 @@ def is_prediction_source(study: Study, factors: dict[str, str]) -> bool:
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
-def describe_across(study: Study) -> dict[str, Any] | None:
+def describe_across(study: Study) -> dict[str, object] | None:
     """Return the prediction that the study requests, as an entry for the manifest of the results; None if the study
     requests none.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from towtank.system.hosts.host import Host
 from towtank.system.repository_model import JvmSettings
@@ -53,7 +52,7 @@ def cpus_of(host: Host) -> int | None:
     return max(1, math.ceil(virtual)) if isinstance(virtual, int | float) else None
 
 
-def reported(log: Path) -> dict[str, Any]:
+def reported(log: Path) -> dict[str, object]:
     """Read the properties that a JVM wrote to its log when it started: version, CPUs, memory, heap, and threads of the
     garbage collector.
     """
