@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from towtank.errors import EngineError, ExitStatus, Stopped, TowtankError
 from towtank.secrets import redacted_text
@@ -54,7 +54,7 @@ class Failed:
         place = f" (the fault is described in {self.fault_file})" if self.fault_file else ""
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the failed part as JSON object for the list `failed_parts`: its name, the error, and the file with the
         traceback.
         """
@@ -84,7 +84,7 @@ class Parts:
         """Return exit status 1 if a part failed because of an error in Towtank, otherwise the given exit status."""
         return ExitStatus.INTERNAL if self.faults else otherwise
 
-    def documents(self) -> list[dict[str, Any]]:
+    def documents(self) -> list[dict[str, object]]:
         """Return the failed parts as JSON objects for the list `failed_parts` of a document."""
         return [each.document() for each in self.failed]
 

@@ -130,7 +130,7 @@ def _sound(point: Point) -> Point:
     return point
 
 
-def _lag(point: Point, share: float | None, rate_per_s: float) -> dict[str, Any]:
+def _lag(point: Point, share: float | None, rate_per_s: float) -> dict[str, object]:
     return {
         "share": share,
         "rate_per_s": rate_per_s,

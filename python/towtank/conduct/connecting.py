@@ -70,7 +70,7 @@ class ConnectionOptions:
         """True if the command line has an option for TLS."""
         return self.insecure or any((self.cacert, self.cert, self.key))
 
-    def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
+    def connections_part(self, said: dict[str, object] | None = None) -> dict[str, object]:
         """Return the entry `connections` of the plan. Command-line options override `said`, the entry of the
         workload.
         """
@@ -82,7 +82,7 @@ class ConnectionOptions:
         return {**part, "sources": list(self.sources)} if self.sources else part
 
     @property
-    def http_part(self) -> dict[str, Any]:
+    def http_part(self) -> dict[str, object]:
         """Entry `http` of a target in the plan; empty if HTTP/2 is not requested."""
         return {"http": "2"} if self.http2 else {}
 
@@ -90,7 +90,7 @@ class ConnectionOptions:
     def _is_pool(self) -> bool:
         return self.connections is not None and self.connections not in {"per-user", "new"}
 
-    def tls_part(self) -> dict[str, Any]:
+    def tls_part(self) -> dict[str, object]:
         """Return the entry `tls` of the plan for a target that uses TLS."""
         named = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
         given = {name: files.engine_path(Path(path).absolute()) for name, path in named.items() if path is not None}

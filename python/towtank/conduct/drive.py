@@ -205,7 +205,7 @@ def stages(load: Load) -> list[dict[str, Any]]:
     return [ramp, {**steady, **amount}]
 
 
-def load_part(load: Load) -> dict[str, Any]:
+def load_part(load: Load) -> dict[str, object]:
     """Return the entry `load` of the engine's plan."""
     if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
@@ -218,7 +218,7 @@ def load_part(load: Load) -> dict[str, Any]:
     }
 
 
-def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
+def frame_part(run: RunFolder, load: Load) -> dict[str, object]:
     """Return the entries of the engine's plan that a single request and a workload have in common."""
     return {
         "schema": "towtank/plan/1",
@@ -231,7 +231,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
     }
 
 
-def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
+def _request(exchange: Exchange, parts: SplitResult) -> dict[str, object]:
     # `urlsplit` drops the `?` of an empty query, but the server must receive the URL as given.
     query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
     path = (parts.path or "/") + query
@@ -252,7 +252,7 @@ def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
     }
 
 
-def _body(body: str | None) -> dict[str, Any] | None:
+def _body(body: str | None) -> dict[str, object] | None:
     if body is None:
         return None
     if body.startswith("@"):
@@ -394,7 +394,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
         )
 
 
-def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, Any]:
+def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, object]:
     """Return the manifest of a run before its start. `limits` contains the limits set with `--limit`, in SI units."""
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {

@@ -186,7 +186,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
     return values
 
 
-def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
+def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, object]:
     """Return the keys of a target in the plan that depend on its addresses and on the connection options.
 
     For TLS, the keys include the host name with which the server's certificate is compared.
@@ -201,7 +201,7 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
     return {"scheme": "https", "host": host, "tls": connections.tls_part(), **connections.http_part}
 
 
-def _named(address: str) -> dict[str, Any]:
+def _named(address: str) -> dict[str, object]:
     """Return the entry for the Host header if an address has a host name. All requests send this header, whichever IP
     address of the host they use.
     """
@@ -211,7 +211,7 @@ def _named(address: str) -> dict[str, Any]:
     return {} if is_numeric_address(host_and_port(address)[0]) else {"host": authority}
 
 
-def _login(addresses: list[str]) -> dict[str, Any]:
+def _login(addresses: list[str]) -> dict[str, object]:
     """Return the user name and password in the addresses of an HTTP target; empty for targets of other protocols."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}

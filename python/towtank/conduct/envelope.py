@@ -47,7 +47,7 @@ def envelope_path(fingerprint: str) -> Path:
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
-def save_envelope(envelope: dict[str, Any]) -> Path:
+def save_envelope(envelope: dict[str, object]) -> Path:
     """Store the envelope of a machine in place of an older one, and return the path of the file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
     return document if sound and document.get("fingerprint") == fingerprint else None
 
 
-def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
+def generator_facts(plan: dict[str, object], place: GeneratorPlace | None = None) -> dict[str, object]:
     """Return limits and properties of the load generator's machine, for the manifest of a run.
 
     They allow a later check, on any machine, if the generator limited the load.

@@ -113,7 +113,7 @@ class StudyRequest:
                 "\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows the capabilities of this machine"
             )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the request as JSON for the manifest of the results, with the current folder."""
         return {
             "study": self.study,

@@ -57,7 +57,7 @@ class Offer:
     note: str = ""
     install: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the entry as an object of the JSON report."""
         return asdict(self)
 

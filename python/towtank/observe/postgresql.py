@@ -138,7 +138,7 @@ class PostgresqlScraper:
             raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error
         return values
 
-    def conclude(self) -> dict[str, Any]:
+    def conclude(self) -> dict[str, object]:
         """Return the most expensive statements since the first scrape, with their plans and advice on indexes."""
         import psycopg  # noqa: PLC0415
 

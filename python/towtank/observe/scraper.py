@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from towtank.errors import TargetError
 
@@ -55,7 +55,7 @@ class Scraper(Protocol):
 class Concluding(Protocol):
     """Scraper that can also report results about the whole run after the load."""
 
-    def conclude(self) -> dict[str, Any]:
+    def conclude(self) -> dict[str, object]:
         """Return the results about the whole run as a JSON object. This takes about five seconds at most.
 
         Raises

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import StudyError
 from towtank.files import other_kind
@@ -56,7 +55,7 @@ class Archive:
         self.fault = ""
         self.hosts: dict[str, int] = {}
         self.failed = 0
-        self._pages: list[dict[str, Any]] = []
+        self._pages: list[dict[str, object]] = []
         try:
             if (kind := other_kind(path)) is not None:
                 raise StudyError.at(path, f"must be a file, got {kind} instead")

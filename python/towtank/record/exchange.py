@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from towtank.record.bodies import Capture, decompressed, is_text, lowered, text_of
@@ -62,12 +61,12 @@ class Exchange:
         """Return the value of a response header; an empty text if the response lacks the header."""
         return lowered(self.answer_headers).get(name, "")
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         """Return the request and its response as an entry of an HTTP Archive, with timings."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
-        entry: dict[str, Any] = {
+        entry: dict[str, object] = {
             **({"pageref": self.page} if self.page else {}),
             "startedDateTime": started.replace("+00:00", "Z"),
             "time": round(1000 * (wait + receive), 3),
@@ -82,9 +81,9 @@ class Exchange:
             entry["_error"] = self.error
         return entry
 
-    def _request(self) -> dict[str, Any]:
+    def _request(self) -> dict[str, object]:
         query = parse_qsl(urlsplit(self.url).query, keep_blank_values=True)
-        request: dict[str, Any] = {
+        request: dict[str, object] = {
             "method": self.method,
             "url": self.url,
             "httpVersion": "HTTP/1.1",
@@ -98,12 +97,12 @@ class Exchange:
             request["postData"] = self._post_data()
         return request
 
-    def _post_data(self) -> dict[str, Any]:
+    def _post_data(self) -> dict[str, object]:
         """Return the request body for the archive: the fields of a multipart form, or the text. If the body is neither,
         or was not kept completely, only its length is stated.
         """
         media, body = self.header("content-type"), self.request_body
-        data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}
+        data: dict[str, object] = {"mimeType": media, "params": [], "text": ""}
         if not body.whole:
             return {**data, "_left_out": f"a body of {body.size} bytes, longer than the part that is kept"}
         raw = decompressed(body, self.header("content-encoding"))
@@ -117,9 +116,9 @@ class Exchange:
                 return {**data, "text": text_of(raw or b"", media)}
             return {**data, "_left_out": f"a body of {body.size} bytes that is not text"}
 
-    def _response(self) -> dict[str, Any]:
+    def _response(self) -> dict[str, object]:
         media, coding = self.answer_header("content-type"), self.answer_header("content-encoding")
-        content: dict[str, Any] = {"size": self.answer_body.size, "mimeType": media}
+        content: dict[str, object] = {"size": self.answer_body.size, "mimeType": media}
         raw = decompressed(self.answer_body, coding) if is_text(media) or not media else None
         if raw is not None and (media or b"\0" not in raw):
             content["text"] = text_of(raw, media)

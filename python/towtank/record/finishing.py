@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import TargetError
 from towtank.record.archive import Archive
@@ -92,7 +91,7 @@ class Recording:
         shown = [f"{count} {what}" for count, what in parts if count]
         return f" ({', '.join(shown)})" if shown else ""
 
-    def document(self, imported: ImportResult, out: Path | None) -> dict[str, Any]:
+    def document(self, imported: ImportResult, out: Path | None) -> dict[str, object]:
         """Return the result of the recording as a JSON object: numbers of requests and hosts, and the workload."""
         recorder = self.recorder
         head = {

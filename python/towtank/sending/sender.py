@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from towtank.posting import Answer
 from towtank.sending.update import Body
@@ -115,7 +115,7 @@ class Sender:
             self.sent.dropped_points += left
             self._in_hand = 0
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the counts as a JSON object, for the run's event `sent`."""
         return asdict(self.sent)
 

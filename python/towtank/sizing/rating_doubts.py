@@ -92,7 +92,7 @@ class Doubt:
     seen: float | None = None
     limit: float | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the doubt as a JSON object: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from towtank.sizing.interval import Interval, estimate_text, interval_document
 
@@ -32,13 +32,13 @@ class Step:
 
     step: str
     formula: str
-    values: dict[str, Any]
+    values: Mapping[str, object]
     value: float
     unit: str = "1"
     source: str = ""
     interval: Interval | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         return {
             "step": self.step,
             "formula": self.formula,
@@ -62,6 +62,6 @@ class Steps:
         self.made.append(step)
         return step.value
 
-    def documents(self) -> list[dict[str, Any]]:
+    def documents(self) -> list[dict[str, object]]:
         """Return the calculation steps as JSON objects."""
         return [step.document() for step in self.made]

@@ -7,7 +7,7 @@ The smaller configuration has fewer servers, or hosts with fewer CPUs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.errors import Fault
 from towtank.spelling import misnamed
@@ -105,7 +105,7 @@ def is_prediction_source(study: Study, factors: dict[str, str]) -> bool:
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
-def describe_across(study: Study) -> dict[str, Any] | None:
+def describe_across(study: Study) -> dict[str, object] | None:
     """Return the section `predict` with servers, CPUs and loads, as an entry for the manifest; None if the study has
     no such section.
     """

@@ -157,7 +157,7 @@ class Claim(FileModel):
         ),
     )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the claim as JSON for the manifest of a study; `Claim.model_validate` reads this JSON."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written if self.required else {key: value for key, value in written.items() if key != "required"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank import units
 from towtank.study.across import describe_across
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from towtank.study.study import Study
 
 
-def describe(study: Study) -> dict[str, Any]:
+def describe(study: Study) -> dict[str, object]:
     """Return the description of a study for the analysis and the report, with quantities in SI units."""
     file = study.study
     workload = _workload_in_force(study)
@@ -62,13 +62,13 @@ def _workload_in_force(study: Study) -> WorkloadFile:
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
 
-def _load(study: Study) -> dict[str, Any]:
+def _load(study: Study) -> dict[str, object]:
     load = study.study.load
     if isinstance(load, FindLimit):
         rest = {"arrivals": load.arrivals, "users_at_most": load.users_at_most} if load.of == "rate" else {}
         return {"kind": load.kind, "levels": [_whole(load_amount(load.start))], "search": load.document(), **rest}
     levels = sorted({level for run in study.design() for level in run.levels})
-    described: dict[str, Any] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
+    described: dict[str, object] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
     if load.kind == "open":
         described |= {
             "arrivals": load.arrivals,
@@ -89,13 +89,13 @@ def _whole(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def stages(study: Study) -> list[dict[str, Any]]:
+def stages(study: Study) -> list[dict[str, object]]:
     """Return the stages of a run. A ramp with a fixed time per user has the key `each_s` instead of `duration_s`."""
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")
         return [{key: stage[key] for key in kept} for stage in study.load_part(())["stages"]]
-    described: list[dict[str, Any]] = []
+    described: list[dict[str, object]] = []
     for phase in ("ramp_up", "settle", "steady", "ramp_down"):
         value = getattr(written, phase)
         if isinstance(value, EachRamp):
@@ -111,7 +111,7 @@ def stages(study: Study) -> list[dict[str, Any]]:
     return described
 
 
-def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
+def mix(workload: WorkloadFile) -> list[dict[str, object]]:
     """Return the transaction mix of all user groups, with one row for each transaction of a group."""
     return [
         {"group": name, "share": group.share, "transaction": transaction, "weight": weight}
@@ -128,7 +128,7 @@ def think_words(workload: WorkloadFile, group: Group) -> str:
     return think.words() if think is not None else "none"
 
 
-def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
+def _workload(study: Study, workload: WorkloadFile) -> dict[str, object]:
     return {
         "name": workload.name,
         "title": workload.title,
@@ -140,7 +140,7 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
     }
 
 
-def _system(study: Study) -> dict[str, Any]:
+def _system(study: Study) -> dict[str, object]:
     """Return hosts, services and targets of the system. Sizes and durations in settings are texts with units, for
     display.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
@@ -136,7 +136,7 @@ class Event(FileModel):
         """Name of the service or host that the event acts on."""
         return str(self.service or self.host)
 
-    def document(self, name: str) -> dict[str, Any]:
+    def document(self, name: str) -> dict[str, object]:
         """Return the event as JSON for manifests and for the recorded events of a run, in SI units."""
         document = {
             "name": name,

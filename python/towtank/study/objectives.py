@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from towtank import units
 from towtank.spelling import Misspelt, meant, misnamed
@@ -100,7 +99,7 @@ class Objective:
         """
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the objective as JSON for the manifest of a study."""
         return asdict(self)
 

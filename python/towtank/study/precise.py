@@ -4,7 +4,7 @@ precisely enough.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -49,7 +49,7 @@ Steady = Annotated[
 ]
 
 
-def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
+def steady_document(steady: SteadyUntil | float) -> dict[str, object] | None:
     """Return the end condition of a steady stage as JSON for the manifest of a run; None if the stage lasts a fixed
     time.
     """

@@ -5,7 +5,7 @@ load limit.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -136,7 +136,7 @@ class SearchLoad(FileModel):
         """Share in each stop condition, by name of the condition; None if the condition has no share."""
         return dict(read_stop(text) for text in self.stop_when)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the settings of the search as JSON for the manifest of a run, in SI units."""
         return {
             "of": self.of,

@@ -55,7 +55,7 @@ class PilotResult:
     is_lower_bound: bool
     plateaus: tuple[dict[str, float], ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the result of the pilot run as JSON for the manifest of a study."""
         return {**asdict(self), "plateaus": list(self.plateaus)}
 

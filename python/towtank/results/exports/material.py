@@ -65,7 +65,7 @@ class HistogramReader(Protocol):
     def encoded(self, encoded: Sequence[str]) -> str | None:
         """Merge several histograms, and encode the result; None if they contain no values."""
 
-    def describe(self, encoded: str) -> dict[str, Any]:
+    def describe(self, encoded: str) -> dict[str, object]:
         """Return the table columns that describe a histogram (see `results.tables`), by name."""
 
 

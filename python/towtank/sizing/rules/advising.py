@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
-from typing import Any, Literal
+from typing import Literal
 
 from towtank.containment import attempt_or
 from towtank.errors import ModelError
@@ -248,7 +248,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
     return f"{name} is not known{name_in_sheet}"
 
 
-def document_of(item: Advice) -> dict[str, Any]:
+def document_of(item: Advice) -> dict[str, object]:
     """Return the advice of a rule of thumb as a JSON object: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from towtank.sizing.rules.advising import VERDICTS, Advice, document_of, rule_source_text
 from towtank.sizing.rules.examples import example_outcome
@@ -18,12 +17,12 @@ ADVICE_SCHEMA = "towtank/advice/1"
 __all__ = ["advice_document", "input_bounds_text", "rule_document", "rule_source_text", "rules_document"]
 
 
-def rules_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
+def rules_document(topics: Mapping[str, list[Rule]]) -> dict[str, object]:
     """Return all rules of the given topics as a document `towtank/rules/1`."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
 
-def _entry(rule: Rule) -> dict[str, Any]:
+def _entry(rule: Rule) -> dict[str, object]:
     entry = rule.entry.model_dump(mode="json", exclude={"topic", "source", "examples"})
     return {
         "name": rule.name,
@@ -35,16 +34,16 @@ def _entry(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _example(rule: Rule, number: int) -> dict[str, Any]:
+def _example(rule: Rule, number: int) -> dict[str, object]:
     example = rule.entry.examples[number]
     found = example_outcome(rule, example)
     proves = example.origin != "inferred"
     return {**example.model_dump(mode="json"), "got": found.got, "comes_out": found.comes_out, "proves": proves}
 
 
-def rule_document(rule: Rule, answer: RuleAnswer | None) -> dict[str, Any]:
+def rule_document(rule: Rule, answer: RuleAnswer | None) -> dict[str, object]:
     """Return a rule as a document `towtank/rules/1`, with its computed result if it was evaluated."""
-    document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
+    document: dict[str, object] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
         document["answer"] = {
@@ -59,7 +58,7 @@ def rule_document(rule: Rule, answer: RuleAnswer | None) -> dict[str, Any]:
     return document
 
 
-def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
+def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, object]:
     """Return the advice for each configuration of a system, with the number of rules per verdict, as a document
     `towtank/advice/1`.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from towtank.system.hosts.host import Host
 from towtank.system.repository_model import JvmSettings
@@ -53,7 +52,7 @@ def cpus_of(host: Host) -> int | None:
     return max(1, math.ceil(virtual)) if isinstance(virtual, int | float) else None
 
 
-def reported(log: Path) -> dict[str, Any]:
+def reported(log: Path) -> dict[str, object]:
     """Return the properties that a JVM logged at its start, such as its version, memory and number of CPUs; empty if
     the log cannot be read.
     """

@@ -15,7 +15,7 @@ _QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d|%|B|[KMG]iB)")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
-def emit(document: dict[str, Any]) -> str:
+def emit(document: dict[str, object]) -> str:
     """Return a document of mappings, lists, texts, numbers, booleans and None as YAML.
 
     Examples

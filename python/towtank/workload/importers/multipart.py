@@ -7,7 +7,7 @@ from email.policy import HTTP
 from typing import Any
 
 
-def multipart_params(raw: bytes, media: str) -> list[dict[str, Any]]:
+def multipart_params(raw: bytes, media: str) -> list[dict[str, object]]:
     """Return the parts of a multipart form; an empty list if the body cannot be parsed.
 
     Parameters
@@ -35,7 +35,7 @@ def multipart_params(raw: bytes, media: str) -> list[dict[str, Any]]:
     return [found for part in message.iter_parts() if (found := _param(part)) is not None]
 
 
-def _param(part: Any) -> dict[str, Any] | None:
+def _param(part: Any) -> dict[str, object] | None:
     name = part.get_param("name", header="content-disposition")
     if not isinstance(name, str):
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy
@@ -50,10 +49,10 @@ class Fit:
     parameters: dict[str, float]
     statistic: float
     p: float
-    pause: dict[str, Any] | None
+    pause: dict[str, object] | None
     mean: float = 0.0
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the fit for the findings: distribution, parameters, Kolmogorov-Smirnov statistic and
         p-value.
         """
@@ -162,7 +161,7 @@ def _distance(cdf: Sample) -> float:
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
-def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
+def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, object] | None:
     """Return a fitted distribution as a pause of the workload file; None if the format does not support it."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}

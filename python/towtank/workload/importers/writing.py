@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -67,10 +66,10 @@ def _header(draft: ImportDraft) -> str:
     return "".join(f"# {line}\n" for line in printable)
 
 
-def document(draft: ImportDraft) -> dict[str, Any]:
+def document(draft: ImportDraft) -> dict[str, object]:
     """Return the content of the workload file of a draft as nested mappings."""
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
-    sections: dict[str, Any] = {
+    sections: dict[str, object] = {
         "parameters": draft.parameters,
         "data": draft.data,
         "defaults": defaults,
@@ -106,7 +105,7 @@ def import_note_lines(source: str, note: Note, at_most: int) -> list[str]:
     return lines
 
 
-def import_document(imported: ImportResult, out: str | None) -> dict[str, Any]:
+def import_document(imported: ImportResult, out: str | None) -> dict[str, object]:
     """Return the result of an import as a JSON document."""
     draft = imported.draft
     return {
