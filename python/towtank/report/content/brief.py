@@ -39,12 +39,9 @@ def table(results: Results) -> Table | None:
         Column("p95 there", numeric=True),
         Column("Objectives"),
     )
-    rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
-    notes = [
-        f"Only the highest and lowest throughputs are shown; {people.plural(left, 'configuration')} between them "
-        f"{'is' if left == 1 else 'are'} folded."
-    ]
-    notes = notes if left > 0 else []
+    rows = tuple(_row(results, configuration) for configuration in ordered)
+    extremes = f"The first {_SHOWN} rows have the highest and lowest throughputs of the {len(found)} configurations."
+    notes = [extremes] if len(found) > _SHOWN else []
     if any(MARK in cell for row in rows for cell in row):
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
