@@ -16,6 +16,8 @@ from towtank.doors import door
 if TYPE_CHECKING:
     from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE as NOT_ATTRIBUTED_SHARE
     from towtank.analysis.checks.storage import throttled_disks as throttled_disks
+    from towtank.analysis.clear_miss import MISS_METRICS as MISS_METRICS
+    from towtank.analysis.clear_miss import miss_tests as miss_tests
     from towtank.analysis.compaction import compact as compact
     from towtank.analysis.comparing import AtLoad as AtLoad
     from towtank.analysis.comparing import Compared as Compared
@@ -102,6 +104,7 @@ __getattr__, __dir__ = door(
     {
         "checks.machine": "NOT_ATTRIBUTED_SHARE",
         "checks.storage": "throttled_disks",
+        "clear_miss": "MISS_METRICS miss_tests",
         "compaction": "compact",
         "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
         "comparison": "compared_points is_certain_change",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from towtank.cli.options import MaySend, Send, SendHeader, receivers
+from towtank.cli.options import AbortOn, MaySend, Send, SendHeader, receivers
 from towtank.errors import ExitStatus
 
 
@@ -113,6 +113,7 @@ def command(
             help="Limit of the measurement, as under limits of a study: interference='20 %'; repeatable.",
         ),
     ] = None,
+    abort_on: AbortOn = None,
     out: Annotated[Path | None, typer.Option(help="Save the run folder under this path.")] = None,
     i_may_load: Annotated[
         list[str] | None,
@@ -158,6 +159,7 @@ def command(
         changes=set_ or (),
         watch=watch or (),
         limit=limit or (),
+        abort_on=abort_on or (),
     )
     options.checked()
     live_sending = LiveSending(
@@ -178,6 +180,8 @@ def command(
         _print(outcome.document, json=json)
         if stop.requested:
             return ExitStatus.STOPPED
+    if outcome.aborted:
+        return ExitStatus.OBJECTIVE_MISSED
     return ExitStatus.DONE if outcome.document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
 
