@@ -64,11 +64,13 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
     """Print the limiting resource of each configuration; nothing is printed for more than three configurations."""
-    found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
-    for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
+    found = [(each, diagnosis_of(each)) for each in _configurations(study_summary)]
+    for configuration, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
-            heading = f"{label}: " if len(found) > 1 else ""
-            console.print(Text(visible(f"{heading}{diagnosis}")), soft_wrap=True)
+            leans = any(point_state(point) == "suspect" for point in dig(configuration, "points") or ())
+            heads = [label_of(configuration)] if len(found) > 1 else []
+            heading = ", ".join([*heads, *(["from suspect runs"] if leans else [])])
+            console.print(Text(visible(f"{heading}: {diagnosis}" if heading else str(diagnosis))), soft_wrap=True)
 
 
 def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
