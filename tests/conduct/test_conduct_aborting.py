@@ -43,13 +43,15 @@ def test_what_is_met_goes_on_and_each_second_is_judged_once(tmp_path: Path) -> N
 
 
 def test_a_run_that_ended_early_is_stopped_and_invalid_and_keeps_its_records(tmp_path: Path) -> None:
-    run, outcome = recorded(tmp_path), RunOutcome(aborted="ended early by --abort-on p95 < 100 ms: 200 ms")
+    run = recorded(tmp_path)
+    outcome = RunOutcome(aborted=Aborting(run, [read_objective("p95 < 100 ms")]).look())
     _judge(run, 0, outcome, StopRequest())
     assert (outcome.status, outcome.reason) == ("stopped", outcome.aborted)
     run.update(status=outcome.status, reason=outcome.reason)
     summary = summarize_run(run)
     assert summary["verdict"]["level"] == "invalid"
-    assert outcome.aborted in [reason["message"] for reason in summary["verdict"]["reasons"]]
+    (reason,) = [each for each in summary["verdict"]["reasons"] if each["message"] == outcome.aborted]
+    assert reason["hint"] == "lower the load, or repeat the run without --abort-on"
     assert summary["accounting"]["ok"] > 0
 
 
