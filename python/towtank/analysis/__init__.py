@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from towtank.analysis.drive import drive_document as drive_document
     from towtank.analysis.exporting import MaterialReader as MaterialReader
     from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.failed_exchanges import FailedExchange as FailedExchange
+    from towtank.analysis.failed_exchanges import read_exchanges as read_exchanges
     from towtank.analysis.history import History as History
     from towtank.analysis.history import Series as Series
     from towtank.analysis.history import history_of as history_of
@@ -114,6 +116,7 @@ __getattr__, __dir__ = door(
         "doubts": "DoubtKind DoubtLevel percent_text",
         "drive": "drive_document",
         "exporting": "MaterialReader gather",
+        "failed_exchanges": "FailedExchange read_exchanges",
         "ideal": "share_of_ideal",
         "history": "History Series history_of",
         "judgement": "Judged Judgement judge_file judge_files",

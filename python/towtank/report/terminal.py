@@ -16,6 +16,7 @@ from towtank import over_runs
 from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
 from towtank.digging import dig
 from towtank.report import format as people
+from towtank.report.failures import failure_lines
 from towtank.report.figures.series import point_state
 from towtank.report.left_out import left_out_words
 from towtank.report.objectives import line
@@ -26,6 +27,7 @@ from towtank.verdict_words import verdict_words
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
+_EXCHANGES_AT_MOST = 3
 _WIDE = 100  # a terminal that is at least this wide has wide gaps between table columns [columns]
 # Labels up to this width are not split into several lines. [columns]
 _LABEL = 24
@@ -58,6 +60,8 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(f"- {observation.get('text', '')}"), soft_wrap=True)
     for objective in study_summary.get("objectives") or ():
         console.print(Text(line(objective)), soft_wrap=True)
+    for failure in failure_lines(study_summary, _EXCHANGES_AT_MOST, "in the report"):
+        console.print(Text(failure), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
 
