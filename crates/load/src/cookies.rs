@@ -47,6 +47,11 @@ impl Jar {
         self.cookies.is_empty()
     }
 
+    /// Returns the values of all cookies.
+    pub fn values(&self) -> impl Iterator<Item = &[u8]> {
+        self.cookies.iter().map(|cookie| &*cookie.value)
+    }
+
     /// Replaces the content of the jar by `given`: the cookies that the load plan gives each user at its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);

@@ -18,6 +18,7 @@ pub mod recorder;
 pub mod rng;
 pub mod run;
 pub mod schedule;
+pub mod secrets;
 pub mod start_barrier;
 pub mod sys;
 pub mod template;

@@ -110,6 +110,76 @@ impl Failure {
     }
 }
 
+/// Requirement of a step that an exchange did not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmet {
+    /// A complete response.
+    Response,
+    /// A status code that the step allows.
+    Status,
+    /// The check with this index. In HTTP steps, status checks are not counted.
+    Check(usize),
+    /// The extraction with this index.
+    Extract(usize),
+}
+
+/// Failure of an exchange, with the requirement that was not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Reason for the failure.
+    pub failure: Failure,
+    /// Requirement that was not met.
+    pub unmet: Unmet,
+}
+
+impl Fault {
+    /// Returns the fault of a response that failed the check with this index.
+    #[must_use]
+    pub const fn of_check(at: usize) -> Self {
+        Self {
+            failure: Failure::Check,
+            unmet: Unmet::Check(at),
+        }
+    }
+
+    /// Returns the fault of a response from which the extraction with this index could not take its value.
+    #[must_use]
+    pub const fn of_extract(at: usize) -> Self {
+        Self {
+            failure: Failure::Extract,
+            unmet: Unmet::Extract(at),
+        }
+    }
+}
+
+/// Description of a requirement that was not met. The texts contain bytes of a server and values of a user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Kind of the requirement with the part of the response that it concerns, such as `json $.id`.
+    pub check: Vec<u8>,
+    /// Required value.
+    pub expected: Vec<u8>,
+    /// Value of the response; `None` if it is not a single value.
+    pub got: Option<Vec<u8>>,
+}
+
+impl Description {
+    /// Describes a search of the body for `wanted`, which must be absent if `not`.
+    #[must_use]
+    pub fn of_search(kind: &str, wanted: Vec<u8>, not: bool) -> Self {
+        let (check, got) = if not {
+            (format!("{kind} not"), "found")
+        } else {
+            (kind.to_owned(), "not found")
+        };
+        Self {
+            check: check.into_bytes(),
+            expected: wanted,
+            got: Some(got.as_bytes().to_vec()),
+        }
+    }
+}
+
 /// Reason why an offered request or transaction was never started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStarted {

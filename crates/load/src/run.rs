@@ -22,8 +22,8 @@ use crate::schedule::{Arrivals, Stages, UserChanges, assign_groups};
 use crate::start_barrier::StartBarrier;
 use crate::sys;
 use crate::worker::{
-    CallsEnded, Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed,
-    work,
+    CallsEnded, Edits, Ended, Examples, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources,
+    WorkerFailed, work,
 };
 
 use commands::Commander;
@@ -288,6 +288,7 @@ impl Prepared {
         let mut connect_failures = BTreeMap::<String, u64>::new();
         let mut unsendable = BTreeMap::<String, u64>::new();
         let mut broken = BTreeMap::<String, u64>::new();
+        let mut examples = Examples::default();
         let mut http2 = Http2Counts::default();
         let mut calls = CallsEnded::default();
         let mut failure = None;
@@ -302,6 +303,7 @@ impl Prepared {
                     add_reasons(&mut connect_failures, ended.connect_failures);
                     add_reasons(&mut unsendable, ended.unsendable);
                     add_reasons(&mut broken, ended.broken);
+                    examples.merge(ended.examples);
                 }
                 Err(WorkerFailed::Disk(message)) => failure = Some(RunFailed::Disk(message)),
                 Err(WorkerFailed::System(message)) => {
@@ -326,6 +328,7 @@ impl Prepared {
             connect_failures: &connect_failures,
             unsendable: &unsendable,
             broken: &broken,
+            examples: &examples,
             http2,
             calls: &calls,
             end_ns,

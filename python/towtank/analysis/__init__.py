@@ -16,6 +16,8 @@ from towtank.doors import door
 if TYPE_CHECKING:
     from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE as NOT_ATTRIBUTED_SHARE
     from towtank.analysis.checks.storage import throttled_disks as throttled_disks
+    from towtank.analysis.clear_miss import MISS_METRICS as MISS_METRICS
+    from towtank.analysis.clear_miss import miss_tests as miss_tests
     from towtank.analysis.compaction import compact as compact
     from towtank.analysis.comparing import AtLoad as AtLoad
     from towtank.analysis.comparing import Compared as Compared
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from towtank.analysis.drive import drive_document as drive_document
     from towtank.analysis.exporting import MaterialReader as MaterialReader
     from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.failed_exchanges import FailedExchange as FailedExchange
+    from towtank.analysis.failed_exchanges import read_exchanges as read_exchanges
     from towtank.analysis.history import History as History
     from towtank.analysis.history import Series as Series
     from towtank.analysis.history import history_of as history_of
@@ -102,6 +106,7 @@ __getattr__, __dir__ = door(
     {
         "checks.machine": "NOT_ATTRIBUTED_SHARE",
         "checks.storage": "throttled_disks",
+        "clear_miss": "MISS_METRICS miss_tests",
         "compaction": "compact",
         "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
         "comparison": "compared_points is_certain_change",
@@ -111,6 +116,7 @@ __getattr__, __dir__ = door(
         "doubts": "DoubtKind DoubtLevel percent_text",
         "drive": "drive_document",
         "exporting": "MaterialReader gather",
+        "failed_exchanges": "FailedExchange read_exchanges",
         "ideal": "share_of_ideal",
         "history": "History Series history_of",
         "judgement": "Judged Judgement judge_file judge_files",

@@ -7,6 +7,7 @@ from typing import Any
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
 from towtank.analysis.doubts import DoubtLevel
+from towtank.analysis.failed_exchanges import failed_exchanges
 from towtank.analysis.load import distribution, status_codes
 from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
@@ -70,6 +71,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "status_codes": status_codes(requests, asked),
         "not_started": summary["accounting"]["not_started"],
         **{name: (data.engine or {}).get(name) or {} for name in ("connect_failures", "broken_answers", "unsendable")},
+        "failed_exchanges": failed_exchanges(data.engine),
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
         "connections": connections(measurement, asked, data.engine),
         "generator": _generator(data, summary),

@@ -12,6 +12,7 @@ from towtank.analysis import claims, comparison, demand, factorial, narrative, o
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
+from towtank.analysis.failed_exchanges import exchanges_of_runs
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
 from towtank.analysis.objective import is_scoped
@@ -220,6 +221,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             }
             for run in runs
         ],
+        "failed_exchanges": attempt_or("failed exchanges", [], exchanges_of_runs, runs),
     }
     summary["observations"] = attempt_or("observations", [], narrative.observations, summary)
     summary["headline"] = attempt_or("headline", "", narrative.headline, summary)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from towtank.cli.options import MaySend, Send, SendHeader, receivers
+from towtank.cli.options import AbortOn, MaySend, Send, SendHeader, receivers
 from towtank.errors import ExitStatus
 
 
@@ -114,6 +114,7 @@ def command(
             help="Limit that decides if the measurement is valid, for example interference='20 %'; repeatable.",
         ),
     ] = None,
+    abort_on: AbortOn = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the recorded data; default: the data are not saved.")
     ] = None,
@@ -161,6 +162,7 @@ def command(
         changes=set_ or (),
         watch=watch or (),
         limit=limit or (),
+        abort_on=abort_on or (),
     )
     options.checked()
     live_sending = LiveSending(
@@ -181,6 +183,8 @@ def command(
         _print(outcome.document, json=json)
         if stop.requested:
             return ExitStatus.STOPPED
+    if outcome.aborted:
+        return ExitStatus.OBJECTIVE_MISSED
     return ExitStatus.DONE if outcome.document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, relaxed_words
 from towtank.digging import dig
 from towtank.estimates import column_texts, few_digits, number_estimate
+from towtank.report import failure_lines
 from towtank.terminal import visible
 from towtank.verdict_words import verdict_words
 
@@ -21,6 +22,7 @@ _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "c
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _OF_TRANSACTIONS = ("mean", "p50", "p95", "p99")
+_EXCHANGES_AT_MOST = 3  # failed exchanges that are printed [1]
 _DOUBTS_AT_MOST = 3  # Largest number of printed doubts; the JSON document contains all doubts. [1]
 
 
@@ -123,7 +125,7 @@ def _errors(document: dict[str, Any]) -> list[str]:
     for title, key in _REASONS:
         reasons = document.get(key) or {}
         lines += [f"{title}, {count:,} times: {reason}" for reason, count in reasons.items()]
-    return lines
+    return [*lines, *failure_lines(document, _EXCHANGES_AT_MOST, "in the output of --json")]
 
 
 def _connections(document: dict[str, Any]) -> list[str]:

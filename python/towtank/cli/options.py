@@ -11,7 +11,17 @@ from towtank.option_check import COMMAND_LINE, OptionCheck
 if TYPE_CHECKING:
     from towtank.sending import Receiver
 
-__all__ = ["COMMAND_LINE", "Changes", "Json", "MaySend", "ModelArgument", "OptionCheck", "Send", "SendHeader"]
+__all__ = [
+    "COMMAND_LINE",
+    "AbortOn",
+    "Changes",
+    "Json",
+    "MaySend",
+    "ModelArgument",
+    "OptionCheck",
+    "Send",
+    "SendHeader",
+]
 __all__ += ["receivers"]
 
 Send = Annotated[
@@ -29,6 +39,13 @@ Changes = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AbortOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OBJECTIVE",
+        help="End a load early that clearly misses this objective, such as 'p95 < 500 ms' or 'errors < 1 %'.",
+    ),
+]
 MaySend = Annotated[
     list[str] | None,
     typer.Option(

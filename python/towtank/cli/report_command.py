@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from towtank.containment import Parts
     from towtank.report import Results
 
+# Suffixes of files of the two formats.
+_PAGES, _PAPERS = (".html", ".htm"), (".pdf",)
+
 
 def command(
     results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
@@ -51,6 +54,9 @@ def _check(out: Path | None, paper: str | None, *, pdf: bool, brief: bool) -> No
 
     check = OptionCheck()
     check.target("--out", out)
+    if out is not None and out.suffix.lower() in (_PAGES if pdf else _PAPERS):
+        asked = "be a PDF file, or --pdf be left out" if pdf else "be an HTML file, or --pdf be given"
+        check.fault("--out", f"must {asked}, got {str(out)!r} instead")
     if brief and not pdf:
         check.fault("--brief", "must be given with --pdf only: the first screen of the HTML report is its brief")
     if paper is not None:

@@ -25,7 +25,7 @@ from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
 from towtank.results import GENERATOR_GROUP, RunFolder
 from towtank.secrets import basic_authorization
-from towtank.study import RateCurve
+from towtank.study import Objective, RateCurve
 from towtank.system import refuses_unix, split_address
 from towtank.units import format_size
 
@@ -317,6 +317,7 @@ def conduct_drive(
     *,
     live_sending: LiveSending | None = None,
     watched: Sequence[int] = (),
+    abort_on: Sequence[Objective] = (),
 ) -> RunOutcome:
     """Run the engine with a plan, send results to receivers during the run, and write the records to the run folder.
 
@@ -335,10 +336,20 @@ def conduct_drive(
     outcome = RunOutcome(came_up=True)
     sending = (live_sending or LiveSending()).open(run, display, outcome.notes)
     with marked(run.path), sending, _watched(run, plan, watched) as started:
-        drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display, started=started)
+        drive_engine(
+            run,
+            title,
+            plan,
+            ended=list,
+            outcome=outcome,
+            stop=stop,
+            display=display,
+            started=started,
+            abort_on=abort_on,
+        )
     if outcome.disk_full:
         raise disk_is_full(run.path)
-    run.update(status=outcome.status)
+    run.update(status=outcome.status, **({"reason": outcome.aborted} if outcome.aborted else {}))
     if outcome.status == "failed":
         refuse_options(run.logs / ENGINE_LOG, of_workload="://" not in title)
         raise EngineError(str(outcome.reason))

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from towtank.conduct.aborting import check_abort_on, check_transactions
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load
 from towtank.option_check import COMMAND_LINE, OptionCheck
-from towtank.study import Limits
+from towtank.study import Limits, Objective
 from towtank.system import watched_model
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import parse_value
@@ -51,6 +52,7 @@ class DriveOptions:
     changes: Sequence[str] = ()
     watch: Sequence[str] = ()
     limit: Sequence[str] = ()
+    abort_on: Sequence[str] = ()
 
     @property
     def limits(self) -> dict[str, float]:
@@ -63,6 +65,20 @@ class DriveOptions:
         it.
         """
         return [watched_model.parse_watched(text) for text in self.watch]
+
+    def aborting(self, transactions: Sequence[str]) -> list[Objective]:
+        """Return the objectives that end the load early, for a load with these transactions.
+
+        Raises
+        ------
+        StudyError
+            If an objective is about another transaction.
+        """
+        check = OptionCheck()
+        objectives = check_abort_on(check, self.abort_on)
+        check_transactions(check, objectives, transactions)
+        check.refuse_faults()
+        return objectives
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
         """Check the options, and return the request, the load and the connection options.
@@ -85,6 +101,7 @@ class DriveOptions:
         for text in self.watch:
             check.form("--watch", text, watched_model.parse_watched)
         self._limits(check)
+        check_abort_on(check, self.abort_on)
         streams = check.at_least_one("--streams", self.streams)
         check.refuse_faults()
         tls = (self.insecure, self.cacert, self.cert, self.key)

@@ -17,6 +17,7 @@ from towtank.conduct.drive_targets import prepare_plan
 from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.provenance import require_own
 from towtank.conduct.stopping import StopRequest
+from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.option_check import COMMAND_LINE
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
@@ -34,10 +35,13 @@ class DriveOutcome:
         Output of `towtank drive --json`.
     notes : list of str
         Additional messages for the user.
+    aborted : str or None
+        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
     """
 
     document: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    aborted: str | None = None
 
 
 def drive_target(
@@ -85,9 +89,12 @@ def drive_target(
     named = [pid for name in options.watched for pid in watched.roots_of(name)]
     with _run_folder(out, manifest(load, options.limits), stop) as run:
         plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
+        abort_on = options.aborting([str(dig(each, "name")) for each in dig(plan, "transactions")])
         with display:
-            outcome = conduct_drive(run, shown, plan, stop, display, live_sending=live_sending, watched=named)
-        return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes)
+            outcome = conduct_drive(
+                run, shown, plan, stop, display, live_sending=live_sending, watched=named, abort_on=abort_on
+            )
+        return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes, outcome.aborted)
 
 
 def _sent(run: RunFolder) -> dict[str, Any]:

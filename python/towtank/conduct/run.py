@@ -7,15 +7,15 @@ A failure of the system under test or of the engine, or a stop by the user, rais
 from __future__ import annotations
 
 import errno
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from towtank import marking
+from towtank.conduct.aborting import Aborting
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
 from towtank.conduct.events import Events
@@ -25,6 +25,7 @@ from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import watching_targets
+from towtank.conduct.watching import STOPPING_S, Watch
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results import GENERATOR_GROUP, RunFolder
@@ -32,21 +33,11 @@ from towtank.system import EndedService, Endpoints, GeneratorPlace, HostEntry, S
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Steering
-    from towtank.study import Event
+    from towtank.study import Event, Objective
 
 ENGINE_LOG = "engine.log"
 # Exit status of the engine if it cannot write its results (EX_IOERR of sysexits(3)).
 ENGINE_DISK_FULL = 74
-# Longest wait for the next message of the engine. The services are checked after each wait. [s]
-_LOOK_EVERY_S = 0.25
-# Interval between checks for services that are stopped by a signal; each check reads a few files per service. A shorter
-# interruption looks like a slow response. [s]
-_HELD_EVERY_S = 1.0
-# Time after the planned end of a run, including the wait for pending responses, at which an engine that still runs is
-# killed. [s]
-_MARGIN_S = 30.0
-# Longest time that the engine waits for pending responses if the run is stopped early. [s]
-STOPPING_S = 5.0
 _DEFAULT_DRAIN_S = 30.0
 
 
@@ -92,6 +83,8 @@ class RunTask:
         Changes of the system during the load, such as failures of services, by name.
     read_back : ReadBack, optional
         Settings of the read-back after the load; by default nothing is read back.
+    abort_on : tuple of Objective
+        Objectives that end the load early if it clearly misses them.
     """
 
     run: RunFolder
@@ -105,6 +98,7 @@ class RunTask:
     live_sending: LiveSending = field(default_factory=LiveSending)
     events: Mapping[str, Event] = field(default_factory=dict)
     read_back: ReadBack | None = None
+    abort_on: tuple[Objective, ...] = ()
 
 
 @dataclass
@@ -125,6 +119,8 @@ class RunOutcome:
         Description of the death of each service that died during the load, by name of the service.
     notes : list of str
         Messages for the user, to be printed after the run.
+    aborted : str or None
+        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
     """
 
     status: str = "complete"
@@ -133,6 +129,7 @@ class RunOutcome:
     disk_full: bool = False
     died: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    aborted: str | None = None
 
     def fail(self, reason: str) -> None:
         """Mark the run as failed; keep the reason of an earlier failure."""
@@ -217,6 +214,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 lasts=task.lasts,
                 events=_events(task, plan, system, observation, display),
                 place=endpoints.generator,
+                abort_on=task.abort_on,
             )
         run.event("observation_stopped", failures=observation.failures())
         if task.read_back is not None and not outcome.disk_full:
@@ -248,6 +246,7 @@ def drive_engine(
     lasts: Callable[[], tuple[float, float]] | None = None,
     events: Events | None = None,
     place: GeneratorPlace | None = None,
+    abort_on: Sequence[Objective] = (),
 ) -> None:
     """Run the engine with the plan of the run folder, and watch the engine and the services until the engine ends.
 
@@ -277,6 +276,8 @@ def drive_engine(
         Changes of the system during the load; by default the system is not changed.
     place : GeneratorPlace, optional
         Host and network namespace in which the engine runs; by default those of this process.
+    abort_on : sequence of Objective, optional
+        Objectives that end the load early if it clearly misses them.
     """
     entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
@@ -294,10 +295,11 @@ def drive_engine(
         run.event("engine_started", pid=engine.pid, log_bytes=growth.at_start)
         if started is not None:
             started(engine.pid)
-        watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
+        watch = Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
         watch.held = held
         watch.steering = None if steer is None else steer(plan, engine.send)
         watch.events, watch.growth = events, growth
+        watch.aborting = Aborting(run, abort_on) if abort_on else None
         watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
@@ -317,8 +319,8 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
         outcome.fail(f"service {tier} {text}")
     if status != 0:
         outcome.fail(f"the engine ended {describe_status(status)}{engine_words(run.logs / ENGINE_LOG)}")
-    if stop.requested and outcome.status == "complete":
-        outcome.status = "stopped"
+    if (stop.requested or outcome.aborted) and outcome.status == "complete":
+        outcome.status, outcome.reason = "stopped", outcome.aborted
 
 
 def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
@@ -339,103 +341,3 @@ def planned_s(plan: dict[str, Any]) -> float:
 def drain_s(plan: dict[str, Any]) -> float:
     """Return the longest time that the engine waits for pending responses at the end of the load. [s]"""
     return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))
-
-
-@dataclass
-class _Watch:
-    """Loop that processes the engine's messages and checks the services until the engine ends."""
-
-    run: RunFolder
-    engine: EngineProcess
-    ended: Callable[[], list[EndedService]]
-    outcome: RunOutcome
-    stop: StopRequest
-    display: Display
-    stage: str = ""
-    asked: bool = False
-    hastened: bool = False
-    held: Callable[[], list[str]] = list
-    holding: frozenset[str] = frozenset()
-    held_looked_at: float = -math.inf
-    steering: Steering | None = None
-    events: Events | None = None
-    growth: LogGrowth | None = None
-    begun: float = 0.0
-    deadline: float = 0.0
-    drain: float = 0.0
-    enough: float = math.inf
-
-    def until_end(self, planned: float, drain: float) -> None:
-        self.begun, self.drain = time.monotonic(), drain
-        self._allow(planned)
-        while self.engine.status() is None:
-            self._frames(_LOOK_EVERY_S)
-            self._services()
-            self._stopped_services()
-            if self.growth is not None:
-                self.growth.look()
-            if self.steering is not None and not self.asked:
-                self.steering.look()
-            if (self.stop.requested or self.outcome.died) and not self.asked:
-                self._ask(drain)
-                self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
-            if self.stop.requested and not self.hastened:
-                self.hastened, self.enough = True, time.monotonic() + min(drain, STOPPING_S)
-            if time.monotonic() > self.enough:
-                self.enough = math.inf
-                self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
-                self.engine.stop()
-            if time.monotonic() > self.deadline:
-                # If a service died, its death is reported as the reason instead.
-                if not self.outcome.died:
-                    self.outcome.fail("the engine did not end in time and was killed")
-                self.engine.kill()
-        self._frames(0.0)
-
-    def _allow(self, planned: float) -> None:
-        """Set the time at which the engine is killed, from the planned length of its stages."""
-        self.deadline = self.begun + planned + self.drain + _MARGIN_S
-
-    def _frames(self, wait_s: float) -> None:
-        for frame in self.engine.frames(wait_s):
-            if frame.get("k") == "stage":
-                self.stage = str(frame.get("name", ""))
-                self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
-                if self.events is not None:
-                    self.events.stage(self.stage, float(frame.get("t_s") or 0.0))
-            elif frame.get("k") == "appended" and not self.asked:
-                self._allow(float(frame["end_s"]))
-            if self.steering is not None:
-                self.steering.frame(frame)
-            self.display.frame(frame)
-
-    def _services(self) -> None:
-        for ended in self.ended():
-            if ended.tier not in self.outcome.died:
-                where = f" in stage {self.stage}" if self.stage else ""
-                self.outcome.died[ended.tier] = ended.text + where + ended.last_lines
-                message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
-                self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message)
-                self.display.note(message)
-
-    def _stopped_services(self) -> None:
-        now = time.monotonic()
-        if now - self.held_looked_at < _HELD_EVERY_S:
-            return
-        self.held_looked_at = now
-        held = frozenset(self.held())
-        for name in sorted(held - self.holding):
-            self.run.event("service_held", service=name, stage=self.stage)
-            self.display.note(f"service {name} is stopped by a signal")
-        for name in sorted(self.holding - held):
-            self.run.event("service_goes_on", service=name, stage=self.stage)
-        self.holding = held
-
-    def _ask(self, drain: float) -> None:
-        """Ask the engine to stop early, because a service died or the user requested a stop."""
-        self.asked = True
-        why = "a service died" if self.outcome.died else "the user asked"
-        if self.stop.requested:
-            drain = min(drain, STOPPING_S)
-        self.run.event("engine_asked_to_stop", why=why, drain_s=drain)
-        self.engine.stop()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from towtank.report.content.headline import unchecked_note as unchecked_note
     from towtank.report.content.headline import verdict_level as verdict_level
     from towtank.report.document import Figure as Figure
+    from towtank.report.failures import failure_lines as failure_lines
     from towtank.report.objectives import objective_unit as objective_unit
     from towtank.report.paper import PAPERS as PAPERS
     from towtank.report.paper import refuse_without_typst as refuse_without_typst
@@ -43,6 +44,7 @@ __getattr__, __dir__ = door(
     {
         "content.headline": "headline relaxed_limits_note unchecked_note verdict_level",
         "document": "Figure",
+        "failures": "failure_lines",
         "objectives": "objective_unit",
         "paper": "PAPERS refuse_without_typst",
         "pictures": "static_svg",

@@ -46,6 +46,15 @@ _TEXT_PT = 174 / 25.4 * 72
 _FOOT_LETTERS = (70, 150)
 # Largest number of rows of a table that is printed completely, and number of rows printed of a longer table. [1]
 _MOST_ROWS, _FIRST_ROWS = 100, 24
+# Largest length of a text in a brief, and of its title and the cells of its tables. [letters]
+_TEXT_LETTERS, _CELL_LETTERS = 1000, 300
+# Statements of the first part about other sections, and the words for them in a brief.
+_POINTERS = {
+    "see the section on limits": "see the full report on limits",
+    "see the limits of the conclusions": "see the full report on limits of the conclusions",
+    "The section on claims has": "The full report has",
+    "that this report states": "that the full report states",
+}
 # Length above which a line may break within a word, in texts and in commands: after signs, and after so many letters.
 # [letters]
 _WORD_LETTERS, _COMMAND_LETTERS = 18, 80
@@ -117,9 +126,37 @@ class _Paper:
 
 
 def brief(document: Document) -> Document:
-    """Return the first part of a report: question, answer, main figure, summary of the results, and verdict."""
-    sections = tuple(section for section in document.sections if section.part == document.front)
-    return replace(document, sections=sections)
+    """Return the first part of a report: question, answer, main figure, results in brief and verdict.
+
+    Statements about other sections point to the full report, and very long texts are cut.
+    """
+    sections = tuple(
+        replace(section, blocks=tuple(map(_of_brief, section.blocks)))
+        for section in document.sections
+        if section.part == document.front
+    )
+    return replace(document, title=_cut(document.title, _CELL_LETTERS), sections=sections)
+
+
+def _of_brief(block: Block) -> Block:
+    if isinstance(block, Paragraph):
+        return Paragraph(_text_of_brief(block.content))
+    if isinstance(block, Callout):
+        return replace(block, content=tuple(map(_text_of_brief, block.content)))
+    if isinstance(block, Table):
+        rows = tuple(tuple(_cut(cell, _CELL_LETTERS) for cell in row) for row in block.rows)
+        return replace(block, rows=rows, footnotes=tuple(map(_words_of_brief, block.footnotes)))
+    return block
+
+
+def _text_of_brief(content: Text) -> Text:
+    return tuple(Run(_words_of_brief(run.text), run.style) for run in content)
+
+
+def _words_of_brief(words: str) -> str:
+    for pointer, instead in _POINTERS.items():
+        words = words.replace(pointer, instead)
+    return _cut(words, _TEXT_LETTERS)
 
 
 def to_pdf(
@@ -180,9 +217,9 @@ def content(
     tables = {id(block): number for number, block in enumerate(_of_kind(document, Table), 1)}
     figures = {id(block): number for number, block in enumerate(_of_kind(document, Figure), 1)}
 
-    def shown(block: Block, part: str) -> _Shown:
+    def shown(block: Block) -> _Shown:
         if isinstance(block, Table):
-            return _table(block, tables[id(block)], in_front=part == document.front)
+            return _table(block, tables[id(block)], one_page=one_page)
         return _figure(block, figures[id(block)]) if isinstance(block, Figure) else _safe_block(block)
 
     sections = tuple(
@@ -191,7 +228,7 @@ def content(
             number=numbers[section.name],
             appendix=section.appendix,
             part=section.part,
-            blocks=tuple(shown(block, section.part) for block in section.blocks),
+            blocks=tuple(map(shown, section.blocks)),
         )
         for section in document.sections
     )
@@ -235,15 +272,16 @@ def _cut(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
-def _table(table: Table, number: int, *, in_front: bool) -> _PaperTable:
-    """Return a table for paper. The first page shows only the rows that a writer must show."""
+def _table(table: Table, number: int, *, one_page: bool) -> _PaperTable:
+    """Return a table for paper. A single page shows only the rows that a writer must show."""
     columns = tuple(replace(column, title=safe(column.title), unit=safe(column.unit)) for column in table.columns)
-    most = table.shown if in_front and table.shown is not None else _MOST_ROWS
+    most = table.shown if one_page and table.shown is not None else _MOST_ROWS
     kept = table.rows if len(table.rows) <= most else table.rows[: min(most, _FIRST_ROWS)]
     rows = tuple(tuple(map(safe, row)) for row in kept)
     notes = [safe(note) for note in table.footnotes]
     if len(kept) < len(table.rows):
-        notes.append(f"{len(kept)} of {len(table.rows):,} rows; the report as HTML contains all of them.")
+        whole = "full report" if len(table.rows) <= _MOST_ROWS else "report as HTML"
+        notes.append(f"{len(kept)} of {len(table.rows):,} rows; the {whole} contains all of them.")
     parts = paper_tables.parts(replace(table, columns=columns, rows=rows), _TEXT_PT)
     return _PaperTable(number, safe(table.caption), parts, tuple(notes))
 

@@ -14,6 +14,7 @@ from towtank import over_runs
 from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
 from towtank.digging import dig
 from towtank.report import format as people
+from towtank.report.failures import failure_lines
 from towtank.report.figures.series import point_state
 from towtank.report.left_out import left_out_words
 from towtank.report.objectives import line
@@ -24,6 +25,7 @@ from towtank.verdict_words import verdict_words
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
+_EXCHANGES_AT_MOST = 3
 _WIDE = 100  # Width of a terminal from which tables have wide gaps. [columns]
 # Width of a configuration's label up to which the label is not wrapped. [columns]
 _LABEL = 24
@@ -56,17 +58,21 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(f"- {observation.get('text', '')}"), soft_wrap=True)
     for objective in study_summary.get("objectives") or ():
         console.print(Text(line(objective)), soft_wrap=True)
+    for failure in failure_lines(study_summary, _EXCHANGES_AT_MOST, "in the report"):
+        console.print(Text(failure), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
     """Print the diagnosis of each configuration; print nothing for more than three configurations."""
-    found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
-    for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
+    found = [(each, diagnosis_of(each)) for each in _configurations(study_summary)]
+    for configuration, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
-            heading = f"{label}: " if len(found) > 1 else ""
-            console.print(Text(visible(f"{heading}{diagnosis}")), soft_wrap=True)
+            leans = any(point_state(point) == "suspect" for point in dig(configuration, "points") or ())
+            heads = [label_of(configuration)] if len(found) > 1 else []
+            heading = ", ".join([*heads, *(["from suspect runs"] if leans else [])])
+            console.print(Text(visible(f"{heading}: {diagnosis}" if heading else str(diagnosis))), soft_wrap=True)
 
 
 def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:

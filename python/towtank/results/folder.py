@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from towtank.errors import StudyError
 from towtank.files import put, put_text
+from towtank.plan_secrets import with_secrets
 from towtank.results import lines
 from towtank.results.manifests import RunManifest, StudyManifest, checked, read_object
 from towtank.secrets import HIDDEN, make_private_folder, open_private, redacted
@@ -185,7 +186,7 @@ class RunFolder(_Folder):
 
     def write_plan(self, plan: Mapping[str, object]) -> None:
         """Write the engine's plan. Only its owner may read the file, because it contains logins and request bodies."""
-        write_json(self.plan, plan, private=True)
+        write_json(self.plan, with_secrets(plan), private=True)
 
     @property
     def engine(self) -> Path:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from towtank.study.objectives import PLANNED_METRICS as PLANNED_METRICS
     from towtank.study.objectives import WAIT_METRIC as WAIT_METRIC
     from towtank.study.objectives import Objective as Objective
+    from towtank.study.objectives import read_objective as read_objective
     from towtank.study.objectives import read_planned_objective as read_planned_objective
     from towtank.study.precise import SteadyUntil as SteadyUntil
     from towtank.study.search import StepUp as StepUp
@@ -89,7 +90,7 @@ __getattr__, __dir__ = door(
         "loading": "load_study study_path",
         "model": "FindLimit Limits PinnedCpus Stages StudyFile Trace",
         "named_files": "has_paths_beside refuse_named_outside",
-        "objectives": "LOSS_METRIC Objective PLANNED_METRICS WAIT_METRIC read_planned_objective",
+        "objectives": "LOSS_METRIC Objective PLANNED_METRICS WAIT_METRIC read_objective read_planned_objective",
         "precise": "SteadyUntil",
         "search": "StepUp load_amount",
         "search_stages": "DECIDE_STAGE RELIEVE_SHARE RELIEVE_STAGE plateau_stages stages_after_search",

@@ -74,8 +74,8 @@ def compile_workload(
     Returns
     -------
     dict
-        `targets`, `connections`, `timeouts`, `pools`, `variables`, `lists`, `steps`, `pages`, `transactions`, `groups`.
-
+        `targets`, `connections`, `timeouts`, `pools`, `variables`, `lists`, `steps`, `pages`, `transactions`, `groups`,
+        `secrets`.
     Raises
     ------
     StudyError
@@ -84,7 +84,7 @@ def compile_workload(
     if parameters:
         workload = workload.with_parameters(parameters)
     details = _TargetDetails(balance or {}, options or {}, services or {})
-    return _Compiler(without_reading(workload), targets, exports or {}, details).plan()
+    return {**_Compiler(without_reading(workload), targets, exports or {}, details).plan(), **workload.secrets_part}
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,13 @@ class Workload:
         """Names of the parameters whose values the workload uses as secrets."""
         return secret_parameters(self.document.root)
 
+    @property
+    def secrets_part(self) -> dict[str, list[str]]:
+        """Entry `secrets` of the plan: values of the parameters that are used as secrets; empty without any."""
+        values = {**self.file.parameters, **self.parameters}
+        found = sorted({str(values[name]) for name in self.secret_parameters if name in values})
+        return {"secrets": found} if found else {}
+
     def fault(self, path: Path_, message: str) -> Fault:
         """Return a fault with the source position of a path in the file."""
         return yamlfile.fault_at(self.tree, path, message)

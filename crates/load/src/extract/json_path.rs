@@ -6,6 +6,7 @@ use serde_json::Value;
 /// A parsed `JSONPath` expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath {
+    text: Box<str>,
     segments: Vec<Segment>,
 }
 
@@ -37,7 +38,16 @@ impl JsonPath {
             segments.push(segment);
             rest = behind;
         }
-        Ok(Self { segments })
+        Ok(Self {
+            text: expression.into(),
+            segments,
+        })
+    }
+
+    /// Returns the expression as written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
     }
 
     /// Returns all values that the path selects, in document order; `None` if there are more than `at_most`. The same

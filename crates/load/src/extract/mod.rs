@@ -1,15 +1,16 @@
 //! Extracts values from responses, and checks responses against the requirements of the plan.
 
+mod describe;
 mod json_path;
 
-use base64::Engine as _;
 use regex::bytes::Regex;
 use serde_json::Value;
 
+pub(crate) use describe::bounds;
 pub use json_path::JsonPath;
 
 use crate::http::response::Answer;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Fault, Unmet};
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
@@ -164,9 +165,12 @@ impl Inspection {
         answer: &Answer,
         context: &mut Context<'_>,
         scratch: &mut Scratch,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Fault> {
         if !self.status.allows(answer.status()) {
-            return Err(Failure::of_status(answer.status()));
+            return Err(Fault {
+                failure: Failure::of_status(answer.status()),
+                unmet: Unmet::Status,
+            });
         }
         if self.checks.is_empty() && self.extracts.is_empty() {
             return Ok(());
@@ -177,17 +181,17 @@ impl Inspection {
         } else {
             None
         };
-        for check in &self.checks {
+        for (at, check) in self.checks.iter().enumerate() {
             if (check.reads_body() && !is_plain(answer))
                 || !check.holds(answer, document.as_ref(), context, scratch)
             {
-                return Err(Failure::Check);
+                return Err(Fault::of_check(at));
             }
         }
-        for extract in &self.extracts {
+        for (at, extract) in self.extracts.iter().enumerate() {
             let blocked = extract.reads_body() && !readable;
             if blocked || !extract.take(answer, document.as_ref(), context) {
-                return Err(Failure::Extract);
+                return Err(Fault::of_extract(at));
             }
         }
         Ok(())
@@ -416,14 +420,6 @@ pub(crate) fn take_found(
         (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
     }
     true
-}
-
-/// Appends the value of an Authorization header for Basic authentication (RFC 7617). `plain` is `user:password`.
-pub(crate) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + plain.len().div_ceil(3) * 4, 0);
-    let written = base64::engine::general_purpose::STANDARD.encode_slice(plain, &mut out[start..]);
-    out.truncate(start + written.unwrap_or(0));
 }
 
 #[cfg(test)]

@@ -7,6 +7,12 @@ use super::response::ProtocolError;
 /// Limit on the allocated memory of bodies and heads that is kept for the next response. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
+/// Length of the kept part of the body if the status is an error. Such a body is often a message. [B]
+const MESSAGE_BYTES: usize = 4 << 10;
+
+/// Lowest status code of an error (RFC 9110, section 15).
+const LOWEST_ERROR: u16 = 400;
+
 /// Limits on the size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -117,8 +123,13 @@ impl Answer {
     /// Appends received bytes to the body.
     #[inline]
     pub fn push_body(&mut self, bytes: &[u8]) {
-        if self.wanted.body {
-            let room = self.limits.capture_bytes.saturating_sub(self.body.len());
+        if self.wanted.body || self.status >= LOWEST_ERROR {
+            let at_most = if self.wanted.body {
+                self.limits.capture_bytes
+            } else {
+                self.limits.capture_bytes.min(MESSAGE_BYTES)
+            };
+            let room = at_most.saturating_sub(self.body.len());
             self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         if let Some(digest) = &mut self.digest {
@@ -164,7 +175,7 @@ impl Answer {
             })
     }
 
-    /// Returns the kept part of the body; empty if the body is not kept.
+    /// Returns the kept part of the body; empty if the body is not kept. Of an error, the start is always kept.
     #[must_use]
     #[inline]
     pub fn body(&self) -> &[u8] {

@@ -55,6 +55,8 @@ pub struct Plan {
     pub transactions: Vec<Transaction>,
     /// User groups, each with its own behaviour.
     pub groups: Vec<Group>,
+    /// Values that results must not contain, such as passwords.
+    pub secrets: Vec<String>,
     /// Number of users or arrival rate over time.
     pub load: Load,
 }

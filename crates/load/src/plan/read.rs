@@ -164,6 +164,7 @@ impl Reader {
         let pages = self.each(map, "pages");
         let transactions = self.transactions(map);
         let groups = self.groups(map);
+        let secrets = self.optional(map, "secrets");
         let load: Option<Load> = self.needed(map, "load");
         Some(Plan {
             run: run?,
@@ -182,6 +183,7 @@ impl Reader {
             pages,
             transactions,
             groups,
+            secrets: secrets?,
             load: load?,
         })
     }

@@ -2,8 +2,8 @@
 
 use towtank_drivers::{Answer, Meter, Task, Value};
 
-use crate::extract::take_found;
-use crate::outcome::Failure;
+use crate::extract::{bounds, take_found};
+use crate::outcome::{Description, Fault, Unmet};
 use crate::pause::nanoseconds;
 use crate::plan::{self, CallCheck, CallExtract, Column, ExtractPick, OnFailure};
 use crate::template::{Context, Text};
@@ -59,6 +59,32 @@ impl Check {
         }
     }
 
+    fn describe(&self, answer: &Answer, meter: &Meter, context: &mut Context<'_>) -> Description {
+        let counted = |check: &str, min: u64, max: u64, unit: &str, got: u64| Description {
+            check: check.as_bytes().to_vec(),
+            expected: bounds(min, max, unit),
+            got: Some(format!("{got}{unit}").into_bytes()),
+        };
+        match self {
+            Self::Rows(min, max) => counted("rows", *min, *max, "", answer.row_count),
+            Self::Affected(min, max) => counted("affected", *min, *max, "", answer.affected),
+            Self::Size(min, max) => counted("size", *min, *max, " B", meter.bytes_in),
+            Self::Value(column, equals) => {
+                let mut expected = Vec::new();
+                match equals {
+                    Some(text) => text.render(&mut expected, context),
+                    None => expected = b"a value".to_vec(),
+                }
+                let found = values_of(answer, column).next();
+                Description {
+                    check: format!("value {}", named(column)).into_bytes(),
+                    expected,
+                    got: Some(found.unwrap_or(b"none").to_vec()),
+                }
+            }
+        }
+    }
+
     fn holds(&self, answer: &Answer, meter: &Meter, context: &mut Context<'_>) -> bool {
         match self {
             Self::Rows(min, max) => (*min..=*max).contains(&answer.row_count),
@@ -75,6 +101,14 @@ impl Check {
                 })
             }
         }
+    }
+}
+
+/// Names a column for messages, by name or by position from 0.
+fn named(column: &Column) -> String {
+    match column {
+        Column::Place(place) => format!("of column {place}"),
+        Column::Name(name) => name.clone(),
     }
 }
 
@@ -146,15 +180,15 @@ impl Call {
         answer: &Answer,
         meter: &Meter,
         context: &mut Context<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Fault> {
         let mut checks = self.checks.iter();
-        if !checks.all(|check| check.holds(answer, meter, context)) {
-            return Err(Failure::Check);
+        if let Some(at) = checks.position(|check| !check.holds(answer, meter, context)) {
+            return Err(Fault::of_check(at));
         }
-        for extract in &self.extracts {
+        for (at, extract) in self.extracts.iter().enumerate() {
             let found = match extract.pick {
                 ExtractPick::Count => vec![answer.row_count.to_string().into_bytes()],
-                _ if answer.is_truncated => return Err(Failure::Extract),
+                _ if answer.is_truncated => return Err(Fault::of_extract(at)),
                 _ => values_of(answer, &extract.column)
                     .map(<[u8]>::to_vec)
                     .collect(),
@@ -165,10 +199,37 @@ impl Call {
             };
             let (required, default) = (extract.required, extract.default.as_deref());
             if !take_found(found, extract.into, pick, required, default, context) {
-                return Err(Failure::Extract);
+                return Err(Fault::of_extract(at));
             }
         }
         Ok(())
+    }
+
+    /// Describes a requirement that a response did not meet.
+    #[must_use]
+    pub fn describe(
+        &self,
+        unmet: Unmet,
+        answer: &Answer,
+        meter: &Meter,
+        context: &mut Context<'_>,
+    ) -> Description {
+        match unmet {
+            Unmet::Check(at) => self
+                .checks
+                .get(at)
+                .map_or_else(Description::default, |check| {
+                    check.describe(answer, meter, context)
+                }),
+            Unmet::Extract(at) => Description {
+                check: self.extracts.get(at).map_or_else(Vec::new, |extract| {
+                    format!("extract {}", named(&extract.column)).into_bytes()
+                }),
+                expected: b"a value".to_vec(),
+                got: Some(b"none".to_vec()),
+            },
+            Unmet::Response | Unmet::Status => Description::default(),
+        }
     }
 }
 
@@ -177,6 +238,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::outcome::Failure;
     use crate::rng::Random;
     use crate::template::Memory;
 
@@ -209,6 +271,7 @@ mod tests {
             iteration: 0,
         };
         let result = call.inspect(answer, &Meter::default(), &mut context);
+        let result = result.map_err(|fault| fault.failure);
         (result, memory)
     }
 

@@ -10,6 +10,7 @@ use crate::cookies::{Jar, Site};
 use crate::plan::{Fault, GivenCookie, Group, Op, Plan, Scheme, Target};
 use crate::pools;
 use crate::rng::Alias;
+use crate::secrets::Secrets;
 use crate::template::Text;
 
 /// Compiles a validated plan.
@@ -80,6 +81,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         loop_slots: deepest as usize,
         variables,
         lists,
+        secrets: Secrets::of(plan),
     })
 }
 

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::extract::basic_credentials;
+use base64::Engine as _;
+
 use crate::http2::hpack::{Constant, Encoder, Name};
 use crate::plan::{self, Plan, Scheme};
 use crate::template::{Context, Text, decimal};
@@ -314,4 +315,12 @@ impl Making<'_> {
                 .push(Field::Basic(Name::new(b"authorization"), user, password));
         }
     }
+}
+
+/// Appends the value of an Authorization header for Basic authentication (RFC 7617). `plain` is `user:password`.
+pub(super) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + plain.len().div_ceil(3) * 4, 0);
+    let written = base64::engine::general_purpose::STANDARD.encode_slice(plain, &mut out[start..]);
+    out.truncate(start + written.unwrap_or(0));
 }

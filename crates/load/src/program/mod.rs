@@ -16,6 +16,7 @@ use crate::http2::hpack::Constant;
 use crate::plan::{CookiesKept, Count, Is, Pause, Pick};
 use crate::pools::Pool;
 use crate::rng::Alias;
+use crate::secrets::Secrets;
 use crate::template::Text;
 use request::Request;
 
@@ -132,4 +133,6 @@ pub struct Program {
     pub variables: usize,
     /// Number of lists per user.
     pub lists: usize,
+    /// Values that results must not contain.
+    pub secrets: Secrets,
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::cookies::{Jar, Site};
-use crate::extract::{Inspection, basic_credentials};
+use crate::extract::Inspection;
 use crate::http2::hpack::{Constant, Encoder};
 use crate::pause::nanoseconds;
 use crate::plan::{self, ConnectionMode, HttpVersion, OnFailure, Plan, Scheme};
@@ -13,7 +13,7 @@ use crate::sys;
 use crate::template::{Context, Text};
 
 use super::body::{Body, Files, Outgoing};
-use super::fields::{Constants, Fields};
+use super::fields::{Constants, Fields, basic_credentials};
 use super::note::Note;
 use super::path::{encode, is_path};
 

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::recorder::writer::Stage;
 use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
-use crate::worker::{CallsEnded, Http2Counts};
+use crate::worker::{CallsEnded, Examples, Http2Counts};
 
 use super::files::Spread;
 
@@ -32,6 +32,8 @@ pub struct Report<'a> {
     pub unsendable: &'a BTreeMap<String, u64>,
     /// Number of responses that ended before they were complete, by reason.
     pub broken: &'a BTreeMap<String, u64>,
+    /// Examples of failed exchanges.
+    pub examples: &'a Examples,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
     /// Sums over the driver calls of all load threads.
@@ -103,6 +105,7 @@ impl Report<'_> {
             "connect_failures": self.connect_failures,
             "unsendable": self.unsendable,
             "broken_answers": self.broken,
+            "failed_exchanges": self.examples.document(plan),
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
             "http2": {
                 "connections": self.http2.connections,

@@ -18,7 +18,7 @@ use super::user::{NONE, Phase, State};
 /// a request.
 pub(super) const CALL: u32 = 1 << 31;
 
-fn kind_of(failed: &Failed) -> Failure {
+pub(super) fn kind_of(failed: &Failed) -> Failure {
     match failed.kind {
         FailureKind::Connect => Failure::Connect,
         FailureKind::Closed => Failure::Closed,
@@ -155,6 +155,7 @@ impl Worker<'_> {
         }
         let left_ns = self.clock.of_run_ns(done.left_ns);
         self.note_leaving(exchange, place, left_ns);
+        let ended_ns = self.clock.of_run_ns(done.ended_ns);
         let result = match &done.result {
             Ok(answer) => {
                 let entry = &self.exchanges[exchange];
@@ -166,11 +167,19 @@ impl Worker<'_> {
                     user: user.number,
                     iteration: user.iteration,
                 };
-                call.inspect(answer, &done.meter, &mut context)
+                let inspected = call.inspect(answer, &done.meter, &mut context);
+                if let Err(fault) = inspected
+                    && self.examples.lacks(call.step, fault)
+                {
+                    self.keep_call_example(exchange, fault, (done, answer), ended_ns);
+                }
+                inspected.map_err(|fault| fault.failure)
             }
-            Err(failed) => Err(self.note_failure(failed)),
+            Err(failed) => {
+                self.keep_refusal(exchange, failed, ended_ns);
+                Err(self.note_failure(failed))
+            }
         };
-        let ended_ns = self.clock.of_run_ns(done.ended_ns);
         self.note_call_end(exchange, result, Some(&done.result), ended_ns);
         self.finish_call(exchange, Some(place), result, ended_ns);
     }
@@ -315,6 +324,10 @@ impl Worker<'_> {
             bytes_out: entry.bytes_out,
         };
         self.recorder.finished(call.step, counted);
+        if result == Err(Failure::Timeout) {
+            self.keep_silence(call.step, Failure::Timeout, call.timeout_ns, None, ended_ns);
+        }
+        let entry = &self.exchanges[exchange];
         let (index, target) = (entry.user as usize, call.target);
         self.free_exchanges.push(exchange as u32);
         let user = &mut self.users[index];

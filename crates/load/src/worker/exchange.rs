@@ -314,6 +314,13 @@ impl Worker<'_> {
             request
                 .inspection
                 .apply(entry.scanner.answer(), &mut context, &mut self.scratch);
+        if let Err(fault) = result
+            && self.examples.lacks(request.step, fault)
+        {
+            self.keep_example(exchange, fault, now_ns);
+        }
+        let result = result.map_err(|fault| fault.failure);
+        let entry = &mut self.exchanges[exchange];
         if entry.scanner.answer().body().len() > KEPT_CAPTURE_BYTES {
             entry.scanner.release();
         }
@@ -373,11 +380,17 @@ impl Worker<'_> {
             self.note_end(exchange, result, now_ns);
         }
         let entry = &self.exchanges[exchange];
-        if let Err(failure) = result
-            && let Some(reason) = Reason::of_answer(failure, entry, request.is_http2())
-        {
-            self.broken.count(reason);
+        if let Err(failure) = result {
+            let reason = Reason::of_answer(failure, entry, request.is_http2());
+            if !failure.has_answer() {
+                let text = reason.as_ref().map(Reason::text);
+                self.keep_silence(request.step, failure, request.timeout_ns, text, now_ns);
+            }
+            if let Some(reason) = reason {
+                self.broken.count(reason);
+            }
         }
+        let entry = &self.exchanges[exchange];
         let (index, connection) = (entry.user as usize, entry.connection);
         if connection != NONE {
             self.release(connection as usize, request.target, close, now_ns);

@@ -9,10 +9,12 @@ mod connections;
 mod deadlines;
 mod driver_sessions;
 mod edits;
+mod examples;
 mod exchange;
 mod gaps;
 mod interpret;
 mod intervals;
+mod keeping;
 mod lingering_close;
 mod multiplex;
 mod notes;
@@ -61,6 +63,7 @@ pub use addresses::{Sources, Ways};
 pub use connections::Ownership;
 pub use driver_sessions::CallsEnded;
 pub use edits::{Edits, Proposal};
+pub use examples::Examples;
 pub use gaps::{Gaps, STALL_NS};
 pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
@@ -131,6 +134,7 @@ pub(crate) struct Worker<'a> {
     unsendable: Reasons,
     /// Numbers of incomplete responses, by reason.
     broken: Reasons,
+    examples: Examples,
     /// Number of exchanges that have begun to wait for a connection. It also identifies the last of these exchanges.
     tickets: u64,
     open_connections: u64,
@@ -256,6 +260,7 @@ impl<'a> Worker<'a> {
             reasons: Reasons::default(),
             unsendable: Reasons::default(),
             broken: Reasons::default(),
+            examples: Examples::default(),
             tickets: 0,
             open_connections: 0,
             calls: None,
@@ -468,6 +473,7 @@ impl<'a> Worker<'a> {
             connect_failures: self.reasons.texts(),
             unsendable: self.unsendable.texts(),
             broken: self.broken.texts(),
+            examples: self.examples,
             http2: self.http2.counts,
             calls: calls.unwrap_or_default(),
         })

@@ -131,7 +131,7 @@ impl Reason {
         }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::System(number) => sentence_of_number(*number),
             Self::Tried(addresses, last) => format!("at {addresses}: {}", last.text()),

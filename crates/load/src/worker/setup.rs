@@ -19,6 +19,7 @@ use super::connections::{Model, Ownership};
 use super::deadlines::Deadlines;
 use super::driver_sessions::CallsEnded;
 use super::edits::Edits;
+use super::examples::Examples;
 use super::multiplex::Counts as Http2Counts;
 use super::secure::TargetTls;
 use super::user::{Connection, User};
@@ -111,6 +112,8 @@ pub struct Ended {
     pub unsendable: BTreeMap<String, u64>,
     /// Numbers of incomplete responses, by reason.
     pub broken: BTreeMap<String, u64>,
+    /// Examples of failed exchanges.
+    pub examples: Examples,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
     /// Sums over the driver calls of the thread.

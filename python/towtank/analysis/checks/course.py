@@ -14,6 +14,11 @@ ERRORS_SHARE = 0.01  # Default limit of the share of failed transactions and req
 # raises a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
+# Reason and next step for a run that an objective of `--abort-on` ended.
+_ABORTED = (
+    "A load that clearly misses an objective was ended, so that its steady stage is not complete.",
+    "lower the load, or repeat the run without --abort-on",
+)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
@@ -34,7 +39,9 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
         )
         yield Doubt(kind, DoubtLevel.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
-        yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, reason or "the run was stopped before its end")
+        special = _ABORTED if _has(evidence, "aborted") else None
+        text = reason or "the run was stopped before its end"
+        yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, text, special=special)
     elif status in ("running", "planned"):
         yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, "the run was cut off before its end")
     elif not evidence.finished or engine.get("reason") == "failed":

@@ -14,6 +14,7 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import DoubtKind, level_of
+from towtank.analysis.failed_exchanges import failed_exchanges
 from towtank.analysis.generator import generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.pauses import pauses
@@ -98,6 +99,7 @@ def describe(
     summary["limit"] = data.found.document() if data.found is not None else None
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine, keep=True)
+    summary.update(failed_exchanges=failed_exchanges(data.engine))
     summary["balance"] = balance(data.observed, data.measurement, data.chosen)
     summary["spread"] = spread(data.plan, data.measurement, data.chosen)
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -223,9 +224,16 @@ def _note(notes: str, claims: list[_Claim]) -> str:
 
 
 def by_verdict(results: Results) -> list[str]:
-    """Render the number of claims for each verdict, such as `5 confirmed`; empty if the study has no claims."""
+    """Return the number of claims for each verdict, such as `5 confirmed (2 of them †)` with two that depend on suspect
+    runs; empty if the study has no claims.
+    """
     counts = results.claims.get("counts") or {}
-    return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
+    marked = Counter(claim.verdict for claim in _claims(results) if claim.is_marked)
+    return [
+        f"{counts[verdict]} {words}" + (f" ({marked[verdict]} of them {MARK})" if marked[verdict] else "")
+        for verdict, words in WORDS.items()
+        if counts.get(verdict)
+    ]
 
 
 def _table(claims: list[_Claim]) -> Table:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from towtank.analysis import compared_points
+from towtank.analysis import Cause, Diagnosis, compared_points
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
@@ -13,6 +14,9 @@ from towtank.report.figures.panel import load_title
 from towtank.report.limit_state import limit_state, limiting_resource
 from towtank.report.source import Json, Results, diagnosis_of, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
+
+# Causes whose evidence is the reason why runs are invalid.
+_INVALIDATING = (Cause.ERRORS, Cause.GENERATOR, Cause.MACHINE)
 
 
 def build(results: Results) -> Section:
@@ -44,11 +48,11 @@ def _limits(results: Results) -> list[Block]:
         knee = people.plain_estimate(limit.get("knee_users"), results.load_factor)
         rows.append(
             (
-                label_of(configuration),
+                label_of(configuration) + _mark(configuration.get("points") or ()),
                 limit_state(configuration),
                 limiting_resource(configuration),
                 knee if limit.get("reached") else people.ABSENT,
-                people.rate_estimate(limit.get("peak_throughput_per_s")) + _mark(configuration.get("points") or ()),
+                people.rate_estimate(limit.get("peak_throughput_per_s")),
                 str(limit.get("evidence") or people.ABSENT),
             )
         )
@@ -67,20 +71,28 @@ def _limits(results: Results) -> list[Block]:
 
 def _diagnoses(results: Results) -> list[Block]:
     """Build the table of diagnoses: what limits each configuration, with the evidence."""
-    found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
+    found = [(each, dig(each, "points") or (), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
-            label,
+            label_of(configuration) + _mark(points),
             each.headline,
-            *("; ".join(texts) or people.ABSENT for texts in (each.evidence, each.against, each.unknown)),
+            *("; ".join(texts) or people.ABSENT for texts in (_evidence(each, points), each.against, each.unknown)),
             each.settle or people.ABSENT,
         )
-        for label, each in found
+        for configuration, points, each in found
         if each is not None
     )
     titles = ("Configuration", "Answer", "Evidence", "Against", "Not observed", "Next step")
-    made = Table("What limits the system", tuple(map(Column, titles)), rows, is_detail=True)
+    made = Table("What limits the system", tuple(map(Column, titles)), rows, _notes(rows), is_detail=True)
     return [made] if rows else []
+
+
+def _evidence(diagnosis: Diagnosis, points: Sequence[Any]) -> tuple[str, ...]:
+    """Return the evidence of a diagnosis. Values of invalid runs are left out, unless they are the reason why the runs
+    are invalid.
+    """
+    counts = any(series.point_state(point) != "invalid" for point in points)
+    return diagnosis.evidence if counts or diagnosis.cause in _INVALIDATING else ()
 
 
 def _mark(points: Sequence[Json]) -> str:

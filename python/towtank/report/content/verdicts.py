@@ -7,7 +7,7 @@ from dataclasses import replace
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import runs_over_time
-from towtank.report.content import service_logs
+from towtank.report.content import failed_exchanges, service_logs
 from towtank.report.document import Block, Column, Figure, Section, Table
 from towtank.report.figures import timeline
 from towtank.report.source import Json, Results, RunResult
@@ -24,7 +24,13 @@ def build(results: Results) -> Section:
     """Build the section: verdict on each run, log lines and timelines of runs with doubts, and operational laws."""
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
-        blocks += [*service_logs.blocks(results), *_timelines(results), _laws(results), _accounting(results)]
+        blocks += [
+            *failed_exchanges.blocks(results),
+            *service_logs.blocks(results),
+            *_timelines(results),
+            _laws(results),
+            _accounting(results),
+        ]
     return Section("verdicts", "Verdict of every run", tuple(blocks))
 
 

@@ -1,0 +1,65 @@
+"""Finds the secrets in a plan of the load engine, so that its results can leave them out."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+
+from towtank.secret_names import may_be_secret_name
+
+# Shorter values occur in any text, so that hiding them would hide no secret. [1]
+_SHORTEST = 3
+_PAIR_LENGTH = 2
+_PARTS = re.compile(r"[\s;,=]+")
+
+
+def with_secrets(plan: Mapping[str, object], values: Iterable[object] = ()) -> dict[str, object]:
+    """Return a plan with the entry `secrets`; without secrets, the plan is unchanged.
+
+    Parameters
+    ----------
+    plan : dict
+        Plan, or its part that describes the workload.
+    values : iterable of object
+        Further secrets, such as the values of workload parameters that are used as passwords.
+    """
+    found = (*_literals(plan), *map(str, values))
+    secrets = sorted({text for text in found if len(text) >= _SHORTEST})
+    return {**plan, "secrets": secrets} if secrets else dict(plan)
+
+
+def _literals(part: object) -> Iterator[str]:
+    """Yield the constant texts that a plan has as values of keys and headers with the name of a secret."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if may_be_secret_name(str(key)) and not isinstance(value, Mapping):
+                yield from _texts(value)
+            else:
+                yield from _literals(value)
+    elif isinstance(part, list | tuple):
+        if len(part) == _PAIR_LENGTH and isinstance(part[0], str) and may_be_secret_name(part[0]):
+            yield from _texts(part[1])
+        for value in part:
+            yield from _literals(value)
+
+
+def _texts(template: object) -> Iterator[str]:
+    """Yield the constant texts of a template, with the parts of a header such as `Basic dXNlcjpwdw==`."""
+    for text in template if isinstance(template, list | tuple) else [template]:
+        if isinstance(text, str):
+            yield text.strip()
+            words = _PARTS.split(text.strip())
+            if len(words) > 1:
+                yield from words[1::2]
+                yield from _password(words)
+
+
+def _password(words: list[str]) -> Iterator[str]:
+    """Yield the password of a header for Basic authentication (RFC 7617)."""
+    if words[0].lower() == "basic":
+        try:
+            login = b64decode(words[1] + "==").decode()
+        except ValueError:
+            return
+        yield login.partition(":")[2]
