@@ -222,6 +222,42 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
     assert json.loads(text)["requests"] > 0
 
 
+def test_a_load_that_clearly_misses_an_objective_ends_early_with_its_records(
+    bench: Bench, serve: Callable[..., str]
+) -> None:
+    out = bench.folder / "kept"
+    options = ("--duration", "90 s", "--think", "10 ms", "--abort-on", "p95 < 1 us", "--out", str(out))
+    code, document, _ = drive(bench, f"http://{serve()}/", *options)
+    assert code == 3
+    assert not document["valid"]
+    assert any(reason.startswith("ended early by --abort-on p95 < 1 us: ") for reason in document["invalid_because"])
+    assert document["requests"] > 0
+    engine = json.loads((out / "engine" / "engine.json").read_text())
+    assert engine["reason"] == "stopped"
+
+
+def test_the_first_failure_is_shown_with_what_was_expected(bench: Bench, serve: Callable[..., str]) -> None:
+    workload = {
+        "schema": "towtank/workload/1",
+        "name": "strict",
+        "parameters": {"password": "hunter2"},
+        "transactions": {
+            "look": [
+                {"get": "/", "auth": {"user": "ann", "password": "${parameters.password}"}, "check": {"size": "1 MiB"}}
+            ]
+        },
+        "groups": {"readers": {"loop": {"think": {"fixed": "10 ms"}, "mix": {"look": 100}}}},
+    }
+    path = bench.folder / "strict.yaml"
+    path.write_text(json.dumps(workload))
+    arguments = (str(path), "--address", f"web={serve('--body', '100')}", "--duration", "1 s", "--quiet")
+    ended = bench.towtank("drive", *arguments)
+    assert "first failure of look / GET / at" in ended.stdout
+    assert "size: expected " in ended.stdout
+    assert "got 100 B" in ended.stdout
+    assert "hunter2" not in ended.stdout
+
+
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
     """A limit of the file size has the same effect as a full disk: a write of the engine returns an error."""
     url = f"http://{serve()}/"
