@@ -14,15 +14,13 @@ from towtank.sizing.question import Question
 from towtank.sizing.search import Found, Scales, Search, with_intervals
 from towtank.sizing.tiers import in_words
 
-Json = dict[str, Any]
-
 
 def finite(value: float) -> float | None:
     """Return a number for JSON: None if it is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
-def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
+def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> dict[str, object]:
     """Return the interval of each named quantity as JSON object; None for every name if there are no random draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
@@ -35,7 +33,9 @@ class Estimate:
     interval: Interval | None = None
 
 
-def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
+def answer_document(
+    question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate
+) -> dict[str, object]:
     """Return as JSON object the recommended hardware of each tier, and the model's solution for it in every failure
     scenario.
     """
@@ -67,7 +67,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
     }
 
 
-def other_document(question: Question, found: Found) -> Json:
+def other_document(question: Question, found: Found) -> dict[str, object]:
     """Return a candidate as JSON object: its configuration, its cost, its objectives and its probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
@@ -84,14 +84,14 @@ def other_document(question: Question, found: Found) -> Json:
     }
 
 
-def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
+def busiest_document(outcome: Outcome, intervals: Intervals | None) -> dict[str, object]:
     """Return the busiest station as JSON object: its name, and its utilization with an interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
-def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
+def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[dict[str, Any]]:
     """Return the limit and the value of each objective in a failure scenario as JSON objects, in numbers and
     as text.
     """
@@ -107,7 +107,7 @@ def objectives_document(question: Question, outcome: Outcome, intervals: Interva
     ]
 
 
-def _scenario(question: Question, answer: Found, place: int) -> Json:
+def _scenario(question: Question, answer: Found, place: int) -> dict[str, object]:
     outcome = answer.outcomes[place]
     simulated = answer.simulated[place] if answer.simulated else None
     intervals = answer.intervals(outcome.job.lost)
@@ -130,7 +130,7 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
     }
 
 
-def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
+def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> dict[str, Any]:
     """Return throughput, response time and number of transactions of a class in a scenario as JSON object.
 
     Each value has its interval.
@@ -151,7 +151,7 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
     }
 
 
-def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
+def rejected_document(question: Question, found: Search, scales: Scales) -> dict[str, object] | None:
     """Return the most expensive of the rejected candidates that are cheaper than the answer, as JSON object.
 
     Of several with the same cost, the candidate closest to its limits is returned. None if no cheaper candidate was

@@ -34,7 +34,6 @@ from towtank.version import __version__
 
 SCHEMA = "towtank/rating/1"
 REFERENCE = "towtank-reference"
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
 
 
-def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
+def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = None) -> dict[str, object]:
     """Return the complete rating as JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
@@ -123,18 +122,18 @@ def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json
     return document if against is None else {**document, "against": against}
 
 
-def _rating(rating: Rating, cpus: int) -> Json:
+def _rating(rating: Rating, cpus: int) -> dict[str, object]:
     whole, alone = rating.whole.document(), rating.alone.document()
     per_cpu = {name: getattr(rating.whole, name) / cpus for name in ("value", "low", "high")}
     return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
 
 
-def _areas(rated: RatedMachine) -> Json:
+def _areas(rated: RatedMachine) -> dict[str, object]:
     """Return the speed relative to the reference machine in each area (group of kernels).
 
     Only scales that have a rating are included.
     """
-    areas: Json = {}
+    areas: dict[str, object] = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
             singles = {name: kernel.single.value for name, kernel in rated.measured.items()}
@@ -145,7 +144,7 @@ def _areas(rated: RatedMachine) -> Json:
     return areas
 
 
-def _kernel(rated: RatedMachine, name: str) -> Json:
+def _kernel(rated: RatedMachine, name: str) -> dict[str, object]:
     kernel, measured = KERNELS[name], rated.measured[name]
     return {
         "area": kernel.area,
@@ -157,13 +156,13 @@ def _kernel(rated: RatedMachine, name: str) -> Json:
     }
 
 
-def against_document(rated: RatedMachine, other: Machine) -> Json:
+def against_document(rated: RatedMachine, other: Machine) -> dict[str, object]:
     """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
 
     `refused` states the reason why a scale cannot be compared.
     """
     machine = rated.machine("this machine")
-    answer: Json = {"machine": other.name}
+    answer: dict[str, object] = {"machine": other.name}
     for resource, scale in SCALES.items():
         try:
             answer[resource] = ratio_document(machine.speed_against(other, scale))
@@ -172,7 +171,7 @@ def against_document(rated: RatedMachine, other: Machine) -> Json:
     return answer
 
 
-def ratio_document(ratio: Ratio) -> Json:
+def ratio_document(ratio: Ratio) -> dict[str, object]:
     """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
     return {
         "value": ratio.value,
@@ -184,7 +183,7 @@ def ratio_document(ratio: Ratio) -> Json:
     }
 
 
-def machine_entry(rated: RatedMachine) -> Json:
+def machine_entry(rated: RatedMachine) -> dict[str, object]:
     """Return the machine as an entry of a machine file, with numbers rounded to five digits."""
     facts = rated.facts
     entry = {
@@ -207,7 +206,7 @@ def machine_entry(rated: RatedMachine) -> Json:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def _short(estimate: RatingEstimate) -> Json:
+def _short(estimate: RatingEstimate) -> dict[str, object]:
     return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
 
 
