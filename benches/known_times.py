@@ -4,8 +4,9 @@
     python known_times.py --seed N [--lift-all FACTOR] [--busy SECONDS --cpu NUMBER --starts FILE] --port PORT
 
 The server prints its address, serves until its standard input closes, and writes the sampled and the actual times to
-FILE. With `--port`, it serves until it is terminated, and samples other times after each start. Since the server
-sleeps, the response times do not depend on the load. With `--busy`, each request also needs CPU time.
+FILE. With `--port`, it serves until it is terminated, and each start samples a new sequence of times. Since the server
+sleeps, the response times do not depend on the load. With `--busy`, each request also needs CPU time
+of CPU `--cpu`. The server adds a line to the file of `--starts` when it starts.
 """
 
 from __future__ import annotations

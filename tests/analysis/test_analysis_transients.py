@@ -73,7 +73,7 @@ def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
 def test_the_relaxation_time_is_that_of_the_queue():
     """By hand: rho = 0.8 and S = 50 ms give N = 4 requests in the system and a response time of R = 0.25 s.
 
-    The relaxation time is S / (1 - sqrt(rho))^2 = 4.487 s.
+    The relaxation time is S / (1 - sqrt(rho))^2 = 4.486 s. A series is long from eight relaxation times on.
     """
     assert relaxation_s(4.0, 0.25) == pytest.approx(0.05 / (1 - 0.8**0.5) ** 2)
     rate = 16.0

@@ -86,8 +86,8 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     users = [30 * time for time in times]
     assert ends(figures["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(figures["response_time_interval"])
-    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so lambda = 1 / D - 12.5 /s. Its interval is from all
-    # 200 random values of D.
+    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so lambda = 1 / D - 12.5 /s. It falls
+    # as D rises, so the ends of its interval come from those of D in reverse order.
     carried = [1 / d - 12.5 for d in reversed(demands)]
     assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
     spare = [each / 30 - 1 for each in carried]

@@ -357,8 +357,8 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Returns `true` if a place is directly inside a pool. The place is a station, or the units or the queue of an
-    /// inner pool.
+    /// Returns `true` if `place` is directly inside the pool `hold`: the index of a station or, above these, of the
+    /// units or the queue of an inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),

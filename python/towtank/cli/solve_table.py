@@ -185,7 +185,7 @@ def _row(answer: dict[str, Any]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Render a number with four significant digits."""
+    """Render a number with four significant digits, from 10,000 on as an integer."""
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 

@@ -11,8 +11,6 @@ from towtank.sizing.basis import ModelChoice, load_basis
 from towtank.sizing.reading import read_sizing
 from towtank.sizing.sizing import SizingSettings, size
 
-Json = dict[str, Any]
-
 
 def why_no_source(source: Path) -> str | None:
     """Return the reason why a path cannot be sized; None if the path exists."""
@@ -23,7 +21,7 @@ def why_no_source(source: Path) -> str | None:
 
 def size_source(
     source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
-) -> Json:
+) -> dict[str, object]:
     """Return the hardware on which the required load meets the objectives.
 
     The model is read from a model file, or fitted to a results folder.

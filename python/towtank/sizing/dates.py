@@ -5,7 +5,6 @@ the disks or the memory of this hardware.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +19,13 @@ from towtank.sizing.search import Found
 from towtank.sizing.settle import SizingProblem, as_it_is
 from towtank.sizing.tiers import Candidate
 
-Json = dict[str, Any]
 _ROUNDS = 12
 """Highest number of bisection steps in the search for a date. [1]"""
 
 
-def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
+def dates(
+    settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]
+) -> list[dict[str, object]]:
     """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
     Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty if the load
@@ -54,7 +54,7 @@ def _resources(settled: SizingProblem, candidate: Candidate, hardware: str) -> l
     return [found.document() for found in resource_dates(settled, candidate, hardware)]
 
 
-def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
+def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> dict[str, object]:
     """Return the row for one hardware configuration: its load limit, and the dates on which the load exceeds the limit.
 
     With `as_probability`, each random draw compares its own load limit with its own growth.
@@ -94,10 +94,15 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     }
 
 
+<<<<<<< HEAD
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
     """Return the row for hardware that violates no objective at any load. The limit and the dates in this row
     are None.
     """
+=======
+def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> dict[str, object]:
+    """Return the row for hardware that violates no objective at any load. Its limit and its date are null."""
+>>>>>>> front40
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 

@@ -14,16 +14,19 @@ from towtank.sizing.question import Question
 from towtank.sizing.search import Found, Scales, Search, with_intervals
 from towtank.sizing.tiers import in_words
 
-Json = dict[str, Any]
-
 
 def finite(value: float) -> float | None:
     """Return a number for JSON; None if the number is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
+<<<<<<< HEAD
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
     """Return the interval of each named quantity as a JSON object. Without random draws, every interval is None."""
+=======
+def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> dict[str, object]:
+    """Return the interval of each named quantity as JSON object; None for every name if there are no random draws."""
+>>>>>>> front40
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
@@ -35,9 +38,17 @@ class Estimate:
     interval: Interval | None = None
 
 
+<<<<<<< HEAD
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
     """Return the recommended hardware of each tier, and the solution of the model for this hardware in every failure
     scenario, as a JSON object.
+=======
+def answer_document(
+    question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate
+) -> dict[str, object]:
+    """Return as JSON object the recommended hardware of each tier, and the model's solution for it in every failure
+    scenario.
+>>>>>>> front40
     """
     total, unit = question.load.total
     intervals = answer.intervals()
@@ -67,8 +78,13 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
     }
 
 
+<<<<<<< HEAD
 def other_document(question: Question, found: Found) -> Json:
     """Return a candidate as a JSON object: its configuration, its cost, its objectives and its probability."""
+=======
+def other_document(question: Question, found: Found) -> dict[str, object]:
+    """Return a candidate as JSON object: its configuration, its cost, its objectives and its probability."""
+>>>>>>> front40
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -84,14 +100,19 @@ def other_document(question: Question, found: Found) -> Json:
     }
 
 
+<<<<<<< HEAD
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
     """Return the busiest station as a JSON object: its name, and its utilization with an interval."""
+=======
+def busiest_document(outcome: Outcome, intervals: Intervals | None) -> dict[str, object]:
+    """Return the busiest station as JSON object: its name, and its utilization with an interval."""
+>>>>>>> front40
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
-def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
+def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[dict[str, Any]]:
     """Return the limit and the value of each objective in a failure scenario as JSON objects, in numbers and
     as text.
     """
@@ -107,7 +128,7 @@ def objectives_document(question: Question, outcome: Outcome, intervals: Interva
     ]
 
 
-def _scenario(question: Question, answer: Found, place: int) -> Json:
+def _scenario(question: Question, answer: Found, place: int) -> dict[str, object]:
     outcome = answer.outcomes[place]
     simulated = answer.simulated[place] if answer.simulated else None
     intervals = answer.intervals(outcome.job.lost)
@@ -130,9 +151,16 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
     }
 
 
+<<<<<<< HEAD
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
     """Return throughput, response time and number of transactions of a class in a scenario, each with its interval, as
     a JSON object.
+=======
+def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> dict[str, Any]:
+    """Return throughput, response time and number of transactions of a class in a scenario as JSON object.
+
+    Each value has its interval.
+>>>>>>> front40
     """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
@@ -150,9 +178,14 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
     }
 
 
+<<<<<<< HEAD
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
     """Return the most expensive of the rejected candidates that are cheaper than the answer, as a JSON object; None if
     no cheaper candidate was rejected.
+=======
+def rejected_document(question: Question, found: Search, scales: Scales) -> dict[str, object] | None:
+    """Return the most expensive of the rejected candidates that are cheaper than the answer, as JSON object.
+>>>>>>> front40
 
     Of several candidates with the same cost, the candidate closest to its limits is returned.
     """

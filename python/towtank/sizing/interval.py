@@ -20,7 +20,6 @@ from towtank.estimates import (
 )
 from towtank.units import format_duration, format_rate, format_size
 
-Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
 """Largest relative width of an interval with which the value counts as equal in all random draws. [ratio]"""
@@ -58,8 +57,13 @@ class Interval:
         """Return this interval, widened if needed so that it contains `value`."""
         return Interval(min(self.low, value), max(self.high, value))
 
+<<<<<<< HEAD
     def document(self) -> Json:
         """Return this interval as a JSON object, with None for an infinite end."""
+=======
+    def document(self) -> dict[str, object]:
+        """Return this interval as JSON object, with None for an infinite end."""
+>>>>>>> front40
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -86,12 +90,17 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+<<<<<<< HEAD
 def interval_document(interval: Interval | None) -> Json | None:
     """Return an interval as a JSON object; None if the interval is unknown."""
+=======
+def interval_document(interval: Interval | None) -> dict[str, object] | None:
+    """Return an interval as JSON object; None if the interval is unknown."""
+>>>>>>> front40
     return None if interval is None else interval.document()
 
 
-def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
+def interval_of(found: dict[str, Any] | Sequence[float] | None) -> Interval | None:
     """Read an interval from a JSON document. Documents of earlier versions store a list of two numbers."""
     if found is None:
         return None

@@ -21,7 +21,6 @@ from towtank.sizing.machines import geometric_mean
 # Rating of the reference machine per CPU if only one of its CPUs is busy. [capacity units]
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,13 @@ class RatingEstimate:
         """Half the width of the interval of this estimate, relative to its value. [ratio]"""
         return (self.high - self.low) / 2 / self.value
 
+<<<<<<< HEAD
     def document(self) -> Json:
         """Return the estimate as a JSON object: median, interval and value of every round."""
+=======
+    def document(self) -> dict[str, object]:
+        """Return the estimate as JSON object: median, interval and value of every round."""
+>>>>>>> front40
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 
@@ -110,12 +114,12 @@ class RatingMeasurement:
         For each kernel that could not be measured, the reason.
     """
 
-    begin: Json
-    turns: tuple[Json, ...]
+    begin: dict[str, Any]
+    turns: tuple[dict[str, Any], ...]
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_lines(cls, lines: Sequence[Json]) -> RatingMeasurement:
+    def of_lines(cls, lines: Sequence[dict[str, Any]]) -> RatingMeasurement:
         """Return the measurement for the JSON lines that the engine printed.
 
         Raises

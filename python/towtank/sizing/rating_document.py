@@ -34,7 +34,6 @@ from towtank.version import __version__
 
 SCHEMA = "towtank/rating/1"
 REFERENCE = "towtank-reference"
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,13 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
 
 
+<<<<<<< HEAD
 def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
     """Return the complete rating as a JSON object, with unrounded numbers."""
+=======
+def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = None) -> dict[str, object]:
+    """Return the complete rating as JSON object, with unrounded numbers."""
+>>>>>>> front40
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -123,17 +127,24 @@ def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json
     return document if against is None else {**document, "against": against}
 
 
-def _rating(rating: Rating, cpus: int) -> Json:
+def _rating(rating: Rating, cpus: int) -> dict[str, object]:
     whole, alone = rating.whole.document(), rating.alone.document()
     per_cpu = {name: getattr(rating.whole, name) / cpus for name in ("value", "low", "high")}
     return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
 
 
+<<<<<<< HEAD
 def _areas(rated: RatedMachine) -> Json:
     """Return the speed relative to the reference machine in each area (group of kernels), for all scales that have a
     rating.
+=======
+def _areas(rated: RatedMachine) -> dict[str, object]:
+    """Return the speed relative to the reference machine in each area (group of kernels).
+
+    Only scales that have a rating are included.
+>>>>>>> front40
     """
-    areas: Json = {}
+    areas: dict[str, object] = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
             singles = {name: kernel.single.value for name, kernel in rated.measured.items()}
@@ -144,7 +155,7 @@ def _areas(rated: RatedMachine) -> Json:
     return areas
 
 
-def _kernel(rated: RatedMachine, name: str) -> Json:
+def _kernel(rated: RatedMachine, name: str) -> dict[str, object]:
     kernel, measured = KERNELS[name], rated.measured[name]
     return {
         "area": kernel.area,
@@ -156,13 +167,18 @@ def _kernel(rated: RatedMachine, name: str) -> Json:
     }
 
 
+<<<<<<< HEAD
 def against_document(rated: RatedMachine, other: Machine) -> Json:
     """Compare the rated machine with another machine by ratings and kernels; return the comparison as a JSON object.
+=======
+def against_document(rated: RatedMachine, other: Machine) -> dict[str, object]:
+    """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
+>>>>>>> front40
 
     If a scale cannot be compared, `refused` states the reason.
     """
     machine = rated.machine("this machine")
-    answer: Json = {"machine": other.name}
+    answer: dict[str, object] = {"machine": other.name}
     for resource, scale in SCALES.items():
         try:
             answer[resource] = ratio_document(machine.speed_against(other, scale))
@@ -171,8 +187,13 @@ def against_document(rated: RatedMachine, other: Machine) -> Json:
     return answer
 
 
+<<<<<<< HEAD
 def ratio_document(ratio: Ratio) -> Json:
     """Return a speed ratio as a JSON object: value, interval, ratios by kernel and notes."""
+=======
+def ratio_document(ratio: Ratio) -> dict[str, object]:
+    """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
+>>>>>>> front40
     return {
         "value": ratio.value,
         "low": ratio.low,
@@ -183,7 +204,7 @@ def ratio_document(ratio: Ratio) -> Json:
     }
 
 
-def machine_entry(rated: RatedMachine) -> Json:
+def machine_entry(rated: RatedMachine) -> dict[str, object]:
     """Return the machine as an entry of a machine file, with numbers rounded to five digits."""
     facts = rated.facts
     entry = {
@@ -206,7 +227,7 @@ def machine_entry(rated: RatedMachine) -> Json:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def _short(estimate: RatingEstimate) -> Json:
+def _short(estimate: RatingEstimate) -> dict[str, object]:
     return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
 
 

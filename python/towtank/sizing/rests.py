@@ -4,19 +4,16 @@ whether the probability of the answer includes the uncertainty of the input.
 
 from __future__ import annotations
 
-from typing import Any
-
 from towtank.estimates import share_estimate
 from towtank.sizing.growth import HistoricGrowth
 from towtank.sizing.interval import number_text, rate_text
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.settle import SizingProblem
 
-Json = dict[str, Any]
 MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
-def rests_on(settled: SizingProblem) -> list[Json]:
+def rests_on(settled: SizingProblem) -> list[dict[str, object]]:
     """Return entries for load, growth, demands, stations and machines, each with the origin of the input."""
     counted = settled.question.counted
     parts = {

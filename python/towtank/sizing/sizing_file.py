@@ -125,7 +125,8 @@ class LoadFile(FileModel):
         None,
         min_length=1,
         description=(
-            "Share of each class in the users or in the rate; the shares add to 100 %. Default: shares of the model."
+            "Share of each class in all users (closed) or in the arrival rate (open). The shares add up to 100 %. "
+            "Default: shares of the model."
         ),
     )
     peak: float = Field(
@@ -160,7 +161,7 @@ class TierFile(FileModel):
         ),
     )
     kind: Literal["cpu", "disk"] = Field("cpu", description="Kind of servers at the station: `cpu` or `disk`.")
-    cpus: Numbers | None = Field(None, description="Possible numbers of CPUs (or disks) per node; excludes `machines`.")
+    cpus: Numbers | None = Field(None, description="Possible numbers of CPUs (or disks) per node; not with `machines`.")
     nodes: Numbers = Field(
         [1],
         description=(

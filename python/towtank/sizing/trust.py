@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from towtank.errors import MeasurementError
 from towtank.estimates import few_digits, number_estimate, relative_error
@@ -19,7 +18,6 @@ from towtank.sizing.search import Found, Search
 from towtank.sizing.settle import SizingProblem
 from towtank.sizing.trend import SURE
 
-Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
 """Highest throughput for which hardware is sized, relative to the highest measured throughput. [ratio]
 
@@ -95,14 +93,21 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
+<<<<<<< HEAD
 def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> Json:
     """Return as a JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
     `limits` are the load limits of the answer; `more` are further doubts.
+=======
+def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> dict[str, object]:
+    """Return as JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
+
+    `limits` are the load limits of the answer, `more` further doubts.
+>>>>>>> front40
     """
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = [*_doubts(question, search.answer, growing), *more]
-    found: Json = {
+    found: dict[str, object] = {
         "measured": None,
         "range": "unknown",
         "held_out_error": None,
@@ -145,7 +150,7 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
     return f"{reason}; intervals in brackets include only the error of the simulation" if simulated else reason
 
 
-def _times(answer: Found, highest: float) -> Json | None:
+def _times(answer: Found, highest: float) -> dict[str, object] | None:
     """Return the interval of the throughput of the answer, relative to the highest measured throughput; None without
     random draws.
     """
@@ -300,7 +305,7 @@ def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
     return doubts
 
 
-def _assumptions(question: Question) -> list[Json]:
+def _assumptions(question: Question) -> list[dict[str, object]]:
     known = list(question.basis.assumptions) or [
         {"assumes": "demands do not depend on the load", "tested": "no: they come from a model file"}
     ]

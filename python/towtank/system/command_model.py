@@ -45,7 +45,7 @@ def _plain(value: object) -> object:
 def _file_name(value: str) -> str:
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts or not path.name or "\0" in value:
-        raise ValueError(f"must be a path below the folder of the run, without .., got {shown(value)} instead")
+        raise ValueError(f"must be a relative path in the folder of the run, without '..', got {shown(value)} instead")
     return value
 
 

@@ -20,7 +20,7 @@ _KEPT = {"per_user": "user", "per_round": "round", "never": "never"}
 
 def _value(text: str) -> str:
     if ";" in text:
-        raise ValueError(f"must be a text without ;, which ends a cookie, got {shown(text)} instead")
+        raise ValueError(f"must not contain ';', which ends a cookie, got {shown(text)} instead")
     return templates.check_plain(text)
 
 

@@ -79,7 +79,7 @@ def check_rows(path: Path, weight_column: str | None) -> None:
                 any_row = True
                 if len(row) != len(names):
                     raise ValueError(
-                        f"must have {len(names)} fields, as in its header, in each row, got {len(row)} in line "
+                        f"must have {len(names)} fields in each row, like the header, got {len(row)} in line "
                         f"{rows.line_num} of {str(path)!r}"
                     )
                 if place is None:

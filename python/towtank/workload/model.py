@@ -207,7 +207,7 @@ _WEIGHT_AT_MOST = 1_000_000_000
 
 def _weight(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"must be a weight as a number, got {value!r} instead")
+        raise ValueError(f"must be a number (a weight), got {value!r} instead")
     if not 0 <= value <= _WEIGHT_AT_MOST:
         raise ValueError(f"must be a weight from 0 to {_WEIGHT_AT_MOST:,}, got {shown(value)} instead")
     return float(value)

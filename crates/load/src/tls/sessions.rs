@@ -19,7 +19,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind. A slot holds only one connection at a time, so no older data are needed.
+/// The newest TLS session data of each kind. A slot has one connection at a time, so older data are not needed.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,

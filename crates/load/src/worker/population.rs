@@ -160,7 +160,7 @@ impl Worker<'_> {
         let user = &mut self.users[index];
         let group = usize::from(user.group);
         if user.arrival.is_none() {
-            // A user without an arrival has just ended a transaction and is no longer active.
+            // The user has just ended a transaction, so it is no longer active. It takes the next waiting arrival.
             self.clock.count_users(user.clock_ns, -1);
             if let Some(next) = self.backlog[group].pop_front() {
                 self.waiting -= 1;

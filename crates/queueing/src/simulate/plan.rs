@@ -108,7 +108,7 @@ pub enum Kind {
     Servers,
     /// Each server serves one job at a time; the last arrival interrupts a job in service.
     Stack,
-    /// All jobs share the servers. A common clock measures the service that each job has received.
+    /// All jobs share the servers equally. A common clock adds up the service per job.
     Shared,
     /// One job is served at a time, at a speed that depends on the number of jobs present. The value is `true` if the
     /// last arrival is served first.

@@ -38,7 +38,7 @@ FRAMING_SHARE = 0.01
 # closes a connection after 100 or 1,000 requests stays far below this limit. A server without keep-alive needs one
 # connection per request. [1]
 RECONNECTS_SHARE = 0.5
-# Largest share of the response time that requests may wait for a pooled connection without a doubt, in [0, 1].
+# Largest share of the response time that requests may wait for a pooled connection before a doubt is raised. [ratio]
 CONNECTION_WAIT_SHARE = 0.05
 
 

@@ -149,7 +149,7 @@ def _busiest(seen: Seen) -> str | None:
 
 
 def missing(seen: Seen) -> tuple[str, ...]:
-    """Return one sentence for each important component of the system that was not observed."""
+    """Describe the important component of the system that was not observed; empty if none is missing."""
     if seen.not_found:
         return (f"the process that serves {', '.join(seen.not_found)} (of another user, or in a container)",)
     if not seen.tiers:

@@ -84,7 +84,7 @@ class RunData:
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """Planned steady stages, including the time after an event; None if none of them was recorded."""
+        """Window of the requested stage, by default of all steady stages; None if nothing of it was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property

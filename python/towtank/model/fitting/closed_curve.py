@@ -228,8 +228,10 @@ class ClosedCurve:
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of the fit. S is at most m / X at the highest throughput; O is at most the response
-        time at the lowest load.
+        """Return starting points of the fit: service time S and other time O.
+
+        S is at most the number of servers divided by the highest throughput; O is at most the response time at the
+        lowest load.
         """
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))

@@ -102,7 +102,7 @@ class VirtualHost(SharedFiles):
     def prepare(self, room: HostSettings) -> None:
         """Create namespaces, control group, link and disks of the host.
 
-        Limits of memory, pinning and CPU weights apply from now on, whereas `confine` applies the other limits.
+        The memory limit, pinning and CPU weights apply from now on; `confine` applies the other limits.
         """
         room.check()
         self._is_open = True

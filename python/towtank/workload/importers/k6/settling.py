@@ -183,8 +183,8 @@ def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str])
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the final name of each row: the name of its pool, with a number appended while another row of the pool is
-    in use.
+    """Return the final variable name of each row from a data pool: the name of the pool, with a number if another row
+    of the same pool is needed at the same steps.
     """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
