@@ -94,15 +94,10 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     }
 
 
-<<<<<<< HEAD
-def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
+def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> dict[str, object]:
     """Return the row for hardware that violates no objective at any load. The limit and the dates in this row
     are None.
     """
-=======
-def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> dict[str, object]:
-    """Return the row for hardware that violates no objective at any load. Its limit and its date are null."""
->>>>>>> front40
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 

@@ -20,13 +20,8 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-<<<<<<< HEAD
-def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return the interval of each named quantity as a JSON object. Without random draws, every interval is None."""
-=======
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> dict[str, object]:
-    """Return the interval of each named quantity as JSON object; None for every name if there are no random draws."""
->>>>>>> front40
+    """Return the interval of each named quantity as a JSON object. Without random draws, every interval is None."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
@@ -38,17 +33,11 @@ class Estimate:
     interval: Interval | None = None
 
 
-<<<<<<< HEAD
-def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the recommended hardware of each tier, and the solution of the model for this hardware in every failure
-    scenario, as a JSON object.
-=======
 def answer_document(
     question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate
 ) -> dict[str, object]:
-    """Return as JSON object the recommended hardware of each tier, and the model's solution for it in every failure
-    scenario.
->>>>>>> front40
+    """Return the recommended hardware of each tier, and the solution of the model for this hardware in every failure
+    scenario, as a JSON object.
     """
     total, unit = question.load.total
     intervals = answer.intervals()
@@ -78,13 +67,8 @@ def answer_document(
     }
 
 
-<<<<<<< HEAD
-def other_document(question: Question, found: Found) -> Json:
-    """Return a candidate as a JSON object: its configuration, its cost, its objectives and its probability."""
-=======
 def other_document(question: Question, found: Found) -> dict[str, object]:
-    """Return a candidate as JSON object: its configuration, its cost, its objectives and its probability."""
->>>>>>> front40
+    """Return a candidate as a JSON object: its configuration, its cost, its objectives and its probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -100,13 +84,8 @@ def other_document(question: Question, found: Found) -> dict[str, object]:
     }
 
 
-<<<<<<< HEAD
-def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station as a JSON object: its name, and its utilization with an interval."""
-=======
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> dict[str, object]:
-    """Return the busiest station as JSON object: its name, and its utilization with an interval."""
->>>>>>> front40
+    """Return the busiest station as a JSON object: its name, and its utilization with an interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
@@ -151,16 +130,9 @@ def _scenario(question: Question, answer: Found, place: int) -> dict[str, object
     }
 
 
-<<<<<<< HEAD
-def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
+def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> dict[str, Any]:
     """Return throughput, response time and number of transactions of a class in a scenario, each with its interval, as
     a JSON object.
-=======
-def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> dict[str, Any]:
-    """Return throughput, response time and number of transactions of a class in a scenario as JSON object.
-
-    Each value has its interval.
->>>>>>> front40
     """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
@@ -178,14 +150,9 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
     }
 
 
-<<<<<<< HEAD
-def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
+def rejected_document(question: Question, found: Search, scales: Scales) -> dict[str, object] | None:
     """Return the most expensive of the rejected candidates that are cheaper than the answer, as a JSON object; None if
     no cheaper candidate was rejected.
-=======
-def rejected_document(question: Question, found: Search, scales: Scales) -> dict[str, object] | None:
-    """Return the most expensive of the rejected candidates that are cheaper than the answer, as JSON object.
->>>>>>> front40
 
     Of several candidates with the same cost, the candidate closest to its limits is returned.
     """

@@ -57,13 +57,8 @@ class Interval:
         """Return this interval, widened if needed so that it contains `value`."""
         return Interval(min(self.low, value), max(self.high, value))
 
-<<<<<<< HEAD
-    def document(self) -> Json:
-        """Return this interval as a JSON object, with None for an infinite end."""
-=======
     def document(self) -> dict[str, object]:
-        """Return this interval as JSON object, with None for an infinite end."""
->>>>>>> front40
+        """Return this interval as a JSON object, with None for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -90,13 +85,8 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-<<<<<<< HEAD
-def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval as a JSON object; None if the interval is unknown."""
-=======
 def interval_document(interval: Interval | None) -> dict[str, object] | None:
-    """Return an interval as JSON object; None if the interval is unknown."""
->>>>>>> front40
+    """Return an interval as a JSON object; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 

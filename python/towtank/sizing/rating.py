@@ -45,13 +45,8 @@ class RatingEstimate:
         """Half the width of the interval of this estimate, relative to its value. [ratio]"""
         return (self.high - self.low) / 2 / self.value
 
-<<<<<<< HEAD
-    def document(self) -> Json:
-        """Return the estimate as a JSON object: median, interval and value of every round."""
-=======
     def document(self) -> dict[str, object]:
-        """Return the estimate as JSON object: median, interval and value of every round."""
->>>>>>> front40
+        """Return the estimate as a JSON object: median, interval and value of every round."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 

@@ -98,13 +98,8 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
 
 
-<<<<<<< HEAD
-def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
-    """Return the complete rating as a JSON object, with unrounded numbers."""
-=======
 def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = None) -> dict[str, object]:
-    """Return the complete rating as JSON object, with unrounded numbers."""
->>>>>>> front40
+    """Return the complete rating as a JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -133,16 +128,9 @@ def _rating(rating: Rating, cpus: int) -> dict[str, object]:
     return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
 
 
-<<<<<<< HEAD
-def _areas(rated: RatedMachine) -> Json:
+def _areas(rated: RatedMachine) -> dict[str, object]:
     """Return the speed relative to the reference machine in each area (group of kernels), for all scales that have a
     rating.
-=======
-def _areas(rated: RatedMachine) -> dict[str, object]:
-    """Return the speed relative to the reference machine in each area (group of kernels).
-
-    Only scales that have a rating are included.
->>>>>>> front40
     """
     areas: dict[str, object] = {}
     for resource, scale in SCALES.items():
@@ -167,13 +155,8 @@ def _kernel(rated: RatedMachine, name: str) -> dict[str, object]:
     }
 
 
-<<<<<<< HEAD
-def against_document(rated: RatedMachine, other: Machine) -> Json:
-    """Compare the rated machine with another machine by ratings and kernels; return the comparison as a JSON object.
-=======
 def against_document(rated: RatedMachine, other: Machine) -> dict[str, object]:
-    """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
->>>>>>> front40
+    """Compare the rated machine with another machine by ratings and kernels; return the comparison as a JSON object.
 
     If a scale cannot be compared, `refused` states the reason.
     """
@@ -187,13 +170,8 @@ def against_document(rated: RatedMachine, other: Machine) -> dict[str, object]:
     return answer
 
 
-<<<<<<< HEAD
-def ratio_document(ratio: Ratio) -> Json:
-    """Return a speed ratio as a JSON object: value, interval, ratios by kernel and notes."""
-=======
 def ratio_document(ratio: Ratio) -> dict[str, object]:
-    """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
->>>>>>> front40
+    """Return a speed ratio as a JSON object: value, interval, ratios by kernel and notes."""
     return {
         "value": ratio.value,
         "low": ratio.low,

@@ -93,16 +93,9 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
-<<<<<<< HEAD
-def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> Json:
+def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> dict[str, object]:
     """Return as a JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
     `limits` are the load limits of the answer; `more` are further doubts.
-=======
-def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> dict[str, object]:
-    """Return as JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
-
-    `limits` are the load limits of the answer, `more` further doubts.
->>>>>>> front40
     """
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted

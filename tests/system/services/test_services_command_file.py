@@ -102,7 +102,7 @@ def test_all_faults_are_reported_at_once_those_of_templates_with_their_own_place
         ({"environment": "{A-B: 1}"}, "must be the name of a variable"),
         ({"environment": "{TOWTANK_RUN: 1}"}, "must be the name of a variable"),
         ({"environment_from": "{A: HOME}"}, "must be the name of a variable that begins with TOWTANK_"),
-        ({"files": "{../a: b}"}, "must be a path below the folder of the run"),
+        ({"files": "{../a: b}"}, "must be a relative path in the folder of the run"),
         ({"program": "'${port}'"}, "must refer to settings, ${scratch} or ${data} only"),
         ({"settings": "{a: [1]}"}, "services.app.settings.a: must be text, a number, true or false"),
         ({"stop": "{signal: KILL}"}, "must be TERM, INT, HUP, QUIT, USR1 or USR2"),
