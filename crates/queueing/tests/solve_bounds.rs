@@ -209,6 +209,27 @@ fn constant_times_on_a_route_with_a_loop_may_never_wait() {
     assert!(low < 0.751 && 0.75 < high, "{low} to {high}");
 }
 
+/// A pool of one unit makes a shared server with constant times M/D/1, which waits half as long as M/M/1, and with a squared
+/// coefficient of variation of 4 two and a half times as long.
+#[test]
+fn the_wait_for_a_pool_depends_on_the_variation_inside() {
+    for (scv, wait) in [(0.0, 0.75), (4.0, 3.75)] {
+        let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": scv}}]);
+        let found = answer(json!({
+            "classes": [{"name": "jobs", "arrival_rate_per_s": 0.6}],
+            "stations": [{"name": "s", "discipline": "ps", "services": services}],
+            "pools": [{"name": "p", "size": 1, "holds": ["s"]}]}));
+        let within = found.within.expect("a range");
+        let [low, high] = within.pools["p"]["waiting_time_s.jobs"];
+        assert!(low <= wait && wait <= high, "{scv}: {low} to {high}");
+        let [low, high] = within.classes["jobs"]["response_time_s"];
+        assert!(
+            low <= wait + 1.0 && wait + 1.0 <= high,
+            "{scv}: {low} to {high}"
+        );
+    }
+}
+
 /// A chance of one half to come back at once: M/D/1 with 0.4/s and 1, 2, 3, ... visits of 1 s. Takács gives the mean of
 /// all visits at once, 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2).
 #[test]
