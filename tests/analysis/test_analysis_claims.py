@@ -199,7 +199,7 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     claim = ratio("> 1.5", at={"cache": "large", "users": "all"})
     found = judged(claim, [users, CACHE], runs)
     assert found["verdict"] == "refuted"
-    assert found["why"].startswith("at cache large, users 3 it is 1.00")
+    assert found["why"].startswith("at cache large, users 3 the quantity is 1.00")
     assert found["doubts"][0] == ("it depends on the suspect runs large3, small3; without them the claim is confirmed")
     two = judged(claim, [users, CACHE], runs[:4])
     assert (two["verdict"], two["doubts"]) == ("confirmed", ["left out, no run at cache large, users 3"])

@@ -79,7 +79,7 @@ def test_cpu_time_of_no_tier(used: float, interrupts: float | None, expected: li
 @pytest.mark.parametrize(("cpus", "named"), [(0.0049, True), (0.005, False), (None, False)])
 def test_a_tier_that_uses_no_cpu_may_be_a_launcher(cpus: float | None, named: bool) -> None:
     found = evidence({"tiers": {"app": {"cpus_used": {"value": cpus}}}})
-    assert ("by app" in machine._idle(found)) is named
+    assert ("app used hardly any CPU time" in machine._idle(found)) is named
 
 
 def events(*ahead_s: float) -> list[dict[str, int]]:

@@ -81,7 +81,7 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 
 
 class ContentServerSettings(FileModel):
-    """Settings of the content server."""
+    """Settings of the content server, with its defaults."""
 
     threads: int = Field(4, ge=1, le=1024, description="Number of worker threads per node.")
     database: Annotated[str, AfterValidator(_database)] = Field(

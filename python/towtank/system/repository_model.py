@@ -95,7 +95,7 @@ class JvmSettings(FileModel):
 
 
 class CmisRepositorySettings(FileModel):
-    """Settings of the repository."""
+    """Settings of the repository and of its Java virtual machine."""
 
     nodes: int = Field(
         1, ge=1, le=16, description="Number of servers (nodes) that share one database and one storage area."

@@ -191,7 +191,7 @@ class Nginx(FileGateway):
 
 
 class HaproxySettings(FileModel):
-    """Settings of HAProxy."""
+    """Balancing, limits of connections and time limits of HAProxy."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -258,7 +258,7 @@ class Haproxy(Gateway):
 
 
 class RedisSettings(FileModel):
-    """Settings of Redis."""
+    """Limit of memory, threads and persistence of Redis."""
 
     max_memory: Size = Field(0, description="Memory limit for data (`maxmemory`); `0 B` means no limit.")
     eviction: Literal[
