@@ -219,14 +219,14 @@ def test_an_answer_that_leans_on_suspect_runs_has_its_doubt(kind: str, outcome: 
     assert ("†" in of_report(results)) == (outcome != "undecided")
 
 
-def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary() -> None:
+def test_of_many_claims_the_decided_ones_stand_first_in_the_summary_refuted_before_confirmed() -> None:
     found = synthetic.results()
     written = [asked("ratio", "confirmed")] * 5 + [asked("ratio", "refuted"), asked("ratio", "undecided")] * 2
     study = {**found.study, "claims": written, "run_to_run": 0.0}
     judged = claims.judge(study, [run.summary for run in found.runs])
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
-    assert [row[0] for row in table.rows] == ["6", "7", "8", "1", "2", "3", "4", "5", "9"]
+    assert [row[0] for row in table.rows] == ["1", "6", "8", "2", "3", "4", "5", "7", "9"]
     assert table.shown == 3
     assert table.footnotes[-1] == "The section on claims has the reasons for the other answers."
 

@@ -21,7 +21,9 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 3
-"""Number of claims that are always visible in the summary section, first those that are not confirmed. [1]"""
+"""Number of claims that are always visible in the summary section. [1]"""
+# Order in which claims become visible: first decided claims, of these the unexpected ones.
+_BY_WEIGHT = {"refuted": 0, "confirmed": 1, "undecided": 2}
 
 
 def build(results: Results) -> Section | None:
@@ -190,8 +192,8 @@ def in_brief(results: Results) -> Table | None:
     claims = _claims(results)
     if not claims:
         return None
-    open_first = sorted(claims, key=lambda claim: claim.verdict == "confirmed")
-    shown, folded = (sorted(part, key=attrgetter("number")) for part in (open_first[:_SHOWN], open_first[_SHOWN:]))
+    ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.verdict, len(_BY_WEIGHT)))
+    shown, folded = (sorted(part, key=attrgetter("number")) for part in (ordered[:_SHOWN], ordered[_SHOWN:]))
     columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
     rows = tuple(
         (str(claim.number), claim.says, claim.holds, claim.measured, claim.word) for claim in (*shown, *folded)
