@@ -7,11 +7,13 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 
 from towtank.secret_names import may_be_secret_name
+from towtank.secrets import secret_values
 
 # Shorter values occur in any text, so that hiding them would hide no secret. [1]
 _SHORTEST = 3
 _PAIR_LENGTH = 2
-_PARTS = re.compile(r"[\s;,=]+")
+_PARTS = re.compile(r"[;,]")
+_NAMED = re.compile(r"[\w-]+=(?P<value>[^=].*)", re.DOTALL)
 
 
 def with_secrets(plan: Mapping[str, object], values: Iterable[object] = ()) -> dict[str, object]:
@@ -37,6 +39,8 @@ def _literals(part: object) -> Iterator[str]:
                 yield from _texts(value)
             else:
                 yield from _literals(value)
+    elif isinstance(part, str):
+        yield from secret_values(part)
     elif isinstance(part, list | tuple):
         if len(part) == _PAIR_LENGTH and isinstance(part[0], str) and may_be_secret_name(part[0]):
             yield from _texts(part[1])
@@ -45,14 +49,21 @@ def _literals(part: object) -> Iterator[str]:
 
 
 def _texts(template: object) -> Iterator[str]:
-    """Yield the constant texts of a template, with the parts of a header such as `Basic dXNlcjpwdw==`."""
+    """Yield the constant texts of a template, and the values in a header such as `Token token="abc"` or `a=1; b=2`.
+
+    A word at the end of which a variable follows, such as `Bearer `, is a scheme and no secret.
+    """
     for text in template if isinstance(template, list | tuple) else [template]:
-        if isinstance(text, str):
+        if not isinstance(text, str) or not (words := text.split(None, 1)):
+            continue
+        if len(words) > 1 or text == text.rstrip():
             yield text.strip()
-            words = _PARTS.split(text.strip())
-            if len(words) > 1:
-                yield from words[1::2]
-                yield from _password(words)
+        has_scheme = len(words) > 1 and "=" not in words[0]
+        if has_scheme:
+            yield from _password(words)
+        for part in _PARTS.split(words[1] if has_scheme else text) if has_scheme or ";" in text else ():
+            pair = _NAMED.fullmatch(part.strip())
+            yield (pair["value"] if pair else part).strip("\"' ")
 
 
 def _password(words: list[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeGuard
 from urllib.parse import SplitResult, unquote
@@ -259,10 +259,13 @@ def _hidden_literal(found: re.Match[str]) -> str:
 # Pattern for `password=abc`, `"password": "abc"` and `X-Api-Key: abc` anywhere in a log line. Only names of secrets
 # match, so that the pair in `error: password=abc` is found too.
 _PAIR = re.compile(
-    rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
-    r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
+    rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})(?:\\*[\"'\])]|%2[27])*\s*(?:[:=]|%3[AD])\s*)"
+    r"(?P<value>\\+\"[^\"\\]*(?:\\+\")?|\"(?:\\.|[^\"\\])*\"?|'(?:\\.|[^'\\])*'?|\[[^\]]*\]?"
+    r"|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()<>]+)",
     re.IGNORECASE,
 )
+# Pattern for an element of XML with the name of a secret, and its text.
+_ELEMENT = re.compile(rf"(?P<key><[\w:.-]*(?:{WORDS.replace('_?', '[_-]?')})(?:\s[^<>]*)?>)[^<]+", re.IGNORECASE)
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
 # Pattern for a cookie header up to the end of the line or of the quoted text, because the header may contain several
 # pairs.
@@ -271,6 +274,18 @@ _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)
 # Pattern for long words that mix digits and letters, such as keys, tokens, sessions or digests.
 _TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{24,}(?:\.[\w+-]{8,})*={0,2}(?![\w/])")
+
+
+def secret_values(text: str) -> Iterator[str]:
+    """Yield the values after names of secrets in a text, such as a form or a JSON document.
+
+    Examples
+    --------
+    >>> list(secret_values('{"user": "ann", "password": "hunter2"}')), list(secret_values("user=ann&api_key=k3-9"))
+    (['hunter2'], ['k3-9'])
+    """
+    for found in _PAIR.finditer(text):
+        yield found["value"].strip("\\\"'[]")
 
 
 def redacted_line(line: str) -> str:
@@ -289,7 +304,7 @@ def redacted_line(line: str) -> str:
     'ERROR: no session *** for Cookie: ***'
     """
     line = _COOKIES.sub(rf"\g<key>{HIDDEN}", redacted_text(line))
-    line = _PAIR.sub(rf"\g<key>{HIDDEN}", line)
+    line = _ELEMENT.sub(rf"\g<key>{HIDDEN}", _PAIR.sub(rf"\g<key>{HIDDEN}", line))
     line = _SCHEME.sub(rf"\g<scheme>{HIDDEN}", line)
     line = _KEY_DETAIL.sub(rf"\g<key>({HIDDEN})", line)
     line = redacted_statement(line) if _STATEMENT.search(line) else line

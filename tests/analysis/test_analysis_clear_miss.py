@@ -84,12 +84,21 @@ def test_failures_are_counted(tmp_path: Path) -> None:
     assert "% failed over" in found[1]
 
 
-def test_a_system_that_stops_to_answer_misses_a_limit_of_time() -> None:
-    (test,) = miss_tests([read_objective("p95 < 3 s").document()])
-    test._rows = [np.array((0.0, 10.0, 1.0, 10.0, 5.0)), *(np.array((0.0, 0.0, 1.0, 0.0, 5.0)) for _ in range(3))]
+@pytest.mark.parametrize(("objective", "silent_s"), [("max < 3 s", 4), ("p95 < 3 s", 10), ("mean < 8 s", 17)])
+def test_a_system_that_stops_to_answer_misses_a_limit_of_time(objective: str, silent_s: int) -> None:
+    (test,) = miss_tests([read_objective(objective).document()])
+    silent = np.array((0.0, 0.0, 1.0, 0.0, 5.0))
+    test._rows = [np.array((0.0, 10.0, 1.0, 10.0, 5.0)), *[silent] * (silent_s - 1)]
     assert test._why() is None
-    test._rows.append(np.array((0.0, 0.0, 1.0, 0.0, 5.0)))
-    assert test._why() == "p95 < 3 s: no transaction ended for 4 s, although some were in flight"
+    test._rows.append(silent)
+    assert test._why() == f"{objective}: no transaction ended for {silent_s} s, although requests were in flight"
+
+
+def test_silence_with_nothing_in_flight_is_no_miss() -> None:
+    (test,) = miss_tests([read_objective("p95 < 3 s").document()])
+    answered, silent, idle = (np.array((0.0, ended, 1.0, ended, flying)) for ended, flying in ((9, 5), (0, 5), (0, 0)))
+    test._rows = [answered, *[silent] * 6, idle, *[silent] * 6]
+    assert test._why() is None
 
 
 def ended(factor: float, correlation: float, random: np.random.Generator) -> bool:

@@ -107,3 +107,19 @@ def test_a_plan_names_the_secrets_that_it_contains() -> None:
 def test_the_password_of_a_basic_header_is_named() -> None:
     plan = with_secrets({"headers": [["authorization", ["Basic YWRhOmxvdmVsYWNl"]]]})
     assert {"YWRhOmxvdmVsYWNl", "lovelace"} <= set(plan["secrets"])
+
+
+@pytest.mark.parametrize(
+    ("part", "secrets"),
+    [
+        ({"headers": [["authorization", ["Token token=abc123"]]]}, {"abc123"}),
+        ({"headers": [["authorization", ["Bearer ", {"variable": 1}]]]}, set()),
+        ({"headers": [["cookie", ["a=1111; sid=2222"]]]}, {"1111", "2222"}),
+        ({"template": ['{"user":"ann","password":"hunter2"}']}, {"hunter2"}),
+        ({"template": ["user=ann&api_key=k3-9&password=", {"variable": 1}]}, {"k3-9"}),
+    ],
+)
+def test_secrets_in_headers_and_bodies_are_named(part: dict[str, list[object]], secrets: set[str]) -> None:
+    found = set(with_secrets(part).get("secrets", ()))  # type: ignore[call-overload]
+    assert secrets <= found
+    assert not {"Token", "token", "Bearer", "ann", "a", "sid"} & found

@@ -219,7 +219,7 @@ def test_an_answer_that_leans_on_suspect_runs_has_its_doubt(kind: str, outcome: 
     assert ("†" in of_report(results)) == (outcome != "undecided")
 
 
-def test_of_many_claims_the_decided_ones_stand_first_in_the_summary_refuted_before_confirmed() -> None:
+def test_of_many_claims_the_decided_ones_are_shown_in_the_summary_refuted_before_confirmed() -> None:
     found = synthetic.results()
     written = [asked("ratio", "confirmed")] * 5 + [asked("ratio", "refuted"), asked("ratio", "undecided")] * 2
     study = {**found.study, "claims": written, "run_to_run": 0.0}

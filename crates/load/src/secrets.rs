@@ -1,7 +1,7 @@
 //! Removes secrets from texts of servers and users before results store them. Nothing here runs while requests succeed.
 //!
 //! Two rules find secrets: the values that the plan, the user's variables and the user's cookies contain; and patterns,
-//! such as the value after the name `password`. `redacted_line` of the Python package has the same patterns.
+//! such as the value after the name `password`. The Python package applies `redacted_line` to the same texts later.
 
 use std::sync::OnceLock;
 
@@ -18,6 +18,9 @@ const SHORTEST_BYTES: usize = 4;
 
 /// Shortest word of letters and digits that counts as a token. [B]
 const TOKEN_BYTES: usize = 24;
+
+/// Largest number of values of a list that are searched for, the newest ones. [1]
+const VALUES_OF_LIST: usize = 200;
 
 const NAMES: &str = r"passwords?|passwd|passphrase|passcode|pwd|secrets?|tokens?|(?:api|access|private|account|auth|signing|master|shared|session)[_-]?keys?|auth|authorization|credentials?|cookies?|session[_-]?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp|csrf|xsrf";
 
@@ -67,9 +70,10 @@ impl Secrets {
         let lists = self
             .lists
             .iter()
-            .filter_map(|index| memory.lists.get(*index));
+            .filter_map(|index| memory.lists.get(*index))
+            .flat_map(|list| list.iter().rev().take(VALUES_OF_LIST));
         let known = variables
-            .chain(lists.flatten())
+            .chain(lists)
             .map(Vec::as_slice)
             .chain(jar.values())
             .filter(|value| value.len() >= SHORTEST_BYTES);
@@ -95,6 +99,8 @@ struct Patterns {
     ends: Regex,
     /// Name of a secret, and its value.
     pair: Regex,
+    /// Element of XML with the name of a secret, and its text.
+    element: Regex,
     /// Scheme of an authorization, and its value.
     scheme: Regex,
     /// Element of a page that holds a value, such as a hidden field.
@@ -113,9 +119,12 @@ fn patterns() -> &'static Patterns {
         let compiled = |text: &str| Regex::new(text).expect("a valid pattern");
         Patterns {
             name: compiled(&format!("(?i-u)(?:{NAMES}|pass|pin|code|key)")),
-            ends: compiled(&format!(r#"(?i-u)(?:{NAMES})["'\])]*$"#)),
+            ends: compiled(&format!(r#"(?i-u)(?:{NAMES})["'\])\[\d*]*$"#)),
             pair: compiled(&format!(
-                r#"(?i-u)((?:{NAMES})["'\])]*\s*[:=]\s*)(?:"[^"]*"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&"'{{}}\[\]()<>]+)"#
+                r#"(?i-u)((?:{NAMES})(?:\\*["'\])]|%2[27])*\s*(?:[:=]|%3[ad])\s*)(?:\\+"[^"\\]*(?:\\+")?|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|\[[^\]]*\]?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&"'{{}}\[\]()<>]+)"#
+            )),
+            element: compiled(&format!(
+                r"(?i-u)(<[\w:.-]*(?:{NAMES})(?:\s[^<>]*)?>)[^<]+"
             )),
             scheme: compiled(r"(?i-u)(\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}"),
             field: compiled(
@@ -138,7 +147,7 @@ pub fn without_secrets(text: &[u8], values: &[Vec<u8>], at_most: usize) -> Vec<u
     let found = patterns();
     let is_cut = text.len() > at_most;
     let mut text = without_values(text, values, at_most);
-    for pattern in [&found.pair, &found.scheme, &found.field] {
+    for pattern in [&found.pair, &found.element, &found.scheme, &found.field] {
         text = pattern
             .replace_all(&text, |parts: &Captures<'_>| [&parts[1], HIDDEN].concat())
             .into_owned();
@@ -217,6 +226,20 @@ mod tests {
                 r#"{"user":"ann","password":"hunter2","n":3}"#,
                 r#"{"user":"ann","password":***,"n":3}"#,
             ),
+            (
+                r#"{"data":"{\"password\": \"hunter2\"}"}"#,
+                r#"{"data":"{\"password\": ***}"}"#,
+            ),
+            (r#"{"password":"ab\"hunter2"}"#, r#"{"password":***}"#),
+            (
+                r#"{"tokens":["hunter2","k3"],"n":1}"#,
+                r#"{"tokens":***,"n":1}"#,
+            ),
+            (
+                "<w:Password Type='t'>hunter2</w:Password>",
+                "<w:Password Type='t'>***</w:Password>",
+            ),
+            ("user%3Dann%26password%3Dhunter2", "user%3Dann%26password%3D***"),
             ("Authorization: Bearer abc.def", "Authorization: ***"),
             ("login with Basic YWRhOmxvdmU=", "login with Basic ***"),
             ("session_id=4711&page=2", "session_id=***&page=2"),
@@ -250,6 +273,7 @@ mod tests {
         for (check, expected) in [
             ("header Set-Cookie", true),
             ("json $.user['token']", true),
+            ("json $.tokens[0]", true),
             ("json $.id", false),
             ("header Content-Type", false),
         ] {

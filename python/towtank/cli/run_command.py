@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, AbortOn, MaySend, Send, SendHeader, receivers
+from towtank.cli.options import COMMAND_LINE, MaySend, Send, SendHeader, receivers
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ def command(
         list[str] | None,
         typer.Option(help="Allow load on this host outside loopback and private address ranges; repeatable."),
     ] = None,
-    abort_on: AbortOn = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Allow the study to send, serve and run files from outside its folder.")
     ] = False,
@@ -84,10 +82,9 @@ def command(
         resume, study = _folder_to_add_to(study, resume), None
     if resume is not None:
         request = recorded_request(resume, study, tuple(i_may_load or ()), trusted=trust, more=more or 0)
-        request = replace(request, abort_on=tuple(abort_on or request.abort_on))
     elif study is not None:
         asked = (tuple(set_ or ()), tuple(i_may_load or ()))
-        request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust, abort_on=tuple(abort_on or ()))
+        request = StudyRequest(study, preset, repetitions, seed, *asked, trusted=trust)
     else:
         raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
     chosen_receivers = receivers(send, i_may_send, send_header)

@@ -80,7 +80,7 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
         stages = list(plan["load"]["stages"])
         return PilotSteering(run, stages, send, display.note, 0.0, load=pilot_load(pilot), objectives=[])
 
-    return replace(task, steer=make, read_back=None, events={}, abort_on=())
+    return replace(task, steer=make, read_back=None, events={})
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:

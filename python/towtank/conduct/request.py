@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.conduct.aborting import ABORT_ON, check_abort_on, check_transactions
 from towtank.conduct.envelope import beyond_open_files
 from towtank.conduct.provenance import FILES, content_hash
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError, TargetError
-from towtank.option_check import OptionCheck
 from towtank.results import ResultsFolder
 
 if TYPE_CHECKING:
-    from towtank.study import Objective, Study
+    from towtank.study import Study
 
 COMMAND_LINE = "<command line>"
 
@@ -45,8 +43,6 @@ class StudyRequest:
         file. [1]
     changed : tuple of str
         Files of the study that have changed since the first run. Their copies in the results folder are used instead.
-    abort_on : tuple of str
-        Objectives that end a run early if it clearly misses them.
     """
 
     study: str
@@ -58,7 +54,6 @@ class StudyRequest:
     trusted: bool = False
     at_least: int = 0
     changed: tuple[str, ...] = ()
-    abort_on: tuple[str, ...] = ()
 
     def load(self) -> Study:
         """Read the study with all changes, and check that Towtank may load its system.
@@ -76,7 +71,6 @@ class StudyRequest:
         study = replace(
             load_study(study_path(self.study), self.preset, changes=self._changes()), at_least=self.at_least
         )
-        study = replace(study, abort_on=self._abort_on(study))
         if self.changed and any(has_paths_beside(spec.system) for spec in study.design()):
             raise _needs_originals(self.changed)
         if not self.trusted and not study.is_shipped:
@@ -101,18 +95,6 @@ class StudyRequest:
         if self.seed is not None:
             changes["seed"] = str(self.seed)
         return changes
-
-    def _abort_on(self, study: Study) -> tuple[Objective, ...]:
-        """Read the objectives of `--abort-on`. A search needs loads beyond the limit, so it cannot have any."""
-        from towtank.study import FindLimit  # noqa: PLC0415
-
-        check = OptionCheck()
-        if self.abort_on and isinstance(study.study.load, FindLimit):
-            check.fault(ABORT_ON, "must be left out for a search of the load limit, whose `stop_when` ends plateaus")
-        objectives = check_abort_on(check, self.abort_on)
-        check_transactions(check, objectives, list(study.workload.file.transactions))
-        check.refuse_faults()
-        return tuple(objectives)
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
         """Check every address in the systems of all runs; return the IP addresses by host name."""
@@ -142,7 +124,6 @@ class StudyRequest:
             "allowed": list(self.allowed),
             "trusted": self.trusted,
             "at_least": self.at_least,
-            **({"abort_on": list(self.abort_on)} if self.abort_on else {}),
             "folder": str(Path.cwd()),
         }
 
@@ -219,7 +200,6 @@ def recorded_request(
         trusted,
         _continued_to(results, manifest, more) if more else int(dig(command, "at_least") or 0),
         tuple(changed),
-        tuple(map(str, dig(command, "abort_on") or ())),
     )
 
 

@@ -83,8 +83,6 @@ class RunTask:
         Changes of the system during the load, such as failures of services, by name.
     read_back : ReadBack, optional
         Settings of the read-back after the load; by default nothing is read back.
-    abort_on : tuple of Objective
-        Objectives that end the load early if it clearly misses them.
     """
 
     run: RunFolder
@@ -98,7 +96,6 @@ class RunTask:
     live_sending: LiveSending = field(default_factory=LiveSending)
     events: Mapping[str, Event] = field(default_factory=dict)
     read_back: ReadBack | None = None
-    abort_on: tuple[Objective, ...] = ()
 
 
 @dataclass
@@ -214,7 +211,6 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 lasts=task.lasts,
                 events=_events(task, plan, system, observation, display),
                 place=endpoints.generator,
-                abort_on=task.abort_on,
             )
         run.event("observation_stopped", failures=observation.failures())
         if task.read_back is not None and not outcome.disk_full:

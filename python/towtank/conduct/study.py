@@ -326,10 +326,6 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
     if ended and not any(each.came_up for each in ended):
         outcome.messages.append(f"the system could not be brought up in any run: {ended[0].reason}")
         return ExitStatus.TARGET
-    if aborted := [each.aborted for each in ended if each.aborted]:
-        runs = f"{len(aborted)} of {len(ended)} runs"
-        outcome.messages.append(f"status {ExitStatus.OBJECTIVE_MISSED:d}: {runs} {aborted[0]}")
-        return outcome.parts.status(ExitStatus.OBJECTIVE_MISSED)
     status = outcome.parts.status(_status_of_results(outcome))
     if status is ExitStatus.DONE and any(failed.part == _REPORT for failed in outcome.parts.failed):
         outcome.messages.append(

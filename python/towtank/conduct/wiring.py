@@ -36,7 +36,6 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
         lasts=(lambda: search_range_s(load)) if isinstance(load, FindLimit) else None,
         events=spec.events,
         read_back=_read_back(spec, pinning),
-        abort_on=spec.study.abort_on,
     )
 
 

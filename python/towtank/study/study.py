@@ -60,8 +60,6 @@ class Study:
         other levels is not listed.
     at_least : int
         Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
-    abort_on : tuple of Objective
-        Objectives that end a run early if it clearly misses them.
     """
 
     study: StudyFile
@@ -77,7 +75,6 @@ class Study:
     numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
     left_out: Mapping[str, list[str]] = field(default_factory=dict)
     at_least: int = 0
-    abort_on: tuple[Objective, ...] = ()
 
     @property
     def name(self) -> str:

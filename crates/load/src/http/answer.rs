@@ -8,7 +8,7 @@ use super::response::ProtocolError;
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
 /// Length of the kept part of the body if the status is an error. Such a body is often a message. [B]
-const MESSAGE_BYTES: usize = 4 << 10;
+const MESSAGE_BYTES: usize = 1 << 10;
 
 /// Lowest status code of an error (RFC 9110, section 15).
 const LOWEST_ERROR: u16 = 400;

@@ -138,7 +138,7 @@ pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, F
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
         message: format!(
-            "must need fewer connections or a higher limit: {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn) cannot hold {} connections",
+            "must be smaller, or the limit of open files higher: {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn) cannot hold {} connections",
             sys::file_limit().unwrap_or_default(),
             need.in_all()
         ),

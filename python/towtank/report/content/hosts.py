@@ -116,7 +116,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
         Column("Sent", "packets", numeric=True),
         Column("Dropped", "packets", numeric=True),
         Column("Listen overflows", "connections", numeric=True),
-        Column("Sent repeatedly", "segments", numeric=True),
+        Column("Retransmitted", "segments", numeric=True),
         Column("In sockets", numeric=True),
     )
     notes = (

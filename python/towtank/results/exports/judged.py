@@ -26,7 +26,7 @@ def explained(objective: Mapping[str, Any]) -> str:
     """Return the reason for the state of an objective, for example why it is undecided."""
     found = state(objective)
     if found == "not measured":
-        return "no value was measured"
+        return "no measured value decides it"
     if found == "not valid":
         loads = "; ".join(f"at load {gap['load']:g}: {gap['why']}" for gap in objective["not_judged"])
         return f"measured {seen(objective)} in valid runs, but {loads}"

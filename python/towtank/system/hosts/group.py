@@ -49,7 +49,7 @@ class Hosts:
         """
         host = self._hosts.get(name)
         if not isinstance(host, Breakable):
-            raise TargetError(f"host {name} cannot be made to fail: it must be a host in use of provider namespaces")
+            raise TargetError(f"host {name} cannot be made to fail: must be a host in use, of provider namespaces")
         return host
 
     def lacks(self) -> list[str]:

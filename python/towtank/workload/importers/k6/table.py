@@ -80,7 +80,7 @@ OPTIONS: Table = {
     "stage": carried("duration", "target", why=_LOAD),
     "threshold": {
         **carried("threshold", why="finding `objectives`, in the form of a study file"),
-        **noted("abortOnFail", "`--abort-on` ends a load that clearly misses an objective", "false"),
+        **noted("abortOnFail", "`towtank drive --abort-on` ends a load that clearly misses an objective", "false"),
         **harmless("concerns the end of the test by a threshold; a note states that it does not end", "delayAbortEval"),
     },
     "params": {
