@@ -63,7 +63,7 @@ def _texts(template: object) -> Iterator[str]:
             yield from _password(words)
         for part in _PARTS.split(words[1] if has_scheme else text) if has_scheme or ";" in text else ():
             pair = _NAMED.fullmatch(part.strip())
-            yield (pair["value"] if pair else part).strip("\"' ")
+            yield (pair.group("value") if pair else part).strip("\"' ")
 
 
 def _password(words: list[str]) -> Iterator[str]:

@@ -285,7 +285,7 @@ def secret_values(text: str) -> Iterator[str]:
     (['hunter2'], ['k3-9'])
     """
     for found in _PAIR.finditer(text):
-        yield found["value"].strip("\\\"'[]")
+        yield found.group("value").strip("\\\"'[]")
 
 
 def redacted_line(line: str) -> str:

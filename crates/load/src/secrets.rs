@@ -239,7 +239,10 @@ mod tests {
                 "<w:Password Type='t'>hunter2</w:Password>",
                 "<w:Password Type='t'>***</w:Password>",
             ),
-            ("user%3Dann%26password%3Dhunter2", "user%3Dann%26password%3D***"),
+            (
+                "user%3Dann%26password%3Dhunter2",
+                "user%3Dann%26password%3D***",
+            ),
             ("Authorization: Bearer abc.def", "Authorization: ***"),
             ("login with Basic YWRhOmxvdmU=", "login with Basic ***"),
             ("session_id=4711&page=2", "session_id=***&page=2"),
