@@ -59,7 +59,7 @@ def test_json_is_one_document_and_the_file_is_a_machine(engine: Path) -> None:
     assert machines["box"].ratings["towtank"].value == pytest.approx(200)
     again = rate(engine, "--against", str(engine.parent / "box.yaml"))
     assert again.returncode == 0
-    assert "one CPU does 1 times the work of one of box, between 1 and 1 by kernel" in again.stdout
+    assert "one CPU does 1 times the work of one of box, between 1 and 1 over the kernels" in again.stdout
 
 
 def test_people_see_ratings_kernels_and_doubts(engine: Path) -> None:

@@ -256,7 +256,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "towtank",
             (
                 Line("towtank run runtime-memory --quick", planned=MINUTES, nightly=True, measures=True),
-                Line("towtank run runtime-memory              #", planned=HOURS),
+                Line("towtank run runtime-memory                   #", planned=HOURS),
             ),
         ),
     ),

@@ -248,7 +248,7 @@ def content(
 
 
 def safe(text: str, longest: int = _WORD_LETTERS) -> str:
-    """Return text for paper: right-to-left words are isolated, and long words have opportunities for line breaks.
+    r"""Return text for paper: right-to-left words are isolated, and long words have opportunities for line breaks.
 
     Control characters are removed.
 

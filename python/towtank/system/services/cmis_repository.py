@@ -168,7 +168,8 @@ class CmisRepository(NodesService):
         program = find_program("java") or "java"
         return [
             program,
-            *jvm.options(self._part.settings.jvm, host, log),
+            # The working directory of the process is not that of Towtank.
+            *jvm.options(self._part.settings.jvm, host, log.absolute()),
             f"-Djava.io.tmpdir={home / 'temporary'}",
             f"-Dtowtank.configuration={home / 'repository.xml'}",
             f"-Dtowtank.home={home}",
