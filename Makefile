@@ -57,7 +57,10 @@ smoke: setup ## each service, host and protocol is used once, a study runs from 
 test-all: setup ## all tests, Rust and Python; as root on Debian it installs what they need
 	@$(BIN)/python scripts/packages.py
 	cargo test --workspace --locked --profile checked --quiet --features waits
-	$(PYTEST) -n $(WAITERS) --second-try
+	status=0; \
+	$(PYTEST) -n $(WAITERS) -m "not alone" --second-try || status=1; \
+	$(PYTEST) -n 0 -m alone --second-try || status=1; \
+	exit $$status
 
 nightly: PLANS = 200
 nightly: export TOWTANK_NEW_EXAMPLES = 1

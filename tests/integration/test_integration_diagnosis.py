@@ -17,7 +17,7 @@ from waiting import until
 
 from towtank.system import ConnectionScraper
 
-pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
+pytestmark = [pytest.mark.waits, pytest.mark.alone, pytest.mark.xdist_group("own-application")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
 # CPU limit of a control group that the test creates if the machine allows it. [CPUs]
