@@ -19,6 +19,7 @@ MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: h
 # A single user per database and a long window, because a saturated database on a busy machine would not return its
 # metrics in time.
 SMALLER = (
+    "repetitions=1",
     f"factors.servers={MANY}",
     "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
     "load.users=3",

@@ -41,6 +41,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
     written = YAML(typ="safe").load(STUDIES / name / "study.yaml")["factors"]
     kept = {factor: {level: written[factor][level] for level in wanted} for factor, wanted in levels.items()}
     changes = {
+        "repetitions": 1,
         "factors.users": [users],
         **{f"factors.{factor}": given for factor, given in kept.items()},
         "load.stages.settle": "500 ms",

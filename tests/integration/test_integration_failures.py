@@ -17,6 +17,7 @@ from towtank.study import needed_packages
 STUDY = Path(__file__).parents[2] / "studies" / "content-failures"
 DISK = {"size": "256 MiB", "file_system": "ext4"}
 SMALLER = (
+    "repetitions=1",
     "factors.users=[10]",
     "overrides={parameters.think_mean: 200 ms, parameters.edit_time: 50 ms, "
     'parameters.accounts: "${system.directory.users_csv}"}',
