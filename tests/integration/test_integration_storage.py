@@ -32,7 +32,8 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
-    document.pop("objectives", None)  # objectives and claims refer to load levels that are not run here
+    for part in ("objectives", "presets"):  # with the claims, they refer to load levels that are not run here
+        document.pop(part, None)
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():

@@ -111,7 +111,7 @@ def test_a_mount_that_does_not_answer_is_a_failure_and_read_again_later(tmp_path
     reported.unlink()
     os.mkfifo(reported)
     scraper = GlusterfsScraper("area", tmp_path, ["store-1-0"])
-    with pytest.raises(ScrapeError, match="the mount does not answer: no answer within 1 s"):
+    with pytest.raises(ScrapeError, match="the mount does not respond: no answer within 1 s"):
         scraper.scrape()
     until(lambda: not readers(reported))
     reported.unlink()
