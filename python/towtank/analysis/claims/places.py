@@ -9,6 +9,7 @@ from typing import Any
 from towtank.analysis.combining import combined, counting
 from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests
+from towtank.analysis.recovery import RESOLUTION_S
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
@@ -22,6 +23,8 @@ COUNTED = "stored"
 """Key of the counts of stored documents in a run summary. A count is exact unless documents could not be read back."""
 ESTIMATES = "estimates"
 """Key, in each phase of a run summary, of the estimates that have intervals."""
+RECOVERY = "recovery_s"
+"""Key, in each event of a run summary, of the time until the system recovered."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
@@ -147,7 +150,9 @@ class Places:
             together = with_run_to_run(together, self.run_to_run * _elasticity(having[0], of, per))
             self.assumed = True
         self.used |= {str(run["run"]): run for run in having}
-        return together if self.confidence == together.confidence else together.at(self.confidence)
+        found = together if self.confidence == together.confidence else together.at(self.confidence)
+        found = found.read_to(max(_resolution(run, path, per) for run in having))
+        return found.of_quantity() if together.low is not None and together.low >= 0 else found
 
     @property
     def suspects(self) -> list[str]:
@@ -181,6 +186,18 @@ def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: st
         return ()
     loads = [1.0 if per is None else asked.level if (asked := Load.read(run)) is not None else 0.0 for run in runs]
     return tuple(length * load for length, load in zip(counting(runs, path), loads, strict=False))
+
+
+def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None) -> float:
+    """Return the resolution of a reading of one run, in the unit of the claim; 0 if it is negligible.
+
+    Percentiles and counts have intervals that contain their resolution. A recovery time has none.
+    """
+    if path[-1] != RECOVERY:
+        return 0.0
+    asked = Load.read(run) if per == PER_LOAD else None
+    divisor = 1.0 if per is None else asked.level if asked is not None else _sum(leaves(run, read_metric(per))).value
+    return RESOLUTION_S / divisor if divisor else 0.0
 
 
 def _elasticity(run: Json, of: str, per: str | None) -> float:
