@@ -86,3 +86,12 @@ def test_a_higher_confidence_does_not_reach_below_zero() -> None:
     found = places.quantity("hosts.server.memory_bytes", None, {"users": "10"})
     assert (found.low, found.confidence) == (0.0, 0.968)
     assert found.high == pytest.approx(1.5 + 0.5 * t_quantile(0.984, 1), rel=1e-3)
+
+
+def test_a_run_that_did_not_recover_is_not_left_out_of_the_mean() -> None:
+    runs = recoveries(5.0, 5.0, 5.0)
+    runs[2]["events"]["cut"] = {"recovery_s": None, "disturbed": True}
+    found = judged(recovery("< 10 s"), [factor("users", "10")], runs)
+    assert (found["verdict"], found["why"]) == ("not_testable", "in r2 the stage ended before the system recovered")
+    runs[2]["events"]["cut"] = {"recovery_s": None, "disturbed": None, "why": "the event did not take place"}
+    assert judged(recovery("< 10 s"), [factor("users", "10")], runs)["verdict"] == "confirmed"

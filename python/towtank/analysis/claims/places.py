@@ -15,6 +15,7 @@ from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, E
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import disks_counted_once
+from towtank.digging import dig
 from towtank.distributions import binomial_interval
 from towtank.load_level import Load
 from towtank.study import ALL_LEVELS, EACH_NAME, PER_LOAD, read_metric
@@ -35,6 +36,7 @@ Levels = dict[str, str]
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
+LONGER = "make the steady stage longer, so that the system recovers within the stage"
 NOT_RECORDED = "name a quantity that the summaries of these runs contain, or record this quantity"
 
 
@@ -140,8 +142,10 @@ class Places:
         measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
-        having = [run for run in usable if str(run["run"]) in measured]
         path = read_metric(of)
+        if disturbed := [str(run["run"]) for run in usable if _is_disturbed(run, path)]:
+            raise UntestableError(f"in {', '.join(disturbed)} the stage ended before the system recovered", LONGER)
+        having = [run for run in usable if str(run["run"]) in measured]
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))
         # Runs differ, so the interval of a single run is widened. The method `EXACT` is an exception: it counts all
@@ -198,6 +202,16 @@ def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None)
     asked = Load.read(run) if per == PER_LOAD else None
     divisor = 1.0 if per is None else asked.level if asked is not None else _sum(leaves(run, read_metric(per))).value
     return RESOLUTION_S / divisor if divisor else 0.0
+
+
+def _is_disturbed(run: Mapping[str, object], path: Sequence[str]) -> bool:
+    """Return True if `path` is a recovery time, and the system was still disturbed at the end of the stage.
+
+    Without these runs, the mean recovery time over the other runs would be too short.
+    """
+    return path[-1] == RECOVERY and any(
+        dig(event, "disturbed") is True and dig(event, RECOVERY) is None for event in leaves(run, path[:-1])
+    )
 
 
 def _elasticity(run: Json, of: str, per: str | None) -> float:
