@@ -133,19 +133,19 @@ class Places:
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
         there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
-        usable = [run for run in there if run["verdict"]["level"] not in self.excluded]
+        usable = {str(run["run"]): run for run in there if run["verdict"]["level"] not in self.excluded}
         if not there:
             raise UntestableError(f"no run at {where}", MISSING)
         if not usable:
             names = ", ".join(str(run["run"]) for run in there)
             raise UntestableError(f"every run at {where} is {' or '.join(self.excluded)} ({names})", INVALID)
-        measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
+        measured = {name: found for name, run in usable.items() if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         path = read_metric(of)
-        if disturbed := [str(run["run"]) for run in usable if _is_disturbed(run, path)]:
+        if disturbed := [name for name, run in usable.items() if _is_disturbed(run, path)]:
             raise UntestableError(f"in {', '.join(disturbed)} the stage ended before the system recovered", LONGER)
-        having = [run for run in usable if str(run["run"]) in measured]
+        having = [usable[name] for name in measured]
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))
         # Runs differ, so the interval of a single run is widened. The method `EXACT` is an exception: it counts all
@@ -153,7 +153,7 @@ class Places:
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             together = with_run_to_run(together, self.run_to_run * _elasticity(having[0], of, per))
             self.assumed = True
-        self.used |= {str(run["run"]): run for run in having}
+        self.used |= {name: usable[name] for name in measured}
         found = together if self.confidence == together.confidence else together.at(self.confidence)
         found = found.read_to(max(_resolution(run, path, per) for run in having))
         return found.of_quantity() if together.low is not None and together.low >= 0 else found
