@@ -160,6 +160,25 @@ def test_all_runs_in_the_order_of_the_design(tmp_path: Path, world: SimpleNamesp
     assert manifest["host"]["cpus"] == 2
 
 
+def test_a_repeated_first_block_is_predicted_anew(
+    tmp_path: Path, world: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The prediction rests on the runs of the first block. If the block is repeated, these runs no longer count."""
+    prediction, seen = tmp_path / "results" / "prediction.json", []
+
+    def predict(spec: Spec) -> None:
+        seen.append((spec.run, prediction.exists()))
+        prediction.write_text("{}")
+
+    def repeats(repeating: object, block: int, runs: list[str], done: int) -> bool:
+        return len(seen) == len(runs)
+
+    world.before_run = predict
+    monkeypatch.setattr("towtank.conduct.repeating.Repeating.repeats", repeats)
+    go(SmallStudy(users=(3, 1)), tmp_path / "results")
+    assert seen == [("r001", False), ("r002", True), ("r001", False), ("r002", True)]
+
+
 def test_run_whose_server_dies_is_marked_and_the_next_goes_on(tmp_path: Path) -> None:
     study = SmallStudy({"r002": "import os; os.kill(os.getpid(), 9)"})
     outcome = go(study, tmp_path / "results")

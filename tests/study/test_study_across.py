@@ -31,6 +31,22 @@ def test_the_runs_that_it_rests_on_come_first_and_all_are_made(files: Files) -> 
     assert (found["cpus_of_hosts"], found["cpu_period_of_hosts_s"]) == ({}, {})
 
 
+def test_a_study_that_repeats_its_runs_has_them_first_in_the_first_block_only(files: Files) -> None:
+    prediction = "{from: {nodes: one, search_index: present}, to: {nodes: four}, service: content}"
+    with_prediction(files, prediction)
+    files.edit("study", "pinning: auto\n", "repeat: until decided, at most 9\npinning: auto\n")
+    runs = load_study(files.folder / "study.yaml").design()
+    blocks = [[run.factors for run in runs if run.repetition == block] for block in range(1, 10)]
+    assert [run.repetition for run in runs] == [block for block in range(1, 10) for _ in range(8)]
+    assert all(sorted(map(str, block)) == sorted(map(str, blocks[0])) for block in blocks)
+
+    def is_source(levels: dict[str, str]) -> bool:
+        return levels["nodes"] == "one" and levels["search_index"] == "present"
+
+    assert [is_source(levels) for levels in blocks[0]] == [True, True, *[False] * 6]
+    assert any([is_source(levels) for levels in block[:2]] != [True, True] for block in blocks[1:])
+
+
 @pytest.mark.parametrize(
     ("prediction", "words"),
     [

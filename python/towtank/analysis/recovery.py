@@ -34,6 +34,10 @@ HOLD_S = 3
 """A disturbance is at least this number of consecutive seconds outside the band of normal values. A recovery needs the
 same number of seconds inside the band. [s]
 """
+RESOLUTION_S = 1.0
+"""Resolution of a recovery time: the length of a recorded second. If the second in which the system recovered lies
+outside the band, the recovery time is too long by less than this; otherwise it is too short by less than this. [s]
+"""
 BY_CHANCE = 0.001
 """Probability that an undisturbed second lies beyond one bound of the band of normal values by chance, in (0, 1).
 

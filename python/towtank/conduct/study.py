@@ -204,6 +204,8 @@ class _Runs:
                 self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
                 for run in runs:
                     set_aside(self.results, run)
+                if block == 1:
+                    self._withdraw_prediction()
                 done = self._block(planned)
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
@@ -250,6 +252,12 @@ class _Runs:
         refused = None if made is None else made["refused"]
         self.results.event("predicted", refused=refused)
         self.display.note("predicted" if refused is None else f"not predicted: {refused}")
+
+    def _withdraw_prediction(self) -> None:
+        """Delete the prediction, because the runs to which its model was fitted are done again."""
+        from towtank.model import PREDICTION_FILE  # noqa: PLC0415 - only if a block is repeated
+
+        (self.results.path / PREDICTION_FILE).unlink(missing_ok=True)
 
     def _one(self, spec: RunSpec, title: str) -> RunOutcome:
         set_aside(self.results, spec.run)

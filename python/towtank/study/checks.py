@@ -180,14 +180,8 @@ class StudyCheck:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
     def _repeat(self) -> Iterator[Fault]:
-        """Check that a study with the key `repeat` has claims or objectives to decide, and no key `predict`."""
-        if self.study.repeat is None:
-            return
-        if self.study.predict is not None:
-            yield self._at(
-                ("repeat",), "must not be given with predict, which divides the runs into two parts", key=True
-            )
-        if not self.study.claims and not self.study.objectives:
+        """Check that a study with the key `repeat` has claims or objectives to decide."""
+        if self.study.repeat is not None and not self.study.claims and not self.study.objectives:
             yield self._at(("repeat",), "must be given with claims or objectives to decide, got none", key=True)
 
     def _size(self) -> Iterator[Fault]:

@@ -257,24 +257,25 @@ def design(study: Study) -> list[RunSpec]:
     cells = list(itertools.product(*(range(len(factor.levels)) for factor in study.factors)))
     shuffler = random.Random(f"{file.seed}/order")
     runs: list[RunSpec] = []
-    for part in _parts(study, cells):
-        for repetition in range(1, study.blocks + 1):
-            block = list(part)
-            if file.order == "random":
-                shuffler.shuffle(block)
-            runs += [_run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)]
+    for repetition, part in _parts(study, cells):
+        block = list(part)
+        if file.order == "random":
+            shuffler.shuffle(block)
+        runs += [_run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)]
     return runs
 
 
-def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Divide the combinations of factor levels into lists; all repetitions of a list run before the next list starts.
+def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[tuple[int, list[tuple[int, ...]]]]:
+    """Divide the combinations of factor levels into lists, which run one after the other, each with the number of its
+    repetition.
 
-    If the study predicts a configuration, the first list contains the configuration that is measured for the
-    prediction.
+    If the study predicts a configuration, the configuration that is measured for the prediction comes first: in all
+    repetitions, or in the first block only if the study repeats its runs until its claims are decided.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
+    repetitions = range(1, study.blocks + 1)
     if not source:
-        return [cells]
+        return [(repetition, cells) for repetition in repetitions]
     first = [
         cell
         for cell in cells
@@ -283,7 +284,10 @@ def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, .
             for factor, level in zip(study.factors, cell, strict=True)
         )
     ]
-    return [first, [cell for cell in cells if cell not in first]]
+    others = [cell for cell in cells if cell not in first]
+    if study.study.repeat is None:
+        return [(repetition, part) for part in (first, others) for repetition in repetitions]
+    return [(1, first), (1, others), *((repetition, cells) for repetition in repetitions[1:])]
 
 
 def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> RunSpec:

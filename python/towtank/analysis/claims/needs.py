@@ -56,7 +56,8 @@ def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Ne
     the measured distance. `at_least` uses b = 0.5 and the measured distance plus s.
 
     If the errors within the runs are known, they give a second standard error with infinite degrees of freedom. The
-    result is the larger of the two numbers of runs.
+    result is the larger of the two numbers of runs. Only the part of the distance beyond the resolution of the readings
+    counts, because no number of runs reduces their common error.
 
     References
     ----------
@@ -69,11 +70,11 @@ def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Ne
     if not crossed or not 0 < half < math.inf:
         return None
     level = 0.5 + estimate.confidence / 2
-    error = half / t_quantile(level, places * (estimate.n - 1))
+    error = (half - estimate.resolution) / t_quantile(level, places * (estimate.n - 1))
     # Standard error that follows from the errors within the runs, such as the error of a count. With few runs, this
     # error is known better than the scatter between runs.
     within = (estimate.within or 0.0) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
-    distance = min(abs(estimate.value - bound) for bound in crossed)
+    distance = min(abs(estimate.value - bound) for bound in crossed) - estimate.resolution
 
     def found(distance: float, power: float) -> int | None:
         for count in range(estimate.n + 1, RUNS_AT_MOST + 1):

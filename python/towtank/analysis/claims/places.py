@@ -9,11 +9,13 @@ from typing import Any
 from towtank.analysis.combining import combined, counting
 from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests
+from towtank.analysis.recovery import RESOLUTION_S
 from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.stored import not_read_back
 from towtank.analysis.system.disks import disks_counted_once
+from towtank.digging import dig
 from towtank.distributions import binomial_interval
 from towtank.load_level import Load
 from towtank.study import ALL_LEVELS, EACH_NAME, PER_LOAD, read_metric
@@ -22,6 +24,8 @@ COUNTED = "stored"
 """Key of the counts of stored documents in a run summary. A count is exact unless documents could not be read back."""
 ESTIMATES = "estimates"
 """Key, in each phase of a run summary, of the estimates that have intervals."""
+RECOVERY = "recovery_s"
+"""Key, in each event of a run summary, of the time until the system recovered."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
@@ -32,6 +36,7 @@ Levels = dict[str, str]
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
+LONGER = "make the steady stage longer, so that the system recovers within the stage"
 NOT_RECORDED = "name a quantity that the summaries of these runs contain, or record this quantity"
 
 
@@ -128,17 +133,19 @@ class Places:
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
         there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
-        usable = [run for run in there if run["verdict"]["level"] not in self.excluded]
+        usable = {str(run["run"]): run for run in there if run["verdict"]["level"] not in self.excluded}
         if not there:
             raise UntestableError(f"no run at {where}", MISSING)
         if not usable:
             names = ", ".join(str(run["run"]) for run in there)
             raise UntestableError(f"every run at {where} is {' or '.join(self.excluded)} ({names})", INVALID)
-        measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
+        measured = {name: found for name, run in usable.items() if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
-        having = [run for run in usable if str(run["run"]) in measured]
         path = read_metric(of)
+        if disturbed := [name for name, run in usable.items() if _is_disturbed(run, path)]:
+            raise UntestableError(f"in {', '.join(disturbed)} the stage ended before the system recovered", LONGER)
+        having = [usable[name] for name in measured]
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))
         # Runs differ, so the interval of a single run is widened. The method `EXACT` is an exception: it counts all
@@ -146,8 +153,10 @@ class Places:
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             together = with_run_to_run(together, self.run_to_run * _elasticity(having[0], of, per))
             self.assumed = True
-        self.used |= {str(run["run"]): run for run in having}
-        return together if self.confidence == together.confidence else together.at(self.confidence)
+        self.used |= {name: usable[name] for name in measured}
+        found = together if self.confidence == together.confidence else together.at(self.confidence)
+        found = found.read_to(max(_resolution(run, path, per) for run in having))
+        return found.of_quantity() if together.low is not None and together.low >= 0 else found
 
     @property
     def suspects(self) -> list[str]:
@@ -181,6 +190,28 @@ def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: st
         return ()
     loads = [1.0 if per is None else asked.level if (asked := Load.read(run)) is not None else 0.0 for run in runs]
     return tuple(length * load for length, load in zip(counting(runs, path), loads, strict=False))
+
+
+def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None) -> float:
+    """Return the resolution of a reading of one run, in the unit of the claim; 0 if it is negligible.
+
+    Percentiles and counts have intervals that contain their resolution. A recovery time has none.
+    """
+    if path[-1] != RECOVERY:
+        return 0.0
+    asked = Load.read(run) if per == PER_LOAD else None
+    divisor = 1.0 if per is None else asked.level if asked is not None else _sum(leaves(run, read_metric(per))).value
+    return RESOLUTION_S / divisor if divisor else 0.0
+
+
+def _is_disturbed(run: Mapping[str, object], path: Sequence[str]) -> bool:
+    """Return True if `path` is a recovery time, and the system was still disturbed at the end of the stage.
+
+    Without these runs, the mean recovery time over the other runs would be too short.
+    """
+    return path[-1] == RECOVERY and any(
+        dig(event, "disturbed") is True and dig(event, RECOVERY) is None for event in leaves(run, path[:-1])
+    )
 
 
 def _elasticity(run: Json, of: str, per: str | None) -> float:

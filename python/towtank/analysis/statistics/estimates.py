@@ -54,6 +54,8 @@ class Estimate:
     within : float or None
         Half-width of the 95 % interval of a mean over runs that follows from the errors within the runs alone; None if
         unknown. Summaries do not contain this value.
+    resolution : float
+        Part of the half-width that no number of runs reduces; 0 if negligible. Summaries do not contain this value.
     """
 
     value: float | None
@@ -64,6 +66,7 @@ class Estimate:
     confidence: float = CONFIDENCE
     needs_s: int | None = None
     within: float | None = None
+    resolution: float = 0.0
 
     @property
     def half_width(self) -> float | None:
@@ -76,6 +79,18 @@ class Estimate:
         if self.low == 0 and self.value:
             return self.high - self.value
         return (self.high - self.low) / 2
+
+    def read_to(self, resolution: float) -> Estimate:
+        """Return the mean over runs of a non-negative quantity whose readings have a limited resolution, at least 0.
+
+        The readings of all runs may have the same error of up to the resolution. Therefore the interval becomes longer
+        by the resolution at both ends, and equal readings have an interval, too. A single run keeps its interval.
+        """
+        if resolution == 0 or self.value is None or self.n < 2:
+            return self
+        low, high = (self.value if end is None else end for end in (self.low, self.high))
+        found = replace(self, low=low - resolution, high=high + resolution, method=RUNS, resolution=resolution)
+        return found.of_quantity()
 
     def of_quantity(self) -> Estimate:
         """Return the estimate of a quantity that cannot be negative: a negative lower limit of the interval becomes
@@ -118,7 +133,8 @@ class Estimate:
         low = None if self.low is None else factor * self.low
         high = None if self.high is None else factor * self.high
         within = None if self.within is None else factor * self.within
-        return replace(self, value=factor * self.value, low=low, high=high, within=within)
+        resolution = factor * self.resolution
+        return replace(self, value=factor * self.value, low=low, high=high, within=within, resolution=resolution)
 
     def document(self) -> dict[str, Any]:
         """Return the estimate as JSON for a summary. Numbers that are not finite become None."""
