@@ -54,6 +54,8 @@ _OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
 # If a verdict depends on more suspect runs than this, the text states their number instead of their names. The list
 # `suspect_runs` always contains all names. [1]
 _NAMED_AT_MOST = 3
+# Key of a claim with the consequence of each verdict.
+_CONSEQUENCES = {"confirmed": "then", "refuted": "otherwise"}
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
@@ -74,7 +76,10 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         Content of `claims.json`, as `docs/reference/claims.md` describes.
     """
     looks = looks_of(study)
-    judged = [_soundly(claim, study, runs, looks) for claim in study.get("claims") or ()]
+    written = study.get("claims") or ()
+    judged = [{**_soundly(claim, study, runs, looks)} for claim in written]
+    for claim, found in zip(written, judged, strict=True):
+        found |= {"follows": str(dig(claim, _CONSEQUENCES.get(dig(found, "verdict"), "")) or "")}
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
