@@ -334,7 +334,7 @@ def test_an_effect_that_may_be_anything_is_not_in_the_headline(high, is_told):
         {"factor": "cache", "from": "on", "to": "off", "transaction": "view", "ratio": ratio, "differs": True,
          "assumed": None, "load": 10, "users": 10, "metric": "response_time_s.mean of view"},
     ]  # fmt: skip
-    assert ("multiplies the mean response time of view" in narrative.headline(summary)) == is_told
+    assert ("the mean response time of view is 3" in narrative.headline(summary)) == is_told
 
 
 @pytest.mark.parametrize(("verdict", "leans"), [("suspect", True), ("valid", False)])

@@ -50,7 +50,7 @@ LEVELS = "levels"
 """Name of the method that computes an interval from one value per combination of factor levels."""
 # Recommended next steps for claims that are undecided or not testable.
 _NO_RATIO = "claim a difference instead of the ratio"
-_OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
+OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
 # If a verdict depends on more suspect runs than this, the text states their number instead of their names. The list
 # `suspect_runs` always contains all names. [1]
 _NAMED_AT_MOST = 3
@@ -212,7 +212,7 @@ def _judged(written: Json, unused: Places) -> dict[str, Any]:
         }
     head = {"says": claim.says, "source": claim.source, "differs": claim.differs or "", "required": claim.required}
     if claim.measure is None or claim.holds is None:
-        return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
+        return {**head, **_blank("not_testable", str(claim.not_testable), OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
     try:
         found = _measured(claim.measure, claim.holds, places)
