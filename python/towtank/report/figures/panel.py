@@ -74,11 +74,34 @@ def short_labels(labels: list[str]) -> dict[str, str]:
     return {label: ", ".join(levels) or label for label, levels in zip(labels, kept, strict=True)}
 
 
+def bare_levels(labels: list[str]) -> tuple[dict[str, str], str]:
+    """Remove the names of factors from the labels of configurations.
+
+    Returns
+    -------
+    tuple of dict and str
+        Levels by label, and the names of the factors; the whole labels and an empty text if names are unknown.
+
+    Examples
+    --------
+    >>> bare_levels(["rows base, query scan", "rows tenfold, query scan"])
+    ({'rows base, query scan': 'base, scan', 'rows tenfold, query scan': 'tenfold, scan'}, 'rows, query')
+    """
+    parts = [[level.partition(" ") for level in label.split(", ")] for label in labels]
+    names = {tuple(name for name, _, _ in levels) for levels in parts}
+    if len(names) != 1 or not all(level for levels in parts for _, _, level in levels):
+        return {label: label for label in labels}, ""
+    bare = (", ".join(level for _, _, level in levels) for levels in parts)
+    return dict(zip(labels, bare, strict=True)), ", ".join(names.pop())
+
+
 def against(points: Iterable[series.Point], load_factor: str) -> str:
     """Render the last part of a figure's title: `against virtual users` or `by configuration, at 50 virtual users`."""
     load = one_load(points)
     title = load_title(load_factor)
-    return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
+    if load is None:
+        return f"against {title}"
+    return f"by configuration, at {people.plain(load)} {title.removesuffix('s') if load == 1 else title}"
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
@@ -112,12 +135,11 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
     edge. If the height [px] does not suffice for labels at 1, 2 and 5, only powers of ten have labels.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
-    values = [point.value for point in counting]
     ends = [end for point in counting for end in (point.low, point.high, point.value) if end is not None and end > 0]
     axis = value_axis(title) | {"title": titles.in_lines(title, height)}
     if not ends:
         return axis
-    if min(values) > 0 and max(values) > _FAR_APART * min(values):
+    if is_far_apart(counting):
         low, high = math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends)))
         scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
         has_room = 3 * (high - low) * _LABEL_PX <= height
@@ -130,6 +152,13 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
             "axis": {"values": ticks, "format": theme.MEASURED},
         }
     return {**axis, "scale": {"zero": True, "domainMax": 1.04 * max(ends), "clamp": True}}
+
+
+def is_far_apart(points: list[series.Point]) -> bool:
+    """Return True if the values of valid and suspect points need a logarithmic axis."""
+    values = [point.value for point in points if point.state != "invalid" and point.value > 0]
+    values = values or [point.value for point in points]
+    return bool(values) and min(values) > 0 and max(values) > _FAR_APART * min(values)
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
@@ -321,6 +350,8 @@ def panel(
         points = _shortly_named(points)
     axis = time_axis(value_title, points, height) if times else value_axis(value_title)
     if one_load(points) is not None:
+        if not times and is_far_apart(points):
+            axis = time_axis(value_title, points, width)
         return _rows(points, axis, load_factor, width, names=names)
     if is_crowded(points):
         return _by_load(points, value_title, load_factor, width=width, names=names, times=times)
@@ -335,6 +366,8 @@ def panel(
 def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = ()) -> str:
     """Explain symbols and whiskers of a panel, or the marks in the cells of a matrix."""
     points = list(points)
+    if one_load(points) is not None:
+        return series.states_note(points)
     if not is_crowded(points):
         return series.states_note(points, runs)
     notes = {"suspect": "† depends on a suspect run.", "invalid": "✕ marks invalid runs, on which no result depends."}
@@ -406,11 +439,11 @@ def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
     """Return a panel with a row for each configuration, in the order of the study file."""
-    place = {
-        "x": axis,
-        "y": configuration_axis(series.labels(points), names=names),
-        "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor),
-    }
+    bare, factors = bare_levels(series.labels(points))
+    fields = tooltip(titles.in_one_line(axis["title"]), load_factor)
+    points = [replace(point, configuration=bare[point.configuration]) for point in points]
+    rows = configuration_axis(series.labels(points), names=names)
+    place = {"x": axis, "y": rows | {"title": factors if names and factors else None}, "tooltip": fields}
     colour = {"color": {"value": theme.COLOURS[0]}}
     return {
         "width": width,
