@@ -507,11 +507,6 @@ def _time(document: dict[str, Any]) -> str:
     return duration_in_words(value, low, high)
 
 
-def headline(summary: Summary) -> str:
-    """Summarize a study without claims in a few sentences, those of `answers` and `unanswered`."""
-    return " ".join(f"{answer}." for answer in (*answers(summary), *unanswered(summary)))
-
-
 def answers(summary: Summary) -> list[str]:
     """Return sentences without full stops about all configurations, or only about the best and the worst if there are
     more than three.
