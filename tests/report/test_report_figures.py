@@ -27,6 +27,7 @@ from towtank.report.figures import (
     timeline,
     transactions,
 )
+from towtank.report.figures.labels import short_labels
 from towtank.report.pictures import static_svg
 from towtank.report.source import Results
 
@@ -550,8 +551,8 @@ def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
 
 
 def test_labels_that_differ_in_length_stay_whole() -> None:
-    assert panel.short_labels(["a 1, b 2", "a 1"]) == {"a 1, b 2": "a 1, b 2", "a 1": "a 1"}
-    assert panel.short_labels(["a 1"]) == {"a 1": "a 1"}
+    assert short_labels(["a 1, b 2", "a 1"]) == {"a 1, b 2": "a 1, b 2", "a 1": "a 1"}
+    assert short_labels(["a 1"]) == {"a 1": "a 1"}
 
 
 SHAPES = {

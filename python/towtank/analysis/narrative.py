@@ -195,7 +195,7 @@ def likely_causes(summary: Summary) -> list[str]:
     return [_limiting(configuration) for configuration in usable]
 
 
-def _limiting(configuration: dict[str, Any]) -> str:
+def _limiting(configuration: Summary) -> str:
     """Return the cause that likely limits the throughput of a configuration; empty if it is unknown, or is errors."""
     known = _diagnosis(configuration)
     return "" if known is None or known.cause is Cause.ERRORS else _cause(configuration) or ""

@@ -5,6 +5,7 @@ If configurations are drawn as rows (with one load only, or too many configurati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -102,7 +103,7 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
     return found
 
 
-def _lowest_state(configuration: Json) -> str:
+def _lowest_state(configuration: Mapping[str, object]) -> str:
     """Return the state of the lowest load level that counts, whose demands give the knee."""
     states = [series.point_state(point) for point in dig(configuration, "points") or ()]
     return next((state for state in states if state != "invalid"), "invalid")

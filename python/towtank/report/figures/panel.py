@@ -14,26 +14,21 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Table
+from towtank.report.figures import labels as labels_of
 from towtank.report.figures import matrix, series, titles
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# Ratio of the longest to the shortest time above which the time axis is logarithmic. [ratio]
+# Ratio of the largest to the smallest value, or load, above which an axis is logarithmic. [ratio]
 _FAR_APART = 30.0
+# Number of pieces of a straight line that is a curve on a logarithmic axis. [1]
+_CURVE_STEPS = 40
 CROWDED = 8
 """Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
 # Number of decades up to which a logarithmic axis has labels between powers of ten. [1]
 _FEW_DECADES = 3
 # Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
-
-
-def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels that fit in a row of 500 px, with 7 px for a letter and 45 px for symbol and
-    gaps.
-    """
-    longest = max((len(label) for label in labels), default=1)
-    return max(1, 500 // (7 * longest + 45))
 
 
 def load_title(load_factor: str) -> str:
@@ -58,43 +53,6 @@ def is_crowded(points: Iterable[series.Point]) -> bool:
     return len(series.labels(points)) > CROWDED
 
 
-def short_labels(labels: list[str]) -> dict[str, str]:
-    """Remove the factor levels that all configurations share from their labels.
-
-    Examples
-    --------
-    >>> short_labels(["index present, memory 1 GB", "index absent, memory 1 GB"])
-    {'index present, memory 1 GB': 'index present', 'index absent, memory 1 GB': 'index absent'}
-    """
-    parts = [label.split(", ") for label in labels]
-    if len({len(levels) for levels in parts}) != 1 or len(labels) < 2:
-        return {label: label for label in labels}
-    differs = [len(set(levels)) > 1 for levels in zip(*parts, strict=True)]
-    kept = [[level for level, is_kept in zip(levels, differs, strict=True) if is_kept] for levels in parts]
-    return {label: ", ".join(levels) or label for label, levels in zip(labels, kept, strict=True)}
-
-
-def bare_levels(labels: list[str]) -> tuple[dict[str, str], str]:
-    """Remove the names of factors from the labels of configurations.
-
-    Returns
-    -------
-    tuple of dict and str
-        Levels by label, and the names of the factors; the whole labels and an empty text if names are unknown.
-
-    Examples
-    --------
-    >>> bare_levels(["rows base, query scan", "rows tenfold, query scan"])
-    ({'rows base, query scan': 'base, scan', 'rows tenfold, query scan': 'tenfold, scan'}, 'rows, query')
-    """
-    parts = [[level.partition(" ") for level in label.split(", ")] for label in labels]
-    names = {tuple(name for name, _, _ in levels) for levels in parts}
-    if len(names) != 1 or not all(level for levels in parts for _, _, level in levels):
-        return {label: label for label in labels}, ""
-    bare = (", ".join(level for _, _, level in levels) for levels in parts)
-    return dict(zip(labels, bare, strict=True)), ", ".join(names.pop())
-
-
 def against(points: Iterable[series.Point], load_factor: str) -> str:
     """Render the last part of a figure's title: `against virtual users` or `by configuration, at 50 virtual users`."""
     load = one_load(points)
@@ -105,8 +63,19 @@ def against(points: Iterable[series.Point], load_factor: str) -> str:
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
-    """Return the horizontal axis of loads from zero, with a tick at every measured level."""
+    """Return the horizontal axis of loads, with a tick at every measured level.
+
+    It begins at zero; if the levels differ widely, it is logarithmic and begins below the lowest level.
+    """
     values = sorted(set(loads))
+    if has_far_levels(values):
+        return {
+            "field": "load",
+            "type": "quantitative",
+            "title": f"{load_title(load_factor)}, logarithmic",
+            "scale": {"type": "log", "domain": [values[0] / 1.5, values[-1] * 1.5], "nice": False, "clamp": True},
+            "axis": {"values": values, "grid": False, "labelOverlap": True, "format": theme.EXACT},
+        }
     top = (values[-1] if values else 1) * 1.06
     return {
         "field": "load",
@@ -115,6 +84,23 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
         "scale": {"domain": [0, top], "nice": False},
         "axis": {"values": [0, *values], "grid": False, "labelOverlap": True, "format": theme.EXACT},
     }
+
+
+def has_far_levels(loads: Iterable[float]) -> bool:
+    """Return True if the axis of these loads is logarithmic, because they differ widely and none is zero."""
+    known = set(loads)
+    return bool(known) and min(known) > 0 and max(known) > _FAR_APART * min(known)
+
+
+def line_loads(loads: list[float]) -> list[float]:
+    """Return the loads at which a straight line through the origin is drawn: its ends, or a curve on a logarithmic
+    axis.
+    """
+    top = max(loads, default=1.0)
+    if not has_far_levels(loads):
+        return [0.0, top]
+    low = min(loads)
+    return [low * (top / low) ** (step / _CURVE_STEPS) for step in range(_CURVE_STEPS + 1)]
 
 
 def value_axis(title: str) -> dict[str, Any]:
@@ -165,7 +151,7 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Return encodings that distinguish configurations by colour, symbol and line style."""
     number = len(labels)
     legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": labels_of.legend_columns(labels)}
         if number > 1
         else None
     )
@@ -376,7 +362,7 @@ def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = (
 
 
 def _shortly_named(points: list[series.Point]) -> list[series.Point]:
-    names = short_labels(series.labels(points))
+    names = labels_of.short_labels(series.labels(points))
     return [replace(point, configuration=names[point.configuration]) for point in points]
 
 
@@ -387,11 +373,11 @@ def _beside(
     if not runs:
         return []
     loads = [point.load for point in points]
-    shift = 0.012 * max(loads, default=1.0)
+    factor, shift = (1.04, 0.0) if has_far_levels(loads) else (1.0, 0.012 * max(loads, default=1.0))
     encoding = by_configuration(series.labels(points))
     return [
         {
-            "data": {"values": [{**row, "load": row["load"] + shift} for row in series.rows(runs)]},
+            "data": {"values": [{**row, "load": factor * row["load"] + shift} for row in series.rows(runs)]},
             "mark": {"type": "point", "size": 16, "filled": True, "opacity": 0.75},
             "encoding": {
                 "x": load_axis(load_factor, loads),
@@ -439,7 +425,7 @@ def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
     """Return a panel with a row for each configuration, in the order of the study file."""
-    bare, factors = bare_levels(series.labels(points))
+    bare, factors = labels_of.bare_levels(series.labels(points))
     fields = tooltip(titles.in_one_line(axis["title"]), load_factor)
     points = [replace(point, configuration=bare[point.configuration]) for point in points]
     rows = configuration_axis(series.labels(points), names=names)

@@ -14,7 +14,7 @@ const options = {
 const ready = (font) =>
   Promise.allSettled(["", "bold "].map((weight) => document.fonts.load(`${weight}12px ${font}`)));
 // On a phone, the figure of the first screen is as wide as the screen and lower, and its texts keep their size.
-const PHONE = "(max-width: 40rem)", AXES_PX = 116, NAMES_PX = 190, LOWER = 0.5, ROW_PX = 14;
+const PHONE = "(max-width: 40rem)", AXES_PX = 116, NAMES_PX = 190, LOWER = 0.42, ROW_PX = 12;
 const specified = (figure) => {
   const text = figure.querySelector('script[type="application/json"]').textContent;
   if (!figure.closest(".front") || !window.matchMedia(PHONE).matches) return JSON.parse(text);
