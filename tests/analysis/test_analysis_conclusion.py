@@ -109,7 +109,7 @@ def test_a_ratio_is_a_change_in_words(of: str, measured: dict[str, Any], holds: 
         ({"of": "errors of add"}, estimate(0.85, 0.79, 0.91), "", "failed transactions of add: 85 (79 to 91) %"),
         ({"of": "mean"}, estimate(0.2, 0.08, 0.32), "s", "mean response time: 200 (80 to 320) ms"),
         ({"of": "events.filled.during.throughput_per_s", "per": "throughput"}, estimate(0.9, 0.5, 1.3), "",
-         "throughput during filled per throughput: 90 (50 to 130) %"),
+         "throughput during filled, relative to throughput: 90 (50 to 130) %"),
     ],
 )  # fmt: skip
 def test_a_value_has_words_and_a_unit(given: dict[str, Any], measured: dict[str, Any], unit: str, words: str) -> None:

@@ -173,7 +173,7 @@ def test_the_verdict_names_the_share_of_runs_that_count(suspects: int, invalid: 
 def test_doubts_are_grouped_by_kind_with_the_number_of_runs_and_without_their_names() -> None:
     found = synthetic.results()
     reason = {"kind": "no_steady_state", "level": "suspect", "runs": ["r001", "r002"], "hint": "wait longer"}
-    reason["message"] = "throughput changes by 9 % (r001; similar doubts about r002)"
+    reason["message"] = "throughput changes by 9 % (r002; similar doubts about r001)"
     summary = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [reason]}}
     said = words(headline.verdict(dataclasses.replace(found, summary=summary)))
     assert "No steady state, 2 runs. Throughput changes by 9 %. Do: Wait longer" in said

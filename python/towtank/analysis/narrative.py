@@ -565,7 +565,8 @@ def throughputs(summary: Summary) -> str:
         doubt = ", from a suspect run" if "suspect" in dig(point, "verdicts") else ""
         limited = f", limited by {cause}" if cause and not same else ""
         carried = interval(dig(point, "throughput_per_s"))
-        parts.append(f"{dig(configuration, 'label')}: {carried} /s at {_load(point)}{limited}{doubt}")
+        label = str(dig(configuration, "label")).replace("_", " ")
+        parts.append(f"{label}: {carried} /s at {_load(point)}{limited}{doubt}")
     return f"Highest throughput with {'; '.join(parts)}{f'; both limited by {causes[0]}' if same else ''}"
 
 

@@ -74,8 +74,9 @@ def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> st
     parts = [f"{number} claim{'s' * (number > 1)} {word}" for word, number in counts.items() if number]
     met = [dig(objective, "met") for objective in dig(summary, "objectives") or ()]
     if any(met):
-        every = "all " if all(met) and len(met) > 1 else ""
-        parts.append(f"{every}{met.count(True)} objective{'s' * (met.count(True) > 1)} met")
+        number = met.count(True)
+        every = {1: "1", 2: "both"}.get(number, f"all {number}") if all(met) else str(number)
+        parts.append(f"{every} objective{'s' * (number > 1)} met")
     return f"Further: {', '.join(parts)}" if parts else ""
 
 

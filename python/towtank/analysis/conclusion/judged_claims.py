@@ -147,14 +147,15 @@ def _value(claim: JudgedClaim, quantity: str, of: str, per: object) -> str:
     """Render a value or difference: `failed transactions: 85 (79 to 91) %`, or `lost objects: 0`."""
     assert claim.measured is not None
     value, low, high = (claim.measured[end] for end in ("value", "low", "high"))
-    if per is not None:
-        quantity = f"{quantity} per {'user' if per == 'load' else quantity_words(str(per))}"
+    divisor = quantity_words(str(per))
     with suppress(ValueError):
         path = read_metric(of)
         if per is None and path[-1] in SHARES:
             return f"{quantity}: {percent_words(claim.measured, _bounds(claim))}"
         if per is not None and per != "load" and unit_of_metric(read_metric(str(per))) == unit_of_metric(path):
-            return f"{quantity}: {percent_words(claim.measured, _bounds(claim))}"
+            return f"{quantity}, relative to {divisor}: {percent_words(claim.measured, _bounds(claim))}"
+    if per is not None:
+        quantity = f"{quantity} per {'unit of load' if per == 'load' else divisor}"
     if value == low == high:
         return f"{quantity}: {number_text(value, claim.unit)}"
     return f"{quantity}: {estimate_text(claim.measured, claim.unit, _bounds(claim))}"

@@ -11,7 +11,7 @@ _NAMES = {
     "throughput_per_s": "throughput",
     "request_throughput_per_s": "throughput of requests",
     "errors_share": "failed transactions",
-    "cpus_used": "CPUs used",
+    "cpus_used": "CPU use",
     "cpu_demand_s": "CPU time per transaction",
     "cpu_us_per_request": "CPU time per request [µs]",
     "recovery_s": "recovery time",
@@ -43,7 +43,7 @@ def quantity_words(of: str) -> str:
     >>> quantity_words("p95 of search"), quantity_words("stored.lost")
     ('p95 of the response time of search', 'lost objects')
     >>> quantity_words("phases.ramp_up.tiers.database.cpus_used")
-    'CPUs used by database in the ramp-up'
+    'CPU use of database in the ramp-up'
     >>> quantity_words("events.disk_filled.during.throughput_per_s")
     'throughput during disk filled'
     """
@@ -82,16 +82,15 @@ def _head(path: tuple[str, ...]) -> str:
 def _owner(path: tuple[str, ...]) -> str:
     """Render the transaction, service, host or kind of object to which a quantity belongs; empty without one."""
     apart = {place + 1 for place, part in enumerate(path) if part in ("phases", "events")}
-    path = (*path, "cpus_used") if path[-2:-1] == ("parts",) else path
-    names = [part for place, part in enumerate(path[:-1]) if part not in _GROUPS and place not in apart]
+    owners = path if path[-2:-1] == ("parts",) else path[:-1]
+    names = [part for place, part in enumerate(owners) if part not in _GROUPS and place not in apart]
     if path[0] in ("host", "machine"):
         names = ["the machine", *names]
     elif path[0] == "generator":
         names = ["the load generator", *names]
     if not names:
         return ""
-    joint = "by" if path[-1] == "cpus_used" else "of"
-    return f" {joint} {', '.join(map(readable, names))}"
+    return f" of {', '.join(map(readable, names))}"
 
 
 def _when(path: tuple[str, ...]) -> str:

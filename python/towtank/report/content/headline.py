@@ -175,7 +175,7 @@ def _reason(doubt: Json, answer: str) -> Text:
     """
     names = [str(name) for name in dig(doubt, "runs") or ()]
     said, _, where = str(dig(doubt, "message")).rstrip(".").rpartition(" (")
-    message = said if names and where.startswith(names[0]) else str(dig(doubt, "message"))
+    message = said if any(where.startswith(name) for name in names) else str(dig(doubt, "message"))
     head = f"{str(dig(doubt, 'kind')).replace('_', ' ').capitalize()}, {people.plural(len(names), 'run')}. "
     parts = [strong(head)] if names else []
     hint = str(dig(doubt, "hint") or "").partition("; ")[0]
