@@ -29,6 +29,7 @@ CROWDED = 8
 _FEW_DECADES = 3
 # Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
+_ROW_PX, _MANY_ROWS = 24, 12  # Height of a row [px], and number of rows above which rows are as high as labels.
 
 
 def load_title(load_factor: str) -> str:
@@ -88,14 +89,12 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
 
 def has_far_levels(loads: Iterable[float]) -> bool:
     """Return True if the axis of these loads is logarithmic, because they differ widely and none is zero."""
-    known = set(loads)
-    return bool(known) and min(known) > 0 and max(known) > _FAR_APART * min(known)
+    known = sorted(loads)
+    return bool(known) and 0 < known[0] < known[-1] / _FAR_APART
 
 
 def line_loads(loads: list[float]) -> list[float]:
-    """Return the loads at which a straight line through the origin is drawn: its ends, or a curve on a logarithmic
-    axis.
-    """
+    """Return the loads for a straight line through the origin: its ends, or many on a logarithmic axis."""
     top = max(loads, default=1.0)
     if not has_far_levels(loads):
         return [0.0, top]
@@ -433,7 +432,7 @@ def _rows(
     colour = {"color": {"value": theme.COLOURS[0]}}
     return {
         "width": width,
-        "height": {"step": 24},
+        "height": {"step": _ROW_PX if len(series.labels(points)) <= _MANY_ROWS else _LABEL_PX + 2},
         "data": {"values": series.rows(points)},
         "layer": [_whiskers(place, along="x"), *_symbols(place, colour, {})],
     }
@@ -446,5 +445,5 @@ def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = Tr
         "type": "nominal",
         "title": None,
         "scale": {"domain": labels},
-        "axis": {"labels": names, "labelLimit": 240, "grid": grid, "ticks": False, "domain": names},
+        "axis": {"labels": names, "labelLimit": 240, "maxExtent": 320, "grid": grid, "ticks": False, "domain": names},
     }
