@@ -21,6 +21,8 @@ WORDS = {
 ANSWERED = ("confirmed", "refuted")
 _ABSENT = "–"
 _MOST_DIGITS = 12
+# Ratio from which a sentence names a factor instead of a percentage. [1]
+_FACTOR = 2.0
 Claim = Mapping[str, Any]
 
 
@@ -63,6 +65,49 @@ def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float
     """
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     return number_text(value, unit) if low is None or high is None else _with_interval((value, low, high), unit, bounds)
+
+
+def change_words(ratio: Mapping[str, Any], bounds: Sequence[float] = (), adjective: str = "long") -> str:
+    """Render a ratio as a change: a factor if the ratio or a bound is 2 or more, otherwise a percentage.
+
+    Parameters
+    ----------
+    ratio : dict
+        Estimate of the ratio. [1]
+    bounds : sequence of float
+        Bounds; the digits show on which side of each bound the ends of the interval lie. [1]
+    adjective : str
+        Word that compares the quantity, as in `4 times as long`.
+
+    Examples
+    --------
+    >>> change_words({"value": 0.47, "low": 0.25, "high": 0.89})
+    'falls to 47 (25 to 89) %'
+    >>> change_words({"value": 4.0, "low": 3.5, "high": 4.5})
+    'is 4.0 (3.5 to 4.5) times as long'
+    """
+    value, low, high = (ratio[key] for key in ("value", "low", "high"))
+    if is_factor(value, bounds):
+        return f"is {estimate_text(ratio, '', bounds)} times as {adjective}"
+    verb = "is" if low is None or high is None or low <= 1 <= high else "rises to" if low > 1 else "falls to"
+    return f"{verb} {percent_words(ratio, bounds)}"
+
+
+def is_factor(value: float, bounds: Sequence[float]) -> bool:
+    """Return True if a ratio with these bounds is rendered as a factor, and False if as a percentage."""
+    return max(value, *bounds, 0.0) >= _FACTOR
+
+
+def percent_words(share: Mapping[str, Any], bounds: Sequence[float] = ()) -> str:
+    """Render a share or ratio with its interval as a percentage; `bounds` as in `change_words`.
+
+    Examples
+    --------
+    >>> percent_words({"value": 0.85, "low": 0.79, "high": 0.91})
+    '85 (79 to 91) %'
+    """
+    ends = {key: None if share[key] is None else 100 * share[key] for key in ("value", "low", "high")}
+    return f"{estimate_text(ends, '', [100 * bound for bound in bounds])} %"
 
 
 def _with_interval(numbers: tuple[float, float, float], unit: str, bounds: Sequence[float]) -> str:

@@ -549,3 +549,16 @@ def test_documents_that_were_not_read_back_leave_an_exact_count_open_until_they_
     )
     assert (found["verdict"], found["measured"]["high"]) == ("undecided", 2.0)
     assert found["do"] == "remove the cause why stored documents could not be read back, and run the study again"
+
+
+@pytest.mark.parametrize(("holds", "follows"), [("> 1.5", "Take the large cache."), ("< 1.5", "Keep the small cache.")])
+def test_a_decided_claim_has_the_consequence_of_its_verdict(holds: str, follows: str) -> None:
+    runs = [run("r1", {"cache": "small"}, 10.0, 0.1), run("r2", {"cache": "large"}, 20.0, 0.1)]
+    consequences = {"then": "Take the large cache.", "otherwise": "Keep the small cache."}
+    assert judged({**ratio(holds), **consequences}, [CACHE], runs)["follows"] == follows
+    assert judged(ratio(holds), [CACHE], runs)["follows"] == ""
+
+
+def test_an_open_claim_has_no_consequence() -> None:
+    runs = [run("r1", {"cache": "small"}, 10.0, 1.0), run("r2", {"cache": "large"}, 20.0, 1.0)]
+    assert judged({**ratio("> 2"), "then": "Take the large cache."}, [CACHE], runs)["follows"] == ""

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from test_analysis_study_by_hand import made
 
-from towtank.analysis import narrative
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.doubts import seconds
 from towtank.analysis.study import describe_study
@@ -106,7 +105,6 @@ def test_the_headline_gives_the_range_of_the_reason() -> None:
         ]  # fmt: skip
     summary = study(*runs)
     assert "because other programs used 38 to 87 % (r1, r2, r3). Do: stop them" in summary["headline"]
-    assert narrative.headline(summary) == summary["headline"]
 
 
 def test_a_point_keeps_the_ends_of_its_runs_and_a_single_run_has_none() -> None:

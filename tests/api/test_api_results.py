@@ -163,11 +163,11 @@ def test_a_part_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.M
     def fails(summary: object) -> str:
         raise RuntimeError("no words")
 
-    # Without a stored summary, `narrative.headline` must be called.
+    # Without a stored summary, `narrative.answers` must be called.
     (folder / "study-summary.json").unlink(missing_ok=True)
-    monkeypatch.setattr(narrative, "headline", fails)
+    monkeypatch.setattr(narrative, "answers", fails)
     monkeypatch.setattr("towtank.containment.keep_fault", lambda *arguments: None)
     results = towtank.open(folder)
-    assert results.messages == ("headline: this part could not be made: RuntimeError: no words",)
+    assert results.messages == ("conclusion: this part could not be made: RuntimeError: no words",)
     assert len(results.points) == 8
     assert "none of them allows a conclusion" in results.headline

@@ -109,6 +109,20 @@ def test_the_axis_of_loads_ends_beyond_the_highest_load() -> None:
     assert 20 < axis["scale"]["domain"][1] < 22
 
 
+def test_levels_far_apart_have_a_logarithmic_axis_with_a_tick_at_each() -> None:
+    loads = [1.0, 10.0, 31.0]
+    axis = panel.load_axis("users", loads)
+    assert (axis["scale"]["type"], axis["axis"]["values"]) == ("log", loads)
+    assert axis["title"] == "virtual users, logarithmic"
+    low, high = axis["scale"]["domain"]
+    assert 0 < low < 1 and high > 31
+    # On this axis, a straight line is a curve.
+    assert panel.line_loads([1.0, 30.0]) == [0.0, 30.0]
+    curve = panel.line_loads(loads)
+    assert (len(curve), curve[0], curve[-1]) == (41, 1.0, pytest.approx(31.0))
+    assert "log" not in panel.load_axis("users", [0.0, 100.0])["scale"].values()
+
+
 def test_the_middle_of_a_colour_scale_is_between_its_ends() -> None:
     assert matrix._middle([1.0, 9.0, 2.0], logarithmic=True) == pytest.approx(3.0)
     assert matrix._middle([1.0, 9.0, 2.0], logarithmic=False) == pytest.approx(5.0)

@@ -160,10 +160,10 @@ def test_of_many_configurations_the_best_and_the_worst_come_first_in_brief() -> 
         many.append({**configuration, "label": f"nodes {number}", "key": {"nodes": str(number)}, "points": points})
     section = headline.build(with_summary(results, configurations=many))
     shown = rows(section, "Results in brief")
-    assert [row[0] for row in shown[:8]] == [f"nodes {number}" for number in (20, 19, 18, 17, 4, 3, 2, 1)]
-    assert [row[0] for row in shown[8:]] == [f"nodes {number}" for number in range(16, 4, -1)]
+    assert [row[0] for row in shown[:6]] == [f"nodes {number}" for number in (20, 19, 18, 3, 2, 1)]
+    assert [row[0] for row in shown[6:]] == [f"nodes {number}" for number in range(17, 3, -1)]
     (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption == "Results in brief"]
-    assert table.shown == 8
+    assert table.shown == 6
 
 
 def test_the_summary_names_three_doubts_and_what_to_do() -> None:

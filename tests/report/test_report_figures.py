@@ -27,6 +27,7 @@ from towtank.report.figures import (
     timeline,
     transactions,
 )
+from towtank.report.figures.labels import short_labels
 from towtank.report.pictures import static_svg
 from towtank.report.source import Results
 
@@ -550,8 +551,8 @@ def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
 
 
 def test_labels_that_differ_in_length_stay_whole() -> None:
-    assert panel.short_labels(["a 1, b 2", "a 1"]) == {"a 1, b 2": "a 1, b 2", "a 1": "a 1"}
-    assert panel.short_labels(["a 1"]) == {"a 1": "a 1"}
+    assert short_labels(["a 1, b 2", "a 1"]) == {"a 1, b 2": "a 1, b 2", "a 1": "a 1"}
+    assert short_labels(["a 1"]) == {"a 1": "a 1"}
 
 
 SHAPES = {
@@ -650,8 +651,51 @@ def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None
     # The first run is invalid, so its configuration has no valid run. It still has its row in the figure.
     figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
     assert "configuration, at 60 virtual users" in figure.title
-    drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]
-    assert drawn == ["search_index present", "search_index absent"]
+    drawn = [text for text in texts(static_svg(figure.spec)) if re.search("search_index|present|absent", text)]
+    # The axis has the name of the factor, and each row the level.
+    rows = ["search_index present", "search_index absent"] if module is cpu_by_tier else ["present", "absent"]
+    assert [text for text in drawn if text != "search_index"] == rows
+    assert ("search_index" in drawn) == (module is not cpu_by_tier)
+
+
+def test_rows_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
+    near = throughput.figure(at_one_load())
+    assert near is not None
+    assert "logarithmic" not in str(near.spec)
+    results = at_one_load()
+    first, second = results.summary["configurations"]
+    (point,) = first["points"]
+    points = [{**point, "throughput_per_s": synthetic.estimate(2000.0)}]
+    summary = {**results.summary, "configurations": [{**first, "points": points}, second]}
+    far = throughput.figure(dataclasses.replace(results, summary=summary))
+    assert far is not None
+    assert "throughput [1/s], logarithmic" in str(far.spec)
+
+
+def test_rows_are_explained_by_their_symbols_and_not_by_the_marks_of_a_matrix() -> None:
+    figure = throughput.figure(at_one_load({"r001": "suspect"}))
+    assert figure is not None
+    assert "Open symbols" in figure.note
+    assert "†" not in figure.note
+    assert "Small symbols" not in figure.note
+
+
+def test_one_user_is_singular() -> None:
+    figure = throughput.figure(synthetic.results(levels=(1,)))
+    assert figure is not None
+    assert figure.title.endswith("at 1 virtual user")
+
+
+def test_a_knee_of_suspect_runs_is_open() -> None:
+    # The runs r001 and r005 are those of the lowest load.
+    results = synthetic.results(verdicts={"r001": "suspect", "r004": "suspect"})
+    knees = answer.compute(results).knees
+    assert [knee["state"] for knee in knees] == ["suspect", "valid"]
+    upper = answer.draw(answer.compute(results))["vconcat"][0]
+    triangles = [layer for layer in upper["layer"] if dict(layer["mark"]).get("shape") == "triangle-up"]
+    assert [(layer["mark"]["filled"], [row["state"] for row in layer["data"]["values"]]) for layer in triangles] == [
+        (True, ["valid"]), (False, ["suspect"]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("module", [throughput, response_time, disk, percentiles, scaling])

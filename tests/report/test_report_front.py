@@ -58,7 +58,7 @@ def row_of_claim(results: Results) -> tuple[str, ...]:
 def test_the_first_screen_asks_answers_compares_shows_and_doubts_in_this_order() -> None:
     results = studied(asked("ratio", "confirmed"))
     assert list(map(name, front(results).blocks)) == [
-        "Question", "headline", "Claims", "figure", "Results in brief", "valid", "Expected and found",
+        "Question", "headline", "figure", "Results in brief", "valid", "Expected and found",
     ]  # fmt: skip
     bare = synthetic.results()
     assert list(map(name, front(bare).blocks)) == [
@@ -114,28 +114,80 @@ def test_a_claim_of_invalid_runs_has_no_value() -> None:
 
 
 def test_a_study_without_claims_has_no_table_of_them() -> None:
-    assert not {"Claims", "Expected and found"} & set(map(name, front(synthetic.results()).blocks))
+    assert "Expected and found" not in set(map(name, front(synthetic.results()).blocks))
 
 
 @pytest.mark.parametrize("verdict", ["valid", "suspect"])
 def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict: str) -> None:
     said = answered(STUDIED[verdict])
     assert [sentence.split(",")[0] for sentence in said[:2]] == [
-        "With search_index present",
-        "With search_index absent",
+        "Found. With search_index present",
+        "Found. With search_index absent",
     ]
     assert re.search(r"throughput reaches|the system sustains", said[1])
     assert ("suspect run" in said[1]) == (verdict == "suspect")
-    assert " ".join(said) == plain(str(STUDIED[verdict].summary["headline"]))
+    headed = [sentence.removeprefix("Found. ") for sentence in said if sentence.startswith("Found. ")]
+    assert " ".join(headed) == plain(str(STUDIED[verdict].summary["headline"]))
+
+
+def test_the_answer_has_its_certainty_and_next_steps() -> None:
+    said = answered(STUDIED["suspect"])
+    heads = dict.fromkeys(sentence.split(".")[0] for sentence in said)
+    assert list(heads) == ["Found", "How sure", "Do"]
+    (sure,) = [sentence for sentence in said if sentence.startswith("How sure.")]
+    assert "suspect" in sure
+
+
+def test_commands_of_the_answer_name_the_results_folder() -> None:
+    conclusion = {"found": ["It is so."], "sure": ["All runs count."], "do": ["`towtank run FOLDER --more 2` helps."]}
+    found = synthetic.results()
+    summary = {**found.summary, "conclusion": conclusion}
+    answer = headline.answer(dataclasses.replace(found, summary=summary, name="my results"))
+    assert ("towtank run 'my results' --more 2", "code") in [
+        (run.text, run.style) for content in answer.content for run in content
+    ]
+
+
+def test_an_unrepeated_measurement_is_named_so_and_is_not_green() -> None:
+    found = synthetic.results()
+    conclusion = {"found": ["It is so."], "sure": ["Nothing was repeated: with one run a level."], "do": []}
+    box = headline.verdict(dataclasses.replace(found, summary={**found.summary, "conclusion": conclusion}))
+    assert (box.level, box.title) == ("unrepeated", "Valid measurement, not repeated: 8 of 8 runs valid")
+    assert headline.verdict(found).level == "valid"
+
+
+@pytest.mark.parametrize(
+    ("suspects", "invalid", "title"),
+    [(1, 0, "Largely valid measurement"), (4, 0, "Suspect measurement"), (2, 5, "Largely invalid measurement")],
+)
+def test_the_verdict_names_the_share_of_runs_that_count(suspects: int, invalid: int, title: str) -> None:
+    names = [f"r{number:03d}" for number in range(1, 9)]
+    states = dict.fromkeys(names[:suspects], "suspect") | dict.fromkeys(names[suspects : suspects + invalid], "invalid")
+    found = synthetic.results(verdicts=states)
+    summary = {**found.summary, "verdict": {**found.summary["verdict"], "level": "suspect"}}
+    box = headline.verdict(dataclasses.replace(found, summary=summary))
+    assert box.title.startswith(f"{title}: {8 - suspects - invalid} of 8 runs valid")
+    assert box.level == ("invalid" if invalid else "suspect")
+
+
+def test_doubts_are_grouped_by_kind_with_the_number_of_runs_and_without_their_names() -> None:
+    found = synthetic.results()
+    reason = {"kind": "no_steady_state", "level": "suspect", "runs": ["r001", "r002"], "hint": "wait longer"}
+    reason["message"] = "throughput changes by 9 % (r002; similar doubts about r001)"
+    summary = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [reason]}}
+    said = words(headline.verdict(dataclasses.replace(found, summary=summary)))
+    assert "No steady state, 2 runs. Throughput changes by 9 %. Do: Wait longer" in said
+    assert "r001" not in said
 
 
 def test_what_is_not_answered_has_a_sentence_with_reason_and_next_step_and_no_value() -> None:
     results = STUDIED["invalid"]
     said = answered(results)
-    assert said[1].startswith(
-        "There is no result for search_index absent: no run of it is usable, because start lag is"
+    (gap,) = [sentence for sentence in said if sentence.startswith("Not answered.")]
+    assert gap.startswith(
+        "Not answered. There is no result for search_index absent: no run of it is usable, because start lag is"
     )
-    assert "Do: lower the load" in said[1]
+    assert "Do: lower the load" in gap
     assert [words(block) for block in front(results).blocks if OWN.search(plain(words(block)))] == []
 
 
@@ -165,11 +217,9 @@ def test_an_objective_of_invalid_runs_is_not_judged_on_the_first_screen() -> Non
 
 def test_a_label_with_full_stops_does_not_cut_a_sentence() -> None:
     found = synthetic.results()
-    configurations = [{**each, "label": f"pool 1.5 s. With care {place}"}
-                      for place, each in enumerate(found.summary["configurations"])]  # fmt: skip
-    parts = [f"With {each['label']}, throughput reaches 5/s at 3 users." for each in configurations]
-    summary = {**found.summary, "configurations": configurations, "headline": " ".join(parts)}
-    assert headline.sentences(dataclasses.replace(found, summary=summary)) == parts
+    parts = [f"With pool 1.5 s. With care {place}, throughput reaches 5/s at 3 users." for place in range(2)]
+    answer = headline.answer(dataclasses.replace(found, summary={**found.summary, "conclusion": {"found": parts}}))
+    assert ["".join(run.text for run in content) for content in answer.content] == [f"Found. {part}" for part in parts]
 
 
 def test_a_valid_measurement_with_relaxed_limits_is_named_so() -> None:
@@ -189,7 +239,7 @@ def test_advice_of_the_answer_is_not_repeated_among_the_doubts() -> None:
     apart = words(headline.verdict(dataclasses.replace(found, summary=summary)))
     assert "Others ran. Do: Stop them." in apart
     said = {**summary, "headline": "No run can carry an answer, because others ran. Do: stop them."}
-    assert "Others ran. Do: see the answer." in words(headline.verdict(dataclasses.replace(found, summary=said)))
+    assert "Others ran. Do: see above." in words(headline.verdict(dataclasses.replace(found, summary=said)))
 
 
 def test_rows_beyond_those_shown_are_folded_below_them() -> None:
@@ -205,3 +255,30 @@ def test_rows_beyond_those_shown_are_folded_below_them() -> None:
     assert folded.count("A note.") == 0
     assert further_rows(dataclasses.replace(table, shown=5)) is None
     assert further_rows(dataclasses.replace(table, shown=None)) is None
+
+
+def test_a_study_without_objectives_has_no_column_for_them() -> None:
+    def titles(results: Results) -> list[str]:
+        (table,) = [block for block in front(results).blocks if name(block) == "Results in brief"]
+        assert isinstance(table, Table)
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+        return [column.title for column in table.columns]
+
+    found = synthetic.results()
+    assert titles(found)[-1] == "Objectives"
+    summary = {**found.summary, "objectives": []}
+    assert "Objectives" not in titles(dataclasses.replace(found, summary=summary))
+
+
+def test_compared_values_of_suspect_runs_are_marked_each() -> None:
+    document = build_document(synthetic.results(verdicts={"r004": "suspect"}))
+    (table,) = [
+        block
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Table) and block.caption == "Comparison of configurations at equal load"
+    ]
+    marks = {tuple(cell.endswith("†") for cell in row[3:]) for row in table.rows}
+    # The suspect run has the level present of the factor search_index, from which the comparisons go.
+    assert (True, False, True) in marks
+    assert marks <= {(True, False, True), (False, False, False)}

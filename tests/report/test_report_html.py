@@ -16,7 +16,7 @@ import report_synthetic as synthetic
 
 from towtank.report import html as writer
 from towtank.report.content import SECTIONS, build_document
-from towtank.report.document import Callout, Document, Table, numbering, text
+from towtank.report.document import NOT_ANSWERED, Callout, Document, Table, numbering, strong, text
 from towtank.report.html import css_string, render
 from towtank.report.source import Results
 from towtank.report.theme import short
@@ -287,9 +287,9 @@ def test_partial_results_give_a_whole_page(results: Results) -> None:
     assert "None" not in page.text
 
 
-def test_an_answer_of_more_than_three_sentences_is_folded_after_the_third() -> None:
+def test_parts_without_an_answer_follow_the_verdict_on_a_phone() -> None:
     document = build_document(synthetic.results())
-    answers = tuple(text(f"Answer {number}.") for number in range(1, 6))
+    answers = tuple(text(strong(f"{head}. "), "So it is.") for head in ("Confirmed", NOT_ANSWERED, "Do"))
     (summary,) = [section for section in document.sections if section.name == "summary"]
     blocks = tuple(
         dataclasses.replace(block, content=answers)
@@ -300,6 +300,7 @@ def test_an_answer_of_more_than_three_sentences_is_folded_after_the_third() -> N
     sections = tuple(
         dataclasses.replace(each, blocks=blocks) if each is summary else each for each in document.sections
     )
-    shown, folded = render(dataclasses.replace(document, sections=sections)).split("Further answers</summary>", 1)
-    assert [f"<p>Answer {number}.</p>" in shown for number in range(1, 6)] == [True] * 3 + [False] * 2
-    assert "<p>Answer 5.</p>" in folded.partition("</details>")[0]
+    page = render(dataclasses.replace(document, sections=sections))
+    assert re.findall(r"<p( class=\"later\")?>\s*<strong>(Confirmed|Not answered|Do)\. </strong>So it is", page) == [
+        ("", "Confirmed"), (' class="later"', "Not answered"), ("", "Do"),
+    ]  # fmt: skip

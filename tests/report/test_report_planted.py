@@ -21,7 +21,7 @@ from towtank.analysis import aggregation, comparison, narrative, objective_level
 from towtank.analysis.study import describe_study
 from towtank.report import objectives as outcomes
 from towtank.report.content import brief, build_document, found_limit, headline, observations, tables
-from towtank.report.document import Bullets, Callout, Figure, Paragraph, Table
+from towtank.report.document import Bullets, Callout, Figure, Paragraph, Table, Text, text
 from towtank.report.figures import limit, panel, percentiles, response_time, series
 from towtank.report.source import Results
 
@@ -236,8 +236,8 @@ def _pairs(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[Any, A
     return zip(base["points"], other["points"], strict=True)
 
 
-def _without_words(results: Results) -> str:
-    return str(results.summary["headline"]).replace(", from a suspect run", "")
+def _without_words(said: str) -> Text:
+    return text(said.replace(", from a suspect run", ""))
 
 
 PLANTED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
@@ -256,7 +256,7 @@ PLANTED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "comparison, invalid": ("invalid", _set(comparison, "_points", _pairs)),
     "verdict on the study, invalid": ("invalid", _set(study_verdict, "verdict_of", _said_valid)),
     "sentence, doubt, suspect": ("suspect", _set(narrative, "_suspects", lambda _: "")),
-    "headline, doubt, suspect": ("suspect", _set(headline, "headline", _without_words)),
+    "headline, doubt, suspect": ("suspect", _set(headline, "_statement", _without_words)),
     "table, mark, suspect": ("suspect", _set(tables, "_mark", lambda _: "")),
     "table of limits, mark, suspect": ("suspect", _set(observations, "_mark", lambda _: "")),
     "table in brief, mark, suspect": ("suspect", _set(brief, "MARK", "")),

@@ -8,6 +8,7 @@ from small_study import STUDY_WITH_CLAIMS, Files, write_files
 
 from towtank.claim_bounds import NumberBounds
 from towtank.cli import main
+from towtank.errors import StudyError
 from towtank.study import load_study
 from towtank.study.claim_holds import AtLevels, TrendDirection, read_holds
 from towtank.study.claim_metrics import read_metric, unit_of_metric
@@ -43,6 +44,15 @@ def test_a_required_claim_goes_into_the_manifest(files: Files) -> None:
     files.edit("study", "says: Users lengthen it.", "says: Users lengthen it.\n    required: true")
     described = load_study(files.study).describe()["claims"]
     assert [claim.get("required") for claim in described] == [None, True, None]
+
+
+@pytest.mark.parametrize("key", ["then", "otherwise"])
+def test_consequences_go_into_the_manifest_and_need_a_measure(files: Files, key: str) -> None:
+    files.edit("study", "says: Users lengthen it.", f"says: Users lengthen it.\n    {key}: Add a node.")
+    assert [claim.get(key) for claim in load_study(files.study).describe()["claims"]] == [None, "Add a node.", None]
+    files.edit("study", "says: A JVM would help.", f"says: A JVM would help.\n    {key}: Take it.")
+    with pytest.raises(StudyError, match=f"{key}: must not be given together with not_testable"):
+        load_study(files.study)
 
 
 def test_a_level_of_another_preset_is_a_level(files: Files) -> None:

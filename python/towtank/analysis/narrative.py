@@ -9,7 +9,7 @@ from towtank import over_runs
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.checks.machine import PACE_SPREAD
 from towtank.analysis.comparison import compared_points, is_certain_change, strength, suspect_runs
-from towtank.analysis.diagnosis import Diagnosis
+from towtank.analysis.diagnosis import Cause, Diagnosis
 from towtank.analysis.doubts import NOTHING_RECORDED, percent_text, seconds
 from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.limits.of_levels import LimitKind
@@ -19,6 +19,8 @@ from towtank.analysis.objective_answers import answered
 from towtank.analysis.objective_runs import FAR_FROM_LIMIT
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import estimate_from_document
+from towtank.claim_words import change_words
+from towtank.digging import dig
 from towtank.estimates import duration_in_words, few_digits, in_words
 
 _AT_THE_END = {
@@ -185,6 +187,18 @@ def _cause(configuration: dict[str, Any]) -> str | None:
     """Render the factor that limits a configuration, from its diagnosis; None if it is unknown or unlikely."""
     known = _diagnosis(configuration)
     return known.clause if known is not None and known.is_likely else None
+
+
+def likely_causes(summary: Summary) -> list[str]:
+    """Return the cause that likely limits each configuration with a usable run; empty text if it is not known."""
+    usable = [configuration for configuration in dig(summary, "configurations") if _valid(configuration)]
+    return [_limiting(configuration) for configuration in usable]
+
+
+def _limiting(configuration: Summary) -> str:
+    """Return the cause that likely limits the throughput of a configuration; empty if it is unknown, or is errors."""
+    known = _diagnosis(configuration)
+    return "" if known is None or known.cause is Cause.ERRORS else _cause(configuration) or ""
 
 
 def _diagnosis(configuration: dict[str, Any]) -> Diagnosis | None:
@@ -493,38 +507,67 @@ def _time(document: dict[str, Any]) -> str:
     return duration_in_words(value, low, high)
 
 
-def headline(summary: Summary) -> str:
-    """Summarize a study in a few sentences. They describe all configurations, or only the best and the worst if there
-    are more than three.
+def answers(summary: Summary) -> list[str]:
+    """Return sentences without full stops about all configurations, or only about the best and the worst if there are
+    more than three.
     """
     configurations = summary["configurations"]
     usable = [configuration for configuration in configurations if _valid(configuration)]
     if not usable:
         why = _because(summary, configurations)
-        return f"No run of this study supports a result{why or '; see the verdicts of the runs'}."
+        return [f"No run of this study supports a result{why or '; see the verdicts of the runs'}"]
     shown = usable if len(usable) <= _NAMED else _extremes(usable)
     sentences = [_answer(configuration, summary.get("objectives") or ()) for configuration in shown]
     if len(usable) > _NAMED:
         verb = "have the highest and the lowest throughput"
         doubt = "" if _differ(*_extremes(usable)) else ", without a clear difference"
         sentences[0] = f"Of {len(usable)} configurations these {verb}{doubt}. {sentences[0]}"
-    unanswered = [
-        configuration for configuration in configurations if not _valid(configuration) and configuration["key"]
-    ]
-    if unanswered:
-        alone = len(unanswered) == 1
-        named, whose = (unanswered[0]["label"], "it") if alone else (f"{len(unanswered)} configurations", "them")
-        why = _because(summary, unanswered)
-        sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
-    missing = int(summary["verdict"].get("missing_runs") or 0)
-    if missing:
-        sentences.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
     change = _strongest(summary)
     if change is not None:
         sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))
     if summary["verdict"]["level"] == "invalid":
         sentences[-1] += " (the measurement is invalid)"
-    return ". ".join(sentences) + "."
+    return sentences
+
+
+def unanswered(summary: Summary) -> list[str]:
+    """Return sentences without full stops about configurations without a usable run, and about missing runs."""
+    configurations = dig(summary, "configurations")
+    sentences = []
+    without = [configuration for configuration in configurations if not _valid(configuration) and configuration["key"]]
+    if without and len(without) < len(configurations):
+        alone = len(without) == 1
+        named, whose = (without[0]["label"], "it") if alone else (f"{len(without)} configurations", "them")
+        why = _because(summary, without)
+        sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
+    missing = int(summary["verdict"].get("missing_runs") or 0)
+    if missing:
+        sentences.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
+    return sentences
+
+
+def throughputs(summary: Summary) -> str:
+    """Render the highest throughput of each configuration and what limits it, in one sentence without a full stop.
+
+    Empty if the study has more than two configurations with a usable run, or if none of them reached a known limit.
+    """
+    usable = [configuration for configuration in dig(summary, "configurations") if _valid(configuration)]
+    if len(usable) > 2 or not any(dig(each, "found_limit") or _limiting(each) for each in usable):
+        return ""
+    if len(usable) == 1:
+        (only,) = usable
+        return _capital(f"{_prefix(only)}{_carried(only) if dig(only, 'found_limit') else _capacity(only)}")
+    causes = [_limiting(configuration) for configuration in usable]
+    same = len(set(causes)) == 1 and bool(causes[0])
+    parts = []
+    for configuration, cause in zip(usable, causes, strict=True):
+        point = _peak(configuration)
+        doubt = ", from a suspect run" if "suspect" in dig(point, "verdicts") else ""
+        limited = f", limited by {cause}" if cause and not same else ""
+        carried = interval(dig(point, "throughput_per_s"))
+        label = str(dig(configuration, "label")).replace("_", " ")
+        parts.append(f"{label}: {carried} /s at {_load(point)}{limited}{doubt}")
+    return f"Highest throughput with {'; '.join(parts)}{f'; both limited by {causes[0]}' if same else ''}"
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
@@ -576,8 +619,8 @@ def _answer(configuration: dict[str, Any], objectives: Sequence[dict[str, Any]])
 
 def _effect(change: dict[str, Any]) -> str:
     text = (
-        f"{_capital(change['factor'])} {change['to']} instead of {change['from']} multiplies the mean response time of "
-        f"{change['transaction']} by {interval(change['ratio'])} at {_load(change)}"
+        f"With {change['factor']} {change['to']} instead of {change['from']}, the mean response time of "
+        f"{change['transaction']} {change_words(change['ratio'])} at {_load(change)}"
     )
     return f"{text} (within single runs)" if change["differs"] is None else text
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
 from towtank.analysis.aggregation import Point, aggregate, several_loads
+from towtank.analysis.block_length import block_length
+from towtank.analysis.conclusion import conclude, headline_of
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.failed_exchanges import exchanges_of_runs
@@ -108,6 +110,9 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
+    block_s = attempt_or("duration of the runs", None, block_length, results)
+    if dig(summary, "conclusion"):
+        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s)
     if judged is not None:
         summary["claims"] = judged["counts"]
         if any(judged["required"].values()):
@@ -115,6 +120,14 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
         summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
     return summary
+
+
+def _concluded(
+    summary: kept.Document, judged: Mapping[str, object] | None = None, block_s: float | None = None
+) -> kept.Document:
+    """Return the conclusion of a study, and its statements as headline."""
+    concluded = conclude(summary, judged, block_s)
+    return {"conclusion": concluded, "headline": headline_of(concluded)}
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
@@ -224,7 +237,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "failed_exchanges": attempt_or("failed exchanges", [], exchanges_of_runs, runs),
     }
     summary["observations"] = attempt_or("observations", [], narrative.observations, summary)
-    summary["headline"] = attempt_or("headline", "", narrative.headline, summary)
+    summary |= attempt_or("conclusion", {"conclusion": {}, "headline": ""}, _concluded, summary)
     return summary
 
 

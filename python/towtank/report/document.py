@@ -37,6 +37,8 @@ class Run:
 
 
 Text = tuple[Run, ...]
+NOT_ANSWERED = "Not answered"
+"""First words of the paragraph of an answer about the parts of the question without an answer."""
 
 
 def text(*parts: str | Run) -> Text:

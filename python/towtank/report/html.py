@@ -22,7 +22,18 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from towtank.report import bidi, theme
-from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table, numbering
+from towtank.report.document import (
+    NOT_ANSWERED,
+    Block,
+    Callout,
+    Column,
+    Document,
+    Figure,
+    Section,
+    Table,
+    Text,
+    numbering,
+)
 from towtank.report.drawn import drawn
 from towtank.report.pictures import Pictures
 
@@ -74,6 +85,7 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
         "plain": bidi.plain,
     }
     environment.tests["lead"] = is_lead
+    environment.tests["later"] = is_later
     tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
     numbers = {id(table): number for number, table in enumerate(tables, 1)}
     environment.globals["table_number"] = lambda table: numbers[id(table)]
@@ -128,6 +140,13 @@ def is_folded(table: Table) -> bool:
 def is_lead(block: Block) -> bool:
     """Return True if a block of the first screen extends over the full width of the page."""
     return block.kind == "paragraph" or (isinstance(block, Callout) and block.level == "headline")
+
+
+def is_later(content: Text) -> bool:
+    """Return True if a paragraph of the answer follows the verdict on narrow screens: that of the parts without an
+    answer.
+    """
+    return bool(content) and content[0].text == f"{NOT_ANSWERED}. "
 
 
 def first_rows(table: Table) -> Table:

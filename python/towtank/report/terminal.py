@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
+from towtank.analysis import FAR_FROM_LIMIT, FOLDER, not_checked, relaxed_words
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.failures import failure_lines
@@ -50,6 +51,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(visible(left_out)), soft_wrap=True)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
+    _print_conclusion(console, study_summary, report_path)
     _print_diagnoses(console, study_summary)
     _print_claims(console, study_summary)
     sentences = study_summary.get("observations") or ()
@@ -62,6 +64,16 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(failure), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+
+
+def _print_conclusion(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
+    """Print how sure the answer is, and the next steps with the path of the results folder in commands."""
+    concluded = dig(study_summary, "conclusion")
+    if sure := " ".join(dig(concluded, "sure") or ()):
+        console.print(Text(f"how sure: {sure}"), soft_wrap=True)
+    for step in dig(concluded, "do") or ():
+        named = step if report_path is None else step.replace(FOLDER, shlex.quote(str(report_path.parent)))
+        console.print(Text(f"do: {named.replace('`', '')}"), soft_wrap=True)
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:

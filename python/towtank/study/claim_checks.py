@@ -71,7 +71,7 @@ class ClaimsCheck:
     def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
         """Check that a claim has either a measure with its condition `holds`, or a reason why it cannot be tested."""
         if claim.not_testable is not None:
-            for key in ("measure", "holds", "required"):
+            for key in ("measure", "holds", "then", "otherwise", "required"):
                 if getattr(claim, key):
                     yield (*at, key), "must not be given together with not_testable", True
         elif claim.measure is None and not any(self.is_written((*at, key)) for key in ("measure", "not_testable")):

@@ -150,6 +150,16 @@ class Claim(FileModel):
         min_length=1,
         description="Reason why the result here differs, or may differ, from the source; reports print it.",
     )
+    then: str | None = Field(
+        None,
+        min_length=1,
+        description="Consequence if the claim is confirmed, as an instruction; the report prints it as next step.",
+    )
+    otherwise: str | None = Field(
+        None,
+        min_length=1,
+        description="Consequence if the claim is refuted, as an instruction; the report prints it as next step.",
+    )
     required: bool = Field(
         False,
         description=(

@@ -50,10 +50,12 @@ LEVELS = "levels"
 """Name of the method that computes an interval from one value per combination of factor levels."""
 # Recommended next steps for claims that are undecided or not testable.
 _NO_RATIO = "claim a difference instead of the ratio"
-_OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
+OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
 # If a verdict depends on more suspect runs than this, the text states their number instead of their names. The list
 # `suspect_runs` always contains all names. [1]
 _NAMED_AT_MOST = 3
+# Key of a claim with the consequence of each verdict.
+_CONSEQUENCES = {"confirmed": "then", "refuted": "otherwise"}
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
@@ -74,7 +76,10 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         Content of `claims.json`, as `docs/reference/claims.md` describes.
     """
     looks = looks_of(study)
-    judged = [_soundly(claim, study, runs, looks) for claim in study.get("claims") or ()]
+    written = study.get("claims") or ()
+    judged = [{**_soundly(claim, study, runs, looks)} for claim in written]
+    for claim, found in zip(written, judged, strict=True):
+        found |= {"follows": str(dig(claim, _CONSEQUENCES.get(dig(found, "verdict"), "")) or "")}
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
@@ -207,7 +212,7 @@ def _judged(written: Json, unused: Places) -> dict[str, Any]:
         }
     head = {"says": claim.says, "source": claim.source, "differs": claim.differs or "", "required": claim.required}
     if claim.measure is None or claim.holds is None:
-        return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
+        return {**head, **_blank("not_testable", str(claim.not_testable), OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
     try:
         found = _measured(claim.measure, claim.holds, places)

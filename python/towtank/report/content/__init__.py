@@ -131,7 +131,9 @@ def _answer(sections: tuple[Section, ...]) -> str:
 
 def _verdict(sections: tuple[Section, ...]) -> str:
     """Return the title of the verdict from the summary section; empty if the section could not be built."""
-    return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
+    return next(
+        (block.title for block in _callouts(sections) if block.level in (*headline.LEVELS, headline.UNREPEATED)), ""
+    )
 
 
 def _callouts(sections: tuple[Section, ...]) -> list[Callout]:

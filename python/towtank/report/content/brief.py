@@ -13,8 +13,8 @@ from towtank.report.limit_state import limiting
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
-# Largest number of rows of the table that are always visible. [1]
-_SHOWN = 8
+# Largest number of configurations whose rows are all visible, and number of visible rows of more configurations. [1]
+_ALL, _SHOWN = 8, 6
 _UNITS = {"users": "users", "rate": "1/s"}
 _NOT = "not answered: no valid or suspect run"
 
@@ -28,8 +28,8 @@ def table(results: Results) -> Table | None:
     ]
     if not found:
         return None
-    ordered = found if len(found) <= _SHOWN else _extremes_first(found)
-    columns = (
+    ordered = found if len(found) <= _ALL else _extremes_first(found)
+    columns: tuple[Column, ...] = (
         Column("Configuration"),
         Column("Highest throughput", numeric=True),
         Column("At", _UNITS.get(results.load_factor, results.load_factor), numeric=True),
@@ -38,13 +38,16 @@ def table(results: Results) -> Table | None:
         Column("Objectives"),
     )
     rows = tuple(_row(results, configuration) for configuration in ordered)
+    # Without objectives, the last column is empty.
+    if all(row[-1] == people.ABSENT for row in rows):
+        columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
     extremes = f"The first {_SHOWN} rows have the highest and lowest throughputs of the {len(found)} configurations."
-    notes = [extremes] if len(found) > _SHOWN else []
+    notes = [extremes] if len(found) > _ALL else []
     if any(MARK in cell for row in rows for cell in row):
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
         notes.append("A value without brackets has no interval, because too few data were recorded.")
-    return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN)
+    return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN if len(found) > _ALL else _ALL)
 
 
 def _extremes_first(found: Sequence[Json]) -> list[Json]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 
-from towtank.analysis import not_checked, relaxed_words
+from towtank.analysis import FOLDER, NOT_REPEATED, not_checked, relaxed_words
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
-from towtank.report.document import Block, Callout, Section, Text, paragraph, strong, text
+from towtank.report.document import NOT_ANSWERED, Block, Callout, Section, Text, code, paragraph, strong, text
 from towtank.report.figures import MAIN
 from towtank.report.left_out import left_out_words
 from towtank.report.source import Json, Results
@@ -24,6 +24,12 @@ LEVELS = {
     "suspect": "Suspect measurement",
     "invalid": "No valid measurement",
 }
+UNREPEATED = "unrepeated"
+"""Level of the verdict callout of a valid study with one run of each load level."""
+# Shares of runs from which a suspect study is called largely valid, and above which largely invalid. [1]
+_LARGELY_VALID, _MOSTLY_INVALID = 0.75, 0.5
+# Words before a colon with which statements of the conclusion begin.
+_HEADS = ("Confirmed", "Refuted", "Objective missed", "Further")
 _CLAIMS = {
     "valid": "The numbers may be used within the limits that this report states.",
     "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
@@ -38,8 +44,8 @@ def build(results: Results) -> Section:
     brief_table, of_claims = brief.table(results), claims.in_brief(results)
     blocks: list[Block | None] = [
         paragraph(strong("Question. "), asked),
-        Callout("headline", "", tuple(map(text, sentences(results)))),
-        *(claims.expected_beforehand(results) if of_claims is None else [_counted_claims(results)]),
+        answer(results),
+        *(claims.expected_beforehand(results) if of_claims is None else []),
         *_figure(results),
         brief_table,
         verdict(results),
@@ -54,26 +60,34 @@ def question_of(results: Results) -> str:
     return " ".join(filter(None, (question, left_out_words(results.summary))))
 
 
-def _counted_claims(results: Results) -> Block:
-    """Return a paragraph with the number of claims for each verdict."""
-    return paragraph(strong("Claims. "), people.sentence(people.listing(claims.by_verdict(results))))
+def answer(results: Results) -> Callout:
+    """Build the callout that answers the question: statements, parts without an answer, certainty and next steps.
 
-
-def sentences(results: Results) -> list[str]:
-    """Split the headline into paragraphs: one for each configuration, for unanswered questions, and for the strongest
-    effect.
+    Each paragraph begins with a strong word: `Found` or the verdict on a claim, `Not answered`, `How sure` or `Do`.
     """
-    configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
-    factors = [str(name) for each in configurations for name in each.get("key") or ()]
-    heads = [f"With {each.get('label')}, " for each in configurations]
-    # `Not answered with` occurs in results of older versions.
-    heads += [
-        "There is no result for ",
-        "Not answered with ",
-        *(f"{name[:1].upper()}{name[1:]} " for name in dict.fromkeys(factors)),
-    ]
-    begins = re.compile(rf"(?<=\.) (?={'|'.join(map(re.escape, heads))})")
-    return begins.split(headline(results))
+    concluded = dig(results.summary, "conclusion") or {}
+    found = [str(each) for each in dig(concluded, "found") or ()]
+    if not found:
+        return Callout("headline", "", (text(headline(results)),))
+    parts = [_statement(each) for each in found]
+    for head, name in ((NOT_ANSWERED, "open"), ("How sure", "sure")):
+        if said := " ".join(map(str, dig(concluded, name) or ())):
+            parts.append(_headed(head, said))
+    folder = shlex.quote(results.name)
+    steps = [str(each).replace(FOLDER, folder) for each in dig(concluded, "do") or ()]
+    return Callout("headline", "", (*parts, *(_headed("Do", each) for each in steps)))
+
+
+def _statement(said: str) -> Text:
+    """Return a statement with its verdict as a strong word; `Found` without a verdict."""
+    head, colon, rest = said.partition(": ")
+    return _headed(head, people.sentence(rest.rstrip("."))) if colon and head in _HEADS else _headed("Found", said)
+
+
+def _headed(head: str, said: str) -> Text:
+    """Return a text that begins with a strong word; parts between backquotes are commands."""
+    pieces = said.split("`")
+    return text(strong(f"{head}. "), *(code(each) if place % 2 else each for place, each in enumerate(pieces)))
 
 
 def _figure(results: Results) -> list[Block]:
@@ -113,10 +127,10 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """Build a callout with the verdict on the study and its most serious reasons."""
+    """Build a callout with the verdict on the study, and its most serious doubts by kind with their number of runs."""
     found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
-    said = headline(results)
+    said = " ".join((headline(results), *map(str, dig(results.summary, "conclusion", "do") or ())))
     reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
@@ -124,19 +138,52 @@ def verdict(results: Results) -> Callout:
     further = [
         text(people.sentence(words)) for words in (relaxed_limits_note(results), unchecked_note(results)) if words
     ]
-    title = f"{verdict_words(LEVELS[found], relaxed=relaxed_limits_note(results))}: {counts(results)}"
+    title = f"{verdict_words(level_words(results), relaxed=relaxed_limits_note(results))}: {counts(results)}"
     has_marks = found != "suspect" or bool(results.in_state("suspect")) or not results.in_state("invalid")
-    return Callout(found, title, (text(_CLAIMS[found if has_marks else "incomplete"]), *reasons, *further))
+    return Callout(_colour(results), title, (text(_CLAIMS[found if has_marks else "incomplete"]), *reasons, *further))
+
+
+def level_words(results: Results) -> str:
+    """Render the verdict on the study with the share of its runs that count, such as `Largely valid measurement`."""
+    found, runs = verdict_level(results), len(results.runs)
+    if found == "valid" and is_unrepeated(results):
+        return f"{LEVELS[found]}, not repeated"
+    if found != "suspect" or not runs:
+        return LEVELS[found]
+    if len(results.in_state("invalid")) > _MOSTLY_INVALID * runs:
+        return "Largely invalid measurement"
+    return "Largely valid measurement" if len(results.in_state("valid")) >= _LARGELY_VALID * runs else LEVELS[found]
+
+
+def _colour(results: Results) -> str:
+    """Return the level of the verdict callout: `unrepeated` if no level was repeated, `invalid` for most runs."""
+    found = verdict_level(results)
+    if len(results.in_state("invalid")) > _MOSTLY_INVALID * len(results.runs):
+        return "invalid"
+    return UNREPEATED if found == "valid" and is_unrepeated(results) else found
+
+
+def is_unrepeated(results: Results) -> bool:
+    """Return True if the study has one run of each load level."""
+    return any(str(each).startswith(NOT_REPEATED) for each in dig(results.summary, "conclusion", "sure") or ())
 
 
 def _reason(doubt: Json, answer: str) -> Text:
-    """Render a doubt with the first step of its advice, or with `see the answer` if the answer contains this step."""
-    said = people.sentence(str(doubt["message"]).rstrip("."))
-    hint = str(doubt.get("hint") or "").partition("; ")[0]
+    """Render a doubt: its kind and number of runs, its message without their names, and the first step of its advice.
+
+    The step is replaced by `see above` if the answer contains it.
+    """
+    names = [str(name) for name in dig(doubt, "runs") or ()]
+    said, _, where = str(dig(doubt, "message")).rstrip(".").rpartition(" (")
+    message = said if any(where.startswith(name) for name in names) else str(dig(doubt, "message"))
+    head = f"{str(dig(doubt, 'kind')).replace('_', ' ').capitalize()}, {people.plural(len(names), 'run')}. "
+    parts = [strong(head)] if names else []
+    hint = str(dig(doubt, "hint") or "").partition("; ")[0]
     if not hint:
-        return text(said)
-    is_repeated = hint.rstrip(".") in answer
-    return text(said, " ", strong("Do: "), "see the answer." if is_repeated else people.sentence(hint))
+        return text(*parts, people.sentence(message.rstrip(".")))
+    is_repeated = hint.rstrip(".").lower() in answer.lower()
+    step = "see above." if is_repeated else people.sentence(hint)
+    return text(*parts, people.sentence(message.rstrip(".")), " ", strong("Do: "), step)
 
 
 def unchecked_note(results: Results) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towtank.analysis import Cause, Diagnosis, compared_points
@@ -117,8 +117,8 @@ def _comparisons(results: Results) -> list[Block]:
                 quantity_name(metric),
                 people.plain(load_of(comparison)),
                 change,
-                show(comparison.get("from_value")),
-                show(comparison.get("to_value")),
+                show(comparison.get("from_value")) + _mark_of_side(comparison, "from", results),
+                show(comparison.get("to_value")) + _mark_of_side(comparison, "to", results),
                 people.plain_estimate(comparison.get("ratio"), "×")
                 + _mark(compared_points(comparison, results.configurations)),
             )
@@ -147,6 +147,12 @@ def _comparisons(results: Results) -> list[Block]:
         if rows
         else []
     )
+
+
+def _mark_of_side(comparison: Mapping[str, object], side: str, results: Results) -> str:
+    """Return the mark of suspect results if a side of a comparison, `from` or `to`, depends on a suspect run."""
+    level = dig(comparison, side)
+    return _mark(compared_points({**comparison, "from": level, "to": level}, results.configurations))
 
 
 def quantity_name(metric: str) -> str:

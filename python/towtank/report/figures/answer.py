@@ -5,6 +5,7 @@ If configurations are drawn as rows (with one load only, or too many configurati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +30,11 @@ _STATISTICS = {
 _HEIGHT, _TIMES_HEIGHT = 190, 115
 _WIDTH = 480
 _BETWEEN = 32
+# Styles of knees: open if they depend on a suspect run, otherwise filled.
+_TRIANGLES: dict[bool, dict[str, object]] = {
+    False: {"filled": True},
+    True: {"filled": False, "fill": "white", "strokeWidth": 2},
+}
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class Numbers:
         First objective that limits the response time of all transactions at every load; None if there is no such
         objective.
     knees : list of dict
-        Knees whose interval is within the measured loads, with the keys `configuration`, `load`, `low` and `high`.
-        [users]
+        Knees whose interval is within the measured loads, with the keys `configuration`, `load`, `low` and `high`
+        [users], and `state` of the load level whose demands give the knee.
     """
 
     rates: throughput.Numbers
@@ -92,8 +98,15 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
         ends = [float(end) for end in known if isinstance(end, (int, float)) and 0 < end <= top]
         if limit.get("reached") and len(ends) == len(known):
             value, low, high = ends
-            found.append({"configuration": label_of(configuration), "load": value, "low": low, "high": high})
+            own = {"configuration": label_of(configuration), "state": _lowest_state(configuration)}
+            found.append({**own, "load": value, "low": low, "high": high})
     return found
+
+
+def _lowest_state(configuration: Mapping[str, object]) -> str:
+    """Return the state of the lowest load level that counts, whose demands give the knee."""
+    states = [series.point_state(point) for point in dig(configuration, "points") or ()]
+    return next((state for state in states if state != "invalid"), "invalid")
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
@@ -152,11 +165,14 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
             "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
             "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "opacity": 1},
-            "encoding": place,
-        },
+        *(
+            {
+                "data": {"values": [row for row in rows if (row["state"] == "suspect") == is_open]},
+                "mark": {"type": "point", "shape": "triangle-up", "size": 70, "opacity": 1} | style,
+                "encoding": place,
+            }
+            for is_open, style in _TRIANGLES.items()
+        ),
         {"data": {"values": rows}, "mark": text, "encoding": place},
     ]
 

@@ -11,6 +11,7 @@ from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
+from towtank.report.figures.labels import short_labels
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "cpu-by-tier"
@@ -155,7 +156,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     """Draw stacked bars of CPU use in one panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
     parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
-    names = panel.short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
+    names = short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
     labels = list(names.values())
     values = [
         {

@@ -14,26 +14,22 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Table
+from towtank.report.figures import labels as labels_of
 from towtank.report.figures import matrix, series, titles
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# Ratio of the longest to the shortest time above which the time axis is logarithmic. [ratio]
+# Ratio of the largest to the smallest value, or load, above which an axis is logarithmic. [ratio]
 _FAR_APART = 30.0
+# Number of pieces of a straight line that is a curve on a logarithmic axis. [1]
+_CURVE_STEPS = 40
 CROWDED = 8
 """Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
 # Number of decades up to which a logarithmic axis has labels between powers of ten. [1]
 _FEW_DECADES = 3
 # Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
-
-
-def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels that fit in a row of 500 px, with 7 px for a letter and 45 px for symbol and
-    gaps.
-    """
-    longest = max((len(label) for label in labels), default=1)
-    return max(1, 500 // (7 * longest + 45))
+_ROW_PX, _MANY_ROWS = 24, 12  # Height of a row [px], and number of rows above which rows are as high as labels.
 
 
 def load_title(load_factor: str) -> str:
@@ -58,32 +54,29 @@ def is_crowded(points: Iterable[series.Point]) -> bool:
     return len(series.labels(points)) > CROWDED
 
 
-def short_labels(labels: list[str]) -> dict[str, str]:
-    """Remove the factor levels that all configurations share from their labels.
-
-    Examples
-    --------
-    >>> short_labels(["index present, memory 1 GB", "index absent, memory 1 GB"])
-    {'index present, memory 1 GB': 'index present', 'index absent, memory 1 GB': 'index absent'}
-    """
-    parts = [label.split(", ") for label in labels]
-    if len({len(levels) for levels in parts}) != 1 or len(labels) < 2:
-        return {label: label for label in labels}
-    differs = [len(set(levels)) > 1 for levels in zip(*parts, strict=True)]
-    kept = [[level for level, is_kept in zip(levels, differs, strict=True) if is_kept] for levels in parts]
-    return {label: ", ".join(levels) or label for label, levels in zip(labels, kept, strict=True)}
-
-
 def against(points: Iterable[series.Point], load_factor: str) -> str:
     """Render the last part of a figure's title: `against virtual users` or `by configuration, at 50 virtual users`."""
     load = one_load(points)
     title = load_title(load_factor)
-    return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
+    if load is None:
+        return f"against {title}"
+    return f"by configuration, at {people.plain(load)} {title.removesuffix('s') if load == 1 else title}"
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
-    """Return the horizontal axis of loads from zero, with a tick at every measured level."""
+    """Return the horizontal axis of loads, with a tick at every measured level.
+
+    It begins at zero; if the levels differ widely, it is logarithmic and begins below the lowest level.
+    """
     values = sorted(set(loads))
+    if has_far_levels(values):
+        return {
+            "field": "load",
+            "type": "quantitative",
+            "title": f"{load_title(load_factor)}, logarithmic",
+            "scale": {"type": "log", "domain": [values[0] / 1.5, values[-1] * 1.5], "nice": False, "clamp": True},
+            "axis": {"values": values, "grid": False, "labelOverlap": True, "format": theme.EXACT},
+        }
     top = (values[-1] if values else 1) * 1.06
     return {
         "field": "load",
@@ -92,6 +85,21 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
         "scale": {"domain": [0, top], "nice": False},
         "axis": {"values": [0, *values], "grid": False, "labelOverlap": True, "format": theme.EXACT},
     }
+
+
+def has_far_levels(loads: Iterable[float]) -> bool:
+    """Return True if the axis of these loads is logarithmic, because they differ widely and none is zero."""
+    known = sorted(loads)
+    return bool(known) and 0 < known[0] < known[-1] / _FAR_APART
+
+
+def line_loads(loads: list[float]) -> list[float]:
+    """Return the loads for a straight line through the origin: its ends, or many on a logarithmic axis."""
+    top = max(loads, default=1.0)
+    if not has_far_levels(loads):
+        return [0.0, top]
+    low = min(loads)
+    return [low * (top / low) ** (step / _CURVE_STEPS) for step in range(_CURVE_STEPS + 1)]
 
 
 def value_axis(title: str) -> dict[str, Any]:
@@ -112,12 +120,11 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
     edge. If the height [px] does not suffice for labels at 1, 2 and 5, only powers of ten have labels.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
-    values = [point.value for point in counting]
     ends = [end for point in counting for end in (point.low, point.high, point.value) if end is not None and end > 0]
     axis = value_axis(title) | {"title": titles.in_lines(title, height)}
     if not ends:
         return axis
-    if min(values) > 0 and max(values) > _FAR_APART * min(values):
+    if is_far_apart(counting):
         low, high = math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends)))
         scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
         has_room = 3 * (high - low) * _LABEL_PX <= height
@@ -132,11 +139,18 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
     return {**axis, "scale": {"zero": True, "domainMax": 1.04 * max(ends), "clamp": True}}
 
 
+def is_far_apart(points: list[series.Point]) -> bool:
+    """Return True if the values of valid and suspect points need a logarithmic axis."""
+    values = [point.value for point in points if point.state != "invalid" and point.value > 0]
+    values = values or [point.value for point in points]
+    return bool(values) and min(values) > 0 and max(values) > _FAR_APART * min(values)
+
+
 def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Return encodings that distinguish configurations by colour, symbol and line style."""
     number = len(labels)
     legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": labels_of.legend_columns(labels)}
         if number > 1
         else None
     )
@@ -321,6 +335,8 @@ def panel(
         points = _shortly_named(points)
     axis = time_axis(value_title, points, height) if times else value_axis(value_title)
     if one_load(points) is not None:
+        if not times and is_far_apart(points):
+            axis = time_axis(value_title, points, width)
         return _rows(points, axis, load_factor, width, names=names)
     if is_crowded(points):
         return _by_load(points, value_title, load_factor, width=width, names=names, times=times)
@@ -335,6 +351,8 @@ def panel(
 def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = ()) -> str:
     """Explain symbols and whiskers of a panel, or the marks in the cells of a matrix."""
     points = list(points)
+    if one_load(points) is not None:
+        return series.states_note(points)
     if not is_crowded(points):
         return series.states_note(points, runs)
     notes = {"suspect": "† depends on a suspect run.", "invalid": "✕ marks invalid runs, on which no result depends."}
@@ -343,7 +361,7 @@ def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = (
 
 
 def _shortly_named(points: list[series.Point]) -> list[series.Point]:
-    names = short_labels(series.labels(points))
+    names = labels_of.short_labels(series.labels(points))
     return [replace(point, configuration=names[point.configuration]) for point in points]
 
 
@@ -354,11 +372,11 @@ def _beside(
     if not runs:
         return []
     loads = [point.load for point in points]
-    shift = 0.012 * max(loads, default=1.0)
+    factor, shift = (1.04, 0.0) if has_far_levels(loads) else (1.0, 0.012 * max(loads, default=1.0))
     encoding = by_configuration(series.labels(points))
     return [
         {
-            "data": {"values": [{**row, "load": row["load"] + shift} for row in series.rows(runs)]},
+            "data": {"values": [{**row, "load": factor * row["load"] + shift} for row in series.rows(runs)]},
             "mark": {"type": "point", "size": 16, "filled": True, "opacity": 0.75},
             "encoding": {
                 "x": load_axis(load_factor, loads),
@@ -406,15 +424,15 @@ def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
     """Return a panel with a row for each configuration, in the order of the study file."""
-    place = {
-        "x": axis,
-        "y": configuration_axis(series.labels(points), names=names),
-        "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor),
-    }
+    bare, factors = labels_of.bare_levels(series.labels(points))
+    fields = tooltip(titles.in_one_line(axis["title"]), load_factor)
+    points = [replace(point, configuration=bare[point.configuration]) for point in points]
+    rows = configuration_axis(series.labels(points), names=names)
+    place = {"x": axis, "y": rows | {"title": factors if names and factors else None}, "tooltip": fields}
     colour = {"color": {"value": theme.COLOURS[0]}}
     return {
         "width": width,
-        "height": {"step": 24},
+        "height": {"step": _ROW_PX if len(series.labels(points)) <= _MANY_ROWS else _LABEL_PX + 2},
         "data": {"values": series.rows(points)},
         "layer": [_whiskers(place, along="x"), *_symbols(place, colour, {})],
     }
@@ -427,5 +445,5 @@ def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = Tr
         "type": "nominal",
         "title": None,
         "scale": {"domain": labels},
-        "axis": {"labels": names, "labelLimit": 240, "grid": grid, "ticks": False, "domain": names},
+        "axis": {"labels": names, "labelLimit": 240, "maxExtent": 320, "grid": grid, "ticks": False, "domain": names},
     }

@@ -80,9 +80,9 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw throughput relative to the lowest common level, and lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
-    top = max(loads, default=1.0)
     bases = sorted({load for load in numbers.base.values() if load > 0})
-    ideal = [{"load": load, "value": load / base, "slope": 1 / base} for base in bases for load in (0.0, top)]
+    along = panel.line_loads(loads)
+    ideal = [{"load": load, "value": load / base, "slope": 1 / base} for base in bases for load in along]
     below = []
     if ideal:
         below = [

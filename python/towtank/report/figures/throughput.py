@@ -165,9 +165,10 @@ def draw(numbers: Numbers) -> dict[str, object]:
 def picture(numbers: Numbers, height: int = 300, width: int = _WIDTH) -> dict[str, Any]:
     """Return the panel of throughput with its data, as part of a Vega-Lite specification."""
     loads = [point.load for point in numbers.points]
-    top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
-    ideal = [{"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in (0.0, top)]
+    ideal = [
+        {"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in panel.line_loads(loads)
+    ]
     below = [ideal_line(ideal, numbers.load_factor, loads, "throughput [1/s]")]
     if ideal:
         below.append(ideal_label(ideal[-1], numbers.load_factor, loads, "throughput [1/s]"))

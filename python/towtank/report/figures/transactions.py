@@ -16,6 +16,7 @@ from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import matrix, panel, series
+from towtank.report.figures.labels import legend_columns, short_labels
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
@@ -140,7 +141,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 def _matrix(numbers: Numbers) -> dict[str, Any]:
     """Draw a matrix of response times at the highest load: transactions as rows, configurations as columns."""
     entries = numbers.at(max(numbers.loads))
-    names = panel.short_labels(numbers.configurations)
+    names = short_labels(numbers.configurations)
     factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
     cells = [
         {
@@ -243,7 +244,7 @@ def _colours(numbers: Numbers) -> list[str]:
 
 def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]:
     legend = (
-        {"title": None, "symbolType": "square", "columns": panel.legend_columns(numbers.configurations)}
+        {"title": None, "symbolType": "square", "columns": legend_columns(numbers.configurations)}
         if len(numbers.configurations) > 1
         else None
     )

@@ -10,6 +10,7 @@ from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.figures.capacity_curve import modelled
+from towtank.report.figures.labels import legend_columns
 from towtank.report.source import Results
 
 NAME = "utilization-by-load"
@@ -103,7 +104,7 @@ def _percent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _layers(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
     number = len(names)
-    legend = {"title": None, "columns": panel.legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
+    legend = {"title": None, "columns": legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
     domain = {"field": "resource", "type": "nominal"}
     colour = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, number)}, "legend": legend}
     shape = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, number)}, "legend": legend}

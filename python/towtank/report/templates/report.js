@@ -14,15 +14,17 @@ const options = {
 const ready = (font) =>
   Promise.allSettled(["", "bold "].map((weight) => document.fonts.load(`${weight}12px ${font}`)));
 // On a phone, the figure of the first screen is as wide as the screen and lower, and its texts keep their size.
-const PHONE = "(max-width: 40rem)", AXES_PX = 116, LOWER = 0.6;
+const PHONE = "(max-width: 40rem)", AXES_PX = 116, NAMES_PX = 190, LOWER = 0.42, ROW_PX = 12;
 const specified = (figure) => {
   const text = figure.querySelector('script[type="application/json"]').textContent;
   if (!figure.closest(".front") || !window.matchMedia(PHONE).matches) return JSON.parse(text);
   const columns = (key, value) => (key === "columns" ? Math.max(1, Math.floor(LOWER * value)) : value);
   const specification = JSON.parse(text, columns);
-  for (const panel of specification.vconcat ?? []) {
-    panel.width = Math.min(panel.width, Math.max(160, figure.querySelector(".picture").clientWidth - AXES_PX));
-    panel.height = Math.round(LOWER * panel.height);
+  for (const panel of specification.vconcat ?? [specification]) {
+    const hasRows = typeof panel.height !== "number", beside = hasRows ? NAMES_PX : AXES_PX;
+    const width = Math.max(160, figure.querySelector(".picture").clientWidth - beside);
+    if (typeof panel.width === "number") panel.width = Math.min(panel.width, width);
+    panel.height = hasRows ? { step: ROW_PX } : Math.round(LOWER * panel.height);
   }
   return specification;
 };

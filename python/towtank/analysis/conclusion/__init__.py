@@ -1,0 +1,11 @@
+"""Concludes a study in a few sentences: what was found, what has no answer, how sure the answer is, and what to do.
+
+`judged_claims` renders claims as statements, `findings` selects the statements, `certainty` states their support, and
+`next_steps` lists instructions.
+"""
+
+from towtank.analysis.conclusion.certainty import NOT_REPEATED
+from towtank.analysis.conclusion.concluding import Conclusion, conclude, headline_of
+from towtank.analysis.conclusion.next_steps import FOLDER
+
+__all__ = ["FOLDER", "NOT_REPEATED", "Conclusion", "conclude", "headline_of"]

@@ -1,0 +1,116 @@
+"""Renders the quantities of claims in words, such as `mean response time of search` for `mean of search`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from towtank.study import read_metric, unit_of_metric
+
+_TIMES = {"mean": "mean response time", "min": "least response time", "max": "longest response time"}
+_NAMES = {
+    "throughput_per_s": "throughput",
+    "request_throughput_per_s": "throughput of requests",
+    "errors_share": "failed transactions",
+    "cpus_used": "CPU use",
+    "cpu_demand_s": "CPU time per transaction",
+    "cpu_us_per_request": "CPU time per request [µs]",
+    "recovery_s": "recovery time",
+    "response_mean_s": "mean response time",
+    "mean_s": "mean response time",
+    "p95_s": "p95 of the response time",
+    "worst_p95_s": "largest p95 of the response time",
+    "memory_bytes": "memory",
+    "socket_memory_bytes": "memory of sockets",
+    "lost": "lost objects",
+    "different": "altered objects",
+    "unreadable": "unreadable objects",
+    "acknowledged": "confirmed objects",
+}
+_PHASES = {"ramp_up": "ramp-up", "ramp_down": "ramp-down"}
+# Parts of a path that only group other parts.
+_GROUPS = {"transactions", "tiers", "hosts", "host", "machine", "stored", "kinds", "services", "generator"}
+_GROUPS |= {"connections", "storage", "mounts", "disks", "parts", "phases", "events", "during", "tcp", "errors"}
+_GROUPS |= {"response_time_s", "exchange_time_s", "balance", "spread", "not_attributed", "members"}
+SHARES = ("share", "errors_share")
+"""Last parts of the paths of quantities that are shares of all transactions, in [0, 1]."""
+
+
+def quantity_words(of: str) -> str:
+    """Render a quantity of a claim in words; the text of the claim if it is no known quantity.
+
+    Examples
+    --------
+    >>> quantity_words("p95 of search"), quantity_words("stored.lost")
+    ('p95 of the response time of search', 'lost objects')
+    >>> quantity_words("phases.ramp_up.tiers.database.cpus_used")
+    'CPU use of database in the ramp-up'
+    >>> quantity_words("events.disk_filled.during.throughput_per_s")
+    'throughput during disk filled'
+    """
+    try:
+        path = read_metric(of)
+    except ValueError:
+        return of
+    return f"{_head(path)}{_owner(path)}{_when(path)}"
+
+
+def comparing_adjective(of: str) -> str:
+    """Return the word that compares values of a quantity, as in `4 times as long`."""
+    with suppress(ValueError):
+        path = read_metric(of)
+        if "cpu" not in path[-1]:
+            return {"s": "long", "/s": "high"}.get(unit_of_metric(path), "much")
+    return "much"
+
+
+def readable(name: str) -> str:
+    """Render a name of a file of the study with blanks instead of underscores."""
+    return name.replace("_", " ")
+
+
+def _head(path: tuple[str, ...]) -> str:
+    last = path[-1]
+    if path[-2:-1] == ("parts",):
+        return _NAMES["cpus_used"]
+    if "response_time_s" in path[:-1]:
+        return _TIMES.get(last, f"{last} of the response time")
+    if path == ("errors", "share"):
+        return _NAMES["errors_share"]
+    return _NAMES.get(last) or readable(last.removesuffix("_per_s").removesuffix("_bytes").removesuffix("_s"))
+
+
+def _owner(path: tuple[str, ...]) -> str:
+    """Render the transaction, service, host or kind of object to which a quantity belongs; empty without one."""
+    apart = {place + 1 for place, part in enumerate(path) if part in ("phases", "events")}
+    owners = path if path[-2:-1] == ("parts",) else path[:-1]
+    names = [part for place, part in enumerate(owners) if part not in _GROUPS and place not in apart]
+    if path[0] in ("host", "machine"):
+        names = ["the machine", *names]
+    elif path[0] == "generator":
+        names = ["the load generator", *names]
+    if not names:
+        return ""
+    return f" of {', '.join(map(readable, names))}"
+
+
+def _when(path: tuple[str, ...]) -> str:
+    """Render the phase or event to which a quantity is limited; empty if it concerns the steady state."""
+    if "phases" in path:
+        phase = path[path.index("phases") + 1]
+        return f" in the {_PHASES.get(phase, phase)}"
+    if path[0] == "events":
+        return f" {'during' if 'during' in path else 'after'} {readable(path[1])}"
+    return ""
+
+
+def objective_words(text: str) -> str:
+    """Render an objective in words.
+
+    Examples
+    --------
+    >>> objective_words("stored.lost <= 0"), objective_words("p95 of search < 1 s")
+    ('lost objects ≤ 0', 'p95 of search < 1 s')
+    """
+    first, _, rest = text.partition(" ")
+    name = quantity_words(first) if first.startswith("stored.") else first
+    return f"{name} {rest}".rstrip().replace("<=", "≤").replace(">=", "≥")
