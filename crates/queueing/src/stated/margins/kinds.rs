@@ -352,7 +352,7 @@ pub fn is_exact(center: &Center) -> bool {
     let once = center.is_visited_once();
     match center.discipline {
         Discipline::Fcfs => {
-            let known = once || center.rows().is_some();
+            let known = once || center.has_known_rows();
             known && center.speed.is_single() || center.is_product_form()
         }
         Discipline::Priority => {
