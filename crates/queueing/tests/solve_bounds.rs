@@ -298,3 +298,40 @@ fn a_route_elsewhere_changes_nothing_for_visits_in_a_row() {
     let time = found.classes["jobs"].response_time_s;
     assert!((time - alone).abs() < 1e-9, "{time} must be {alone}");
 }
+
+/// A pool of one unit around a delay is M/G/1, also for many users who seldom come: the wait varies with the delay as with a
+/// service. Twenty users who think 30 s wait 0.703 s for a constant delay of 1 s, and 2.31 s for a squared coefficient of
+/// variation of 4, as simulated with intervals of 3 % and 8 %. An exponential delay has product form: 1.5 and 1.26 s.
+#[test]
+fn the_wait_for_a_pool_depends_on_the_variation_of_a_delay_inside() {
+    let open = json!({"name": "jobs", "arrival_rate_per_s": 0.6});
+    let closed = json!({"name": "jobs", "users": 20, "think_time_s": 30.0});
+    let cases = [
+        (&open, 0.0, 0.75),
+        (&open, 1.0, 1.5),
+        (&open, 4.0, 3.75),
+        (&closed, 0.0, 0.703),
+        (&closed, 1.0, 1.262),
+        (&closed, 4.0, 2.31),
+    ];
+    for (class, scv, wait) in cases {
+        let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": scv}}]);
+        let found = answer(json!({
+            "classes": [class],
+            "stations": [{"name": "d", "discipline": "delay", "services": services}],
+            "pools": [{"name": "p", "size": 1, "holds": ["d"]}]}));
+        let solved = found.pools["p"].waiting_time_s["jobs"];
+        assert!(scv != 1.0 || (solved - wait).abs() < 1e-3, "{solved}");
+        let within = found.within.expect("a range");
+        for (place, least) in [
+            (&within.pools["p"]["waiting_time_s.jobs"], 0.0),
+            (&within.classes["jobs"]["response_time_s"], 1.0),
+        ] {
+            let [low, high] = *place;
+            assert!(
+                low <= wait + least && wait + least <= high,
+                "{scv}: {low} to {high}"
+            );
+        }
+    }
+}

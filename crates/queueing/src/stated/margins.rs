@@ -390,10 +390,22 @@ fn one(solution: &Solution, center: &Center, traits: Traits, exact: bool) -> Kin
     }
 }
 
-/// Returns the largest of each trait over all stations with a queue.
+/// Returns the largest of each trait over all stations with a queue, and of the variation of delays inside pools, whose
+/// units are held for the time of the delay.
 fn all(network: &Network) -> Traits {
-    (network.centers.iter())
-        .filter(|center| center.is_queue())
-        .map(|center| Traits::of(network, center, Traits::default()))
+    let held = |index: usize| (network.holds.iter()).any(|hold| hold.stations.contains(&index));
+    (network.centers.iter().enumerate())
+        .filter(|(index, center)| center.is_queue() || held(*index))
+        .map(|(_, center)| {
+            let traits = Traits::of(network, center, Traits::default());
+            if center.is_queue() {
+                traits
+            } else {
+                Traits {
+                    services: traits.services,
+                    ..Traits::default()
+                }
+            }
+        })
         .fold(Traits::default(), Traits::or)
 }

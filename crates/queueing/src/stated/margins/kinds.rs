@@ -149,14 +149,14 @@ const FORKS_MIXED_STATIONS: Factors = Factors {
     large: [0.19, 0.0, 0.35, 0.5, 0.0, 0.0],
     small: [0.06, 0.0, 0.12, 0.0, 0.32, 0.0],
 };
-/// Pools of one class by flow-equivalent servers.
-const POOLS_BY_FLOW: Factors = Factors {
+/// Stations of [`POOLS_BY_FLOW`].
+const POOLS_BY_FLOW_STATIONS: Factors = Factors {
     large: [0.12, 0.0, 0.1, 0.0, 0.0, 0.0],
     small: [0.12, 0.0, 0.1, 0.0, 0.0, 0.0],
 };
-/// Waits and response times of [`POOLS_BY_FLOW`] for an open class. The server takes the time inside as exponential, also
-/// if shared stations inside have other service times: M/G/1 shows the error of a pool of one unit. Set by hand.
-const POOLS_BY_FLOW_OPEN: Factors = Factors {
+/// Pools of one class by flow-equivalent servers. These take the time inside as exponential, also if delays and shared
+/// stations inside have other service times: M/G/1 shows the error of a pool of one unit. Set by hand.
+const POOLS_BY_FLOW: Factors = Factors {
     large: [0.12, 0.0, 0.6, 0.0, 0.0, 0.0],
     small: [0.12, 0.0, 0.3, 0.0, 0.0, 0.0],
 };
@@ -288,8 +288,7 @@ pub fn network(network: &Network, method: &str) -> Option<(Factors, Factors)> {
 
 fn pools(network: &Network, method: &str, closed: bool, open: bool) -> (Factors, Factors) {
     match (network.loads.len(), closed, open) {
-        _ if method.contains("flow-equivalent") && open => (POOLS_BY_FLOW_OPEN, POOLS_BY_FLOW),
-        _ if method.contains("flow-equivalent") => (POOLS_BY_FLOW, POOLS_BY_FLOW),
+        _ if method.contains("flow-equivalent") => (POOLS_BY_FLOW, POOLS_BY_FLOW_STATIONS),
         (_, true, true) => (POOLS_MIXED, POOLS_MIXED_STATIONS),
         (1, true, false) => (POOLS_ONE_CLASS, POOLS_ONE_CLASS_STATIONS),
         (_, true, false) => (POOLS_CLOSED, POOLS_CLOSED_STATIONS),
@@ -304,7 +303,6 @@ pub fn pool_waits(network: &Network, method: &str) -> Factors {
         network.closed().is_empty(),
         network.open().is_empty(),
     ) {
-        (_, true, _) if method.contains("flow-equivalent") => POOLS_BY_FLOW_OPEN,
         _ if method.contains("flow-equivalent") => POOLS_BY_FLOW,
         (_, false, false) => POOLS_MIXED_WAITS,
         (1, false, true) => POOLS_ONE_CLASS_WAITS,
