@@ -76,14 +76,19 @@ fn endless_stacks(network: &Network) -> Vec<Fault> {
         Load::Closed { users, .. } => users,
         Load::Open { .. } => u64::MAX,
     };
-    let constant = network.deterministic && !network.closed().is_empty();
     let why = |center: &Center| match center.visitors().find(|&class| stays(center, class)) {
         Some(class) => Some(format!(
             "users of class {:?} neither think nor visit other stations: the first of them interrupts all others for ever",
             network.names[class]
         )),
-        None => constant
-            .then(|| "think and service times are constant: some users may never be served".into()),
+        None => (center.visitors())
+            .find(|&class| network.keeps_distances[class] && network.users(class) > 0)
+            .map(|class| {
+                format!(
+                    "no time is random for users of class {:?}, some of whom may never be served",
+                    network.names[class]
+                )
+            }),
     };
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr)

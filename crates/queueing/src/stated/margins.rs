@@ -7,8 +7,8 @@
 //! visits, even arrivals and classes that others overtake, and the constants of this file, were set by hand.
 
 mod kinds;
+mod open_ends;
 
-use crate::model::Discipline;
 use crate::network::{Back, Center, Load, Network, Speed};
 use crate::solve::Solution;
 
@@ -25,10 +25,6 @@ const MORE_LOSS: f64 = 1e-4;
 /// does not come back finds less of the others' variation than its formula assumes, and the others find less of its own.
 /// Simulations of V = 10 beside V = 1 at a utilization of 0.8 differ by up to 1.6. [ratio]
 const UNEQUAL_ROWS: f64 = 1.7;
-
-/// Utilization by better ranks above which the wait of a closed class has no upper end. The few moments in which such a
-/// class is served depend on details that mean value analysis does not know. [ratio]
-const OVERTAKEN: f64 = 0.9;
 
 /// Quantities on which the error of an approximation depends, in the order of [`Coefficients`]; see [`Traits::list`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -217,34 +213,6 @@ impl Margin {
     }
 }
 
-impl Margin {
-    /// Returns this margin, without an upper end if closed classes of better ranks leave hardly any time at a station, and
-    /// with fewer ends for jobs that follow each other at equal distances.
-    fn limited(self, network: &Network, solution: &Solution, station: usize, class: usize) -> Self {
-        let center = &network.centers[station];
-        let closed = !network.closed().is_empty();
-        let overtaken = closed
-            && center.demand[class] > 0.0
-            && better(solution, center, station, class) > OVERTAKEN;
-        let in_step = in_step(network, class) && self.more > 0.0;
-        let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
-        let any = network.deterministic;
-        Self {
-            large: if in_step || any {
-                f64::INFINITY
-            } else {
-                self.large
-            },
-            small: if overtaken || in_step && elsewhere || any {
-                f64::INFINITY
-            } else {
-                self.small
-            },
-            ..self
-        }
-    }
-}
-
 impl Kind {
     /// Returns the margin of the time of a class at the station.
     #[must_use]
@@ -280,33 +248,15 @@ pub fn losses(kinds: &[Kind], loss: f64) -> Ends {
 #[must_use]
 pub fn whole(network: &Network, solution: &Solution, class: usize) -> Option<Margin> {
     let (responses, _) = kinds::network(network, &solution.method)?;
-    let margin = responses.margin(all(network), MORE);
+    let margin = if solution.exact_elsewhere {
+        EXACT
+    } else {
+        responses.margin(all(network), MORE)
+    };
     let stations = 0..network.centers.len();
     Some(stations.fold(margin, |margin, station| {
         margin.limited(network, solution, station, class)
     }))
-}
-
-/// Returns `true` if a class has constant service times at several stations. Jobs then follow each other at equal
-/// distances, and wait far less or, in a closed network that they begin together, far more than other jobs.
-fn in_step(network: &Network, class: usize) -> bool {
-    let visited = || {
-        (network.centers.iter())
-            .filter(move |center| center.is_queue() && center.demand[class] > 0.0)
-    };
-    visited().count() > 1 && visited().all(|center| center.has_constant_visits(class))
-}
-
-/// Returns the utilization of a station by classes of better ranks than `class`.
-fn better(solution: &Solution, center: &Center, station: usize, class: usize) -> f64 {
-    if center.discipline != Discipline::Priority {
-        return 0.0;
-    }
-    let used: f64 = (center.visitors())
-        .filter(|&other| center.rank[other] < center.rank[class])
-        .map(|other| solution.flow[other][station] * center.demand[other])
-        .sum();
-    used / center.speed.limit()
 }
 
 /// Returns the margin of waits for pools.
@@ -334,6 +284,13 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
                 waits,
                 losses: losses(center),
             })
+    if solution.exact_elsewhere {
+        let exact = |_| Kind {
+            waits: EXACT,
+            losses: None,
+        };
+        return network.centers.iter().map(exact).collect();
+    }
             .collect();
     }
     let mut upstream = Traits::default();
