@@ -91,7 +91,11 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
     let value = users(4, 0.0, [1.0, 1.0], "lcfs-pr");
     let faults = solve(&model(value.clone()), Method::Auto).expect_err("it is refused");
     assert_eq!(faults[0].path, ["stations", "s", "discipline"]);
-    assert!(faults[0].message.contains("interrupts all others"));
+    assert!(
+        faults[0]
+            .message
+            .contains("jobs that it interrupts are never served")
+    );
     let settings = Settings {
         precision: 0.05,
         ..Settings::default()
@@ -104,6 +108,22 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
         warnings.contains("some transactions do not end"),
         "{warnings}"
     );
+    // Jobs that arrive interrupt such a user, and are served: nobody "interrupts all others for ever".
+    let mut open = users(1, 0.0, [1.0, 1.0], "lcfs-pr");
+    let classes = open["classes"].as_array_mut().expect("a list");
+    classes.push(json!({"name": "open", "arrival_rate_per_s": 1.0}));
+    let services = open["stations"][0]["services"]
+        .as_array_mut()
+        .expect("a list");
+    services.push(json!({"class": "open", "service_time_s": 0.5}));
+    let faults = solve(&model(open.clone()), Method::Auto).expect_err("it is refused");
+    assert!(
+        faults[0]
+            .message
+            .contains("jobs that it interrupts are never served")
+    );
+    let time = run(open, 2_000_000).classes["open"].response_time_s;
+    assert!((time - 1.0).abs() < 0.02, "{time}");
     // One user is alone, and users who think let others be served, as at shared servers (BCMP).
     assert!(solved(&users(1, 0.0, [1.0, 1.0], "lcfs-pr")).exact);
     let [last, shared] = ["lcfs-pr", "ps"].map(|discipline| {
