@@ -137,6 +137,7 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
         splits: Vec::new(),
         routed: false,
         keeps_distances: vec![false],
+        meets_even_streams: vec![false],
     }
 }
 

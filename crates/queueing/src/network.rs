@@ -169,6 +169,8 @@ pub struct Network {
     pub routed: bool,
     /// By class, `true` if its jobs keep the distances with which they begin; see [`Model::keeps_distances`].
     pub keeps_distances: Vec<bool>,
+    /// By class, `true` if it meets several streams at equal distances; see [`Model::meets_even_streams`].
+    pub meets_even_streams: Vec<bool>,
 }
 
 impl Network {
@@ -213,6 +215,7 @@ impl Network {
             splits: splits(model),
             routed: !model.routing.is_empty(),
             keeps_distances: model.keeps_distances(),
+            meets_even_streams: model.meets_even_streams(),
         })
     }
 

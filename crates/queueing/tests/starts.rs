@@ -255,3 +255,37 @@ fn constant_times_do_not_limit_other_models_and_classes() {
     let [low, high] = other.confidence_interval["response_time_s"];
     assert!(high - low <= 0.02 * other.response_time_s);
 }
+
+/// Two even streams of 0.4/s each before exponential service of 1 s. Apart by half a distance they are D/M/1, where a share
+/// σ waits with σ = exp(−(1 − σ) / 0.8), for 1.69 s on average. If they come together, the second of each pair also waits
+/// for the first.
+#[test]
+fn even_streams_before_a_random_station_are_within_their_range_at_any_distance() {
+    let class = |name| json!({"name": name, "arrival_rate_per_s": 0.4, "arrivals": {"scv": 0.0}});
+    let service = |name| json!({"class": name, "service_time_s": 1.0});
+    let value = json!({
+        "classes": [class("a"), class("b")],
+        "stations": [{"name": "s", "services": [service("a"), service("b")]}]});
+    let found = solved(&value);
+    let [low, high] = found.within.expect("a range").stations["s"]["residence_time_s.b"];
+    let mut times = Vec::new();
+    for shift in [0.0, 0.001, 1.25, 2.499] {
+        let mut shifted = value.clone();
+        let delay = json!({"name": "before", "discipline": "delay", "services":
+            [{"class": "b", "service_time_s": shift, "variation": {"scv": 0.0}}]});
+        shifted["stations"]
+            .as_array_mut()
+            .expect("a list")
+            .insert(0, delay);
+        let time = run(shifted, 2_000_000).stations["s"].residence_time_s["b"];
+        assert!(
+            low < time && time < high,
+            "{low} to {high}, {time} after {shift} s"
+        );
+        times.push(time);
+    }
+    assert!(
+        (times[2] / 2.69 - 1.0).abs() < 0.02 && times[1] > times[2] + 0.4,
+        "{times:?}"
+    );
+}

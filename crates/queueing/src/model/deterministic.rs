@@ -40,6 +40,24 @@ impl Model {
             .collect()
     }
 
+    /// Returns, by class, `true` if it meets several streams of arrivals at equal distances; see
+    /// [`Model::keeps_distances`]. These streams keep their distances whatever the service times, so that mean times depend
+    /// on them for ever.
+    #[must_use]
+    pub fn meets_even_streams(&self) -> Vec<bool> {
+        let even = |class: &Class| !class.is_closed() && is_constant(class.arrivals);
+        if self.classes.iter().filter(|class| even(class)).count() < 2 {
+            return vec![false; self.classes.len()];
+        }
+        let several = |met: &Vec<usize>| {
+            met.iter()
+                .filter(|&&class| even(&self.classes[class]))
+                .count()
+                > 1
+        };
+        self.met().iter().map(several).collect()
+    }
+
     /// Returns the number of events in [`ROUNDS`] rounds of the jobs that keep their distances, by [`Model::keeps_distances`];
     /// `None` if none do. In a round each user makes a transaction, and streams of arrivals meet at all their distances.
     pub(crate) fn events_of_rounds(&self, keeps: &[bool]) -> Option<u64> {

@@ -64,6 +64,8 @@ pub struct Margin {
     large: f64,
     small: f64,
     more: f64,
+    /// Time by which a value may be too small in addition. [s]
+    burst: f64,
 }
 
 /// Margin of an exact value.
@@ -71,6 +73,15 @@ pub const EXACT: Margin = Margin {
     large: 1.0,
     small: 1.0,
     more: 0.0,
+    burst: 0.0,
+};
+
+/// Margin of a value of which nothing is known.
+const UNKNOWN: Margin = Margin {
+    large: f64::INFINITY,
+    small: f64::INFINITY,
+    more: 0.0,
+    burst: 0.0,
 };
 
 /// Margins of times and losses at a station.
@@ -183,6 +194,7 @@ impl Factors {
             },
             small: factor(&self.small, small) * unequal,
             more,
+            burst: 0.0,
         }
     }
 }
@@ -207,7 +219,7 @@ impl Margin {
             if self.small.is_infinite() {
                 f64::INFINITY
             } else {
-                least + wait * self.small + more
+                least + wait * self.small + more + self.burst
             },
         ]
     }
@@ -239,7 +251,11 @@ pub fn losses(kinds: &[Kind], loss: f64) -> Ends {
     }
     [
         (loss / large - more).max(0.0),
-        (loss * small + more).min(1.0),
+        if small.is_infinite() {
+            1.0
+        } else {
+            (loss * small + more).min(1.0)
+        },
     ]
 }
 
@@ -268,6 +284,13 @@ pub fn pool_waits(network: &Network, solution: &Solution) -> Margin {
 /// Returns the kind of each station.
 #[must_use]
 pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
+    if solution.exact_elsewhere {
+        let exact = |_| Kind {
+            waits: EXACT,
+            losses: None,
+        };
+        return network.centers.iter().map(exact).collect();
+    }
     if let Some((_, stays)) = kinds::network(network, &solution.method) {
         let several = (network.centers.iter())
             .filter(|center| center.is_queue())
@@ -284,13 +307,6 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
                 waits,
                 losses: losses(center),
             })
-    if solution.exact_elsewhere {
-        let exact = |_| Kind {
-            waits: EXACT,
-            losses: None,
-        };
-        return network.centers.iter().map(exact).collect();
-    }
             .collect();
     }
     let mut upstream = Traits::default();
@@ -311,7 +327,14 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
         let mut visitors = center.visitors();
         let poisson = visitors.all(|class| network.loads[class].is_poisson());
         let exact = poisson && !mixed && kinds::is_exact(center);
-        found.push(one(solution, center, traits, exact));
+        let mut kind = one(solution, center, traits, exact);
+        if center
+            .visitors()
+            .any(|class| network.meets_even_streams[class])
+        {
+            kind.losses = kind.losses.map(|_| UNKNOWN);
+        }
+        found.push(kind);
         if center.is_queue() {
             mixed |= !poisson;
             upstream.services = upstream.services.max(traits.arrivals);

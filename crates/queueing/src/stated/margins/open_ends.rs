@@ -1,7 +1,7 @@
 //! Ends that ranges do not have, since mean times depend on details or beginnings that formulas do not know.
 
 use crate::model::Discipline;
-use crate::network::{Center, Network};
+use crate::network::{Center, Load, Network};
 use crate::solve::Solution;
 
 use super::Margin;
@@ -28,19 +28,46 @@ impl Margin {
         let in_step = in_step(network, class) && self.more > 0.0;
         let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
         let any = network.keeps_distances[class];
+        let even = network.meets_even_streams[class];
         Self {
-            large: if in_step || any {
+            large: if in_step || any || even {
                 f64::INFINITY
             } else {
                 self.large
             },
-            small: if overtaken || in_step && elsewhere || any {
+            small: if overtaken || (in_step || even) && elsewhere || any {
                 f64::INFINITY
             } else {
                 self.small
             },
+            burst: if even {
+                burst(network, solution, station, class)
+            } else {
+                0.0
+            },
             ..self
         }
+    }
+}
+
+/// Returns the time by which jobs of other streams at equal distances delay a job that arrives last of all at the same
+/// moment as these. While they are served, other jobs interrupt or share the servers. [s]
+fn burst(network: &Network, solution: &Solution, station: usize, class: usize) -> f64 {
+    let center = &network.centers[station];
+    let even = |other: usize| matches!(network.loads[other], Load::Open { scv, .. } if scv == 0.0);
+    let ahead: f64 = (center.visitors())
+        .filter(|&other| other != class && even(other))
+        .map(|other| center.service_time[other] * center.in_row[other])
+        .sum();
+    let used = match center.discipline {
+        Discipline::Fcfs => 0.0,
+        Discipline::Priority => better(solution, center, station, class),
+        _ => utilization(solution, center, station, |_| true),
+    };
+    if ahead == 0.0 {
+        0.0
+    } else {
+        ahead * center.in_row[class] / (1.0 - used).max(0.0)
     }
 }
 
