@@ -364,3 +364,31 @@ fn better_ranks_wait_for_long_constant_times_at_several_servers() {
         );
     }
 }
+
+/// A pool of one unit lets one job at a time to a station, where it never waits. Two open classes before a delay whose
+/// squared coefficient of variation is 4 wait as in M/G/1: 0.6/s (1 s)² (1 + 4) / (2 · 0.4) = 3.75 s.
+#[test]
+fn pools_of_several_classes_are_within_their_ranges() {
+    let value = |classes: Value, discipline: &str, scv: f64| {
+        let service =
+            |class| json!({"class": class, "service_time_s": 1.0, "variation": {"scv": scv}});
+        answer(json!({
+            "classes": classes,
+            "stations": [{"name": "s", "discipline": discipline, "services": [service("a"), service("b")]}],
+            "pools": [{"name": "p", "size": 1, "holds": ["s"]}]}))
+    };
+    let users =
+        |name, users, think_s| json!({"name": name, "users": users, "think_time_s": think_s});
+    let closed = json!([users("a", 10, 20.0), users("b", 10, 20.0)]);
+    let within = value(closed, "fcfs", 1.0).within.expect("a range");
+    let [low, high] = within.stations["s"]["residence_time_s.a"];
+    assert!(low <= 1.0 && 1.0 <= high, "{low} to {high}");
+    let open = |name| json!({"name": name, "arrival_rate_per_s": 0.3});
+    let within = value(json!([open("a"), open("b")]), "delay", 4.0)
+        .within
+        .expect("a range");
+    let [low, high] = within.pools["p"]["waiting_time_s.a"];
+    assert!(low <= 3.75 && 3.75 <= high, "{low} to {high}");
+    let [low, high] = within.classes["a"]["response_time_s"];
+    assert!(low <= 4.75 && 4.75 <= high, "{low} to {high}");
+}

@@ -235,7 +235,15 @@ impl Kind {
         station: usize,
         class: usize,
     ) -> Margin {
-        self.waits.limited(network, solution, station, class)
+        let margin = self.waits.limited(network, solution, station, class);
+        if open_ends::is_inside(network, solution, station, class) {
+            Margin {
+                large: f64::INFINITY,
+                ..margin
+            }
+        } else {
+            margin
+        }
     }
 }
 

@@ -196,10 +196,10 @@ const POOLS_MIXED_STATIONS: Factors = Factors {
     large: [0.69, 0.0, 0.24, 0.69, 0.0, 0.0],
     small: [0.06, 0.0, 0.2, 0.0, 0.04, 0.0],
 };
-/// Pools of open classes.
+/// Pools of open classes. The coefficients of the variation of services were raised by hand for delays inside pools.
 const POOLS_OPEN: Factors = Factors {
     large: [0.36, 1.21, 0.38, 0.0, 0.0, 0.0],
-    small: [0.07, 0.29, 0.0, 0.0, 0.0, 0.0],
+    small: [0.07, 0.29, 0.3, 0.0, 0.0, 0.0],
 };
 /// Stations of [`POOLS_OPEN`].
 const POOLS_OPEN_STATIONS: Factors = Factors {
@@ -224,7 +224,7 @@ const POOLS_MIXED_WAITS: Factors = Factors {
 /// Waits for pools of [`POOLS_OPEN`].
 const POOLS_OPEN_WAITS: Factors = Factors {
     large: [0.07, 0.0, 0.52, 0.0, 0.0, 0.0],
-    small: [0.07, 1.58, 0.0, 0.0, 0.0, 0.0],
+    small: [0.07, 1.58, 0.3, 0.0, 0.0, 0.0],
 };
 /// Ranks of closed classes.
 const RANKS_CLOSED: Factors = Factors {

@@ -1,7 +1,7 @@
 //! Ends that ranges do not have, since mean times depend on details or beginnings that formulas do not know.
 
 use crate::model::Discipline;
-use crate::network::{Center, Load, Network};
+use crate::network::{Center, Hold, Load, Network};
 use crate::solve::Solution;
 
 use super::Margin;
@@ -48,6 +48,18 @@ impl Margin {
             ..self
         }
     }
+}
+
+/// Returns `true` if a pool limits the jobs at a station, and the network is not solved by flow-equivalent servers. Mean
+/// value analysis then knows the wait for the pool, but not that jobs inside meet fewer others: with one unit, none.
+pub(super) fn is_inside(
+    network: &Network,
+    solution: &Solution,
+    station: usize,
+    class: usize,
+) -> bool {
+    let limits = |hold: &Hold| hold.concerns[class] && hold.stations.contains(&station);
+    network.holds.iter().any(limits) && !solution.method.contains("flow-equivalent")
 }
 
 /// Returns the time by which jobs of other streams at equal distances delay a job that arrives last of all at the same
