@@ -136,7 +136,8 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
         holds: Vec::new(),
         splits: Vec::new(),
         routed: false,
-        deterministic: false,
+        keeps_distances: vec![false],
+        meets_even_streams: vec![false],
     }
 }
 

@@ -194,8 +194,11 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
 }
 
 /// Returns an upper bound of the mean time that a closed class spends at a station; `None` if there is no bound.
-fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
+fn with_all_ahead(network: &Network, class: usize, center: &Center) -> Option<f64> {
     let demand = center.demand[class];
+    let jobs: f64 = (center.visitors())
+        .map(|other| network.users(other) as f64)
+        .sum();
     let open = network.open_load(center);
     if demand == 0.0 || !center.is_queue() {
         return Some(demand);
@@ -206,7 +209,7 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
     };
     let sharing = matches!(center.discipline, Discipline::Ps)
         || center.is_product_form() && center.discipline != Discipline::LcfsPr
-        || network.is_product_form() && !network.deterministic;
+        || network.is_product_form() && !network.keeps_distances[class];
     if sharing && (open == 0.0 || center.speed.is_single()) {
         let servers = if matches!(center.speed, Speed::Rates(_)) {
             lowest.min(1.0)
@@ -262,16 +265,13 @@ pub fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         };
     };
     let users = users as f64;
-    let jobs: f64 = (network.closed().iter())
-        .map(|&other| network.users(other) as f64)
-        .sum();
     let heavy = heaviest.map_or(0.0, |center| center.demand[class] / room(network, center));
     let pools = network.holds.iter().filter(|hold| hold.concerns[class]);
     let most_by_pools = pools
         .map(|hold| hold.size as f64 / held_without_waiting(network, hold, class))
         .fold(f64::INFINITY, f64::min);
     let longest: Option<f64> = (network.centers.iter())
-        .map(|center| with_all_ahead(network, class, center, jobs))
+        .map(|center| with_all_ahead(network, class, center))
         .sum();
     // While a job waits for a unit of a pool, all other jobs may be served first. A class that uses a pool therefore
     // has no such bound.
@@ -350,7 +350,7 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()
-        && !network.deterministic
+        && !network.keeps_distances[class]
         && network
             .centers
             .iter()

@@ -167,8 +167,10 @@ pub struct Network {
     pub splits: Vec<Split>,
     /// `true` if a class has a route, so that jobs may visit stations in another order than that of the model.
     pub routed: bool,
-    /// `true` if nothing in the model is random; see [`Model::is_deterministic`].
-    pub deterministic: bool,
+    /// By class, `true` if its jobs keep the distances with which they begin; see [`Model::keeps_distances`].
+    pub keeps_distances: Vec<bool>,
+    /// By class, `true` if it meets several streams at equal distances; see [`Model::meets_even_streams`].
+    pub meets_even_streams: Vec<bool>,
 }
 
 impl Network {
@@ -212,7 +214,8 @@ impl Network {
             holds: holds(model),
             splits: splits(model),
             routed: !model.routing.is_empty(),
-            deterministic: model.is_deterministic(),
+            keeps_distances: model.keeps_distances(),
+            meets_even_streams: model.meets_even_streams(),
         })
     }
 
@@ -296,14 +299,11 @@ impl Network {
             }
         }
         kept.sort_unstable();
-        network.holds = kept
-            .iter()
+        network.holds = (kept.iter())
             .map(|&pool| network.holds[pool].clone())
             .collect();
         for hold in &mut network.holds {
-            hold.pools = hold
-                .pools
-                .iter()
+            hold.pools = (hold.pools.iter())
                 .filter_map(|pool| kept.iter().position(|inner| inner == pool))
                 .collect();
         }

@@ -71,6 +71,7 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64, by_rank: &[f64]) 
     let in_turn = center.discipline == Discipline::Fcfs && center.speed.is_single();
     if in_turn
         && center.has_rows()
+        && !center.has_equal_rows()
         && is_one(arrival_scv)
         && let Some(visit) = feedback::solve(center, rates)
     {

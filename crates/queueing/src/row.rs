@@ -264,7 +264,7 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
 /// Returns `true` if the formulas of the station hold for the visits of its classes.
 fn is_known(center: &Center) -> bool {
     let in_turn = center.discipline == Discipline::Fcfs && center.capacity.is_none();
-    let row = in_turn && center.rows().is_some();
+    let row = in_turn && center.has_known_rows();
     center.is_visited_once() || center.is_product_form() || row
 }
 

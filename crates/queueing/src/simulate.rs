@@ -64,7 +64,7 @@ use sample::Sample;
 /// ten replications need more than a gigabyte of memory.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Number of events that each replication processes in the first round. The precision is checked after each round.
-const FIRST_ROUND: u64 = 20_000;
+pub(crate) const FIRST_ROUND: u64 = 20_000;
 
 /// Settings of a simulation.
 #[derive(Clone, Debug)]
@@ -133,11 +133,7 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
         })
         .collect();
     let begin = Instant::now();
-    let mut share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
-    if plans.iter().any(|plan| plan.deterministic) {
-        // Further events repeat those of the first round.
-        share = share.min(FIRST_ROUND);
-    }
+    let share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
     let mut events = FIRST_ROUND.min(share);
     loop {
         run_all(&mut machines, events, settings.threads);
@@ -151,12 +147,10 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
                 confidence: settings.confidence,
             })
             .collect();
-        if let Some(stopped) =
-            why_stop(&machines, &over, settings, events >= share, begin.elapsed())
-        {
-            let answers = over
-                .iter()
-                .map(|run| run.answer(settings, stopped))
+        let spent = [events, share];
+        if let Some(stopped) = why_stop(&machines, &over, settings, spent, begin.elapsed()) {
+            let answers = (over.iter().zip(stopped))
+                .map(|(run, stopped)| run.answer(settings, stopped))
                 .collect();
             let comparisons = over[1..]
                 .iter()
@@ -189,47 +183,67 @@ fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
     }
 }
 
-/// Returns the reason to stop the simulation, if there is one.
+/// Returns the reason for which the simulation of each model stops; `None` if a model has to go on. `spent` are the
+/// processed and the allowed events of each replication.
 fn why_stop(
     machines: &[Vec<Machine>],
     over: &[Over],
     settings: &Settings,
-    spent: bool,
+    [events, share]: [u64; 2],
     elapsed: Duration,
-) -> Option<&'static str> {
-    let precise = |over: &Over| {
-        over.widest().1 <= settings.precision
+) -> Option<Vec<&'static str>> {
+    let is_precise = |over: &Over, width: f64| {
+        width <= settings.precision
             && over.is_long_enough()
             && over.has_met_its_tails(settings.precision)
     };
-    if machines.iter().flatten().any(|machine| machine.overflow) {
-        Some("jobs")
-    } else if over.iter().all(precise) {
-        Some("precision")
-    } else if spent {
-        Some("events")
+    let is_all_precise = |over: &Over| is_precise(over, over.widest().1);
+    // Distances that jobs keep make the figures of replications differ, however long these are.
+    let is_done = |over: &Over| match over.plan.rounds {
+        None => is_all_precise(over),
+        Some(rounds) => {
+            let random = over.widest_of_random();
+            is_all_precise(over)
+                || events >= rounds && random.is_none_or(|width| is_precise(over, width))
+        }
+    };
+    let limit = if machines.iter().flatten().any(|machine| machine.overflow) {
+        "jobs"
+    } else if over.iter().all(is_done) || events >= share {
+        "events"
     } else if settings.time_at_most.is_some_and(|most| elapsed >= most) {
-        Some("time")
+        "time"
     } else {
-        None
-    }
+        return None;
+    };
+    let reason = |over| match limit {
+        "jobs" => limit,
+        _ if is_all_precise(over) => "precision",
+        _ => limit,
+    };
+    Some(over.iter().map(reason).collect())
 }
 
-/// Runs all replications, distributed over the threads, until each of them has processed `events` events.
+/// Runs all replications, distributed over the threads, until each of them has processed `events` events, or repeats
+/// itself.
 fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();
     let threads = threads.unwrap_or(available).clamp(1, all.len().max(1));
     if threads == 1 {
         for machine in all {
-            machine.run(events);
+            machine.run(events.min(machine.plan.events_at_most()));
         }
         return;
     }
     let chunk = all.len().div_ceil(threads);
     std::thread::scope(|scope| {
         for part in all.chunks_mut(chunk) {
-            scope.spawn(move || part.iter_mut().for_each(|machine| machine.run(events)));
+            scope.spawn(move || {
+                for machine in part {
+                    machine.run(events.min(machine.plan.events_at_most()));
+                }
+            });
         }
     });
 }

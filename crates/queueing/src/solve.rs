@@ -20,10 +20,6 @@ use crate::row;
 
 /// Limit on the number of servers or jobs for which tables of finite stations and pools are computed. [1]
 pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
-/// Warning about an answer that is a mean over all starts of a network where nothing is random.
-const STEADY_DISTANCES: &str = "no time is random, so jobs keep the distances with which they begin, and mean times \
-    depend on these: the answer is approximate";
-
 /// Methods of solution.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
@@ -73,6 +69,8 @@ pub struct Solution {
     pub method: String,
     /// `true` if the method is exact for this model.
     pub exact: bool,
+    /// `true` if the method is exact for the classes that do not keep their distances, see [`Network::keeps_distances`].
+    pub exact_elsewhere: bool,
     /// Warnings about the solution, for the reader of the answer.
     pub warnings: Vec<String>,
 }
@@ -115,8 +113,8 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
         Method::Linearizer => approximate(&network, Estimate::Linearizer)?,
     };
     if solution.exact && depends_on_the_start(&network) {
-        solution.exact = false;
-        solution.warnings.insert(0, STEADY_DISTANCES.into());
+        (solution.exact, solution.exact_elsewhere) = (false, true);
+        solution.warnings.insert(0, steady_distances(&network));
     }
     if method == Method::Exact && !solution.exact {
         let why = solution.warnings.first().cloned().unwrap_or_default();
@@ -129,14 +127,25 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     Ok(assemble::answer(whole, &solution))
 }
 
-/// Returns `true` if nothing is random in a network and the bounds of a response time differ. Jobs then keep the distances
-/// with which they begin, on which mean values depend.
+/// Returns `true` if jobs of a class keep the distances with which they begin, and the bounds of its response time differ.
+/// Its mean values then depend on these distances.
 fn depends_on_the_start(network: &Network) -> bool {
     let differ = |class| {
         let range = assemble::class_bounds(network, class).response_time_s;
         (range.upper).is_none_or(|most| most > range.lower * (1.0 + assemble::ROUNDING))
     };
-    network.deterministic && (0..network.names.len()).any(differ)
+    (0..network.names.len()).any(|class| network.keeps_distances[class] && differ(class))
+}
+
+/// Returns the warning about an answer that is a mean over all starts of the classes that keep their distances.
+fn steady_distances(network: &Network) -> String {
+    let kept = (network.names.iter().zip(&network.keeps_distances)).filter(|(_, keeps)| **keeps);
+    let names: Vec<String> = kept.map(|(name, _)| format!("{name:?}")).collect();
+    format!(
+        "no time is random for class {}, so jobs keep the distances with which they begin, and mean times depend on \
+         these: the answer is approximate",
+        names.join(" and ")
+    )
 }
 
 fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {
@@ -180,6 +189,7 @@ fn from_phases(network: &Network, means: marie::Means) -> Solution {
         waiting: vec![Vec::new()],
         method: "phases of service (Marie)".into(),
         exact: false,
+        exact_elsewhere: false,
         warnings: vec![why_not_exact(network)],
     }
 }
@@ -202,6 +212,7 @@ fn from_classes(network: &Network, means: aggregate::Means) -> Solution {
         throughput: means.throughput,
         method: "one class for all (Marie)".into(),
         exact: false,
+        exact_elsewhere: false,
         warnings: vec![why_not_exact(network)],
     }
 }
@@ -263,6 +274,7 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
         waiting: vec![state.waiting.clone()],
         method: "flow-equivalent servers".into(),
         exact: false,
+        exact_elsewhere: false,
         warnings: vec![
             "a pool limits the number of jobs inside: the network is solved by decomposition, which is approximate"
                 .into(),
@@ -358,6 +370,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         loss: vec![0.0; stations],
         method: name.into(),
         exact: false,
+        exact_elsewhere: false,
         warnings,
     })
 }

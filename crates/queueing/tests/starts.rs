@@ -91,7 +91,11 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
     let value = users(4, 0.0, [1.0, 1.0], "lcfs-pr");
     let faults = solve(&model(value.clone()), Method::Auto).expect_err("it is refused");
     assert_eq!(faults[0].path, ["stations", "s", "discipline"]);
-    assert!(faults[0].message.contains("interrupts all others"));
+    assert!(
+        faults[0]
+            .message
+            .contains("jobs that it interrupts are never served")
+    );
     let settings = Settings {
         precision: 0.05,
         ..Settings::default()
@@ -104,6 +108,22 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
         warnings.contains("some transactions do not end"),
         "{warnings}"
     );
+    // Jobs that arrive interrupt such a user, and are served: nobody "interrupts all others for ever".
+    let mut open = users(1, 0.0, [1.0, 1.0], "lcfs-pr");
+    let classes = open["classes"].as_array_mut().expect("a list");
+    classes.push(json!({"name": "open", "arrival_rate_per_s": 1.0}));
+    let services = open["stations"][0]["services"]
+        .as_array_mut()
+        .expect("a list");
+    services.push(json!({"class": "open", "service_time_s": 0.5}));
+    let faults = solve(&model(open.clone()), Method::Auto).expect_err("it is refused");
+    assert!(
+        faults[0]
+            .message
+            .contains("jobs that it interrupts are never served")
+    );
+    let time = run(open, 2_000_000).classes["open"].response_time_s;
+    assert!((time - 1.0).abs() < 0.02, "{time}");
     // One user is alone, and users who think let others be served, as at shared servers (BCMP).
     assert!(solved(&users(1, 0.0, [1.0, 1.0], "lcfs-pr")).exact);
     let [last, shared] = ["lcfs-pr", "ps"].map(|discipline| {
@@ -123,6 +143,149 @@ fn constant_times_at_two_stacks_are_refused() {
     };
     let value = |scv| json!({"classes": [{"name": "jobs", "users": 8}], "stations": stations(scv)});
     let faults = solve(&model(value(0.0)), Method::Auto).expect_err("it is refused");
-    assert!(faults.len() == 2 && faults[0].message.contains("constant"));
+    assert!(faults.len() == 2 && faults[0].message.contains("may never be served"));
     assert!(solved(&value(0.5)).exact);
+}
+
+/// Adds a class at a station of its own to a model.
+fn beside(mut value: Value, class: Value, station: Value) -> Value {
+    for (key, more) in [("classes", class), ("stations", station)] {
+        value[key].as_array_mut().expect("a list").push(more);
+    }
+    value
+}
+
+fn exponential_neighbour() -> [Value; 2] {
+    [
+        json!({"name": "other", "users": 3, "think_time_s": 1.0}),
+        json!({"name": "t", "discipline": "ps", "services": [{"class": "other", "service_time_s": 0.5}]}),
+    ]
+}
+
+/// A class that the users never meet changes nothing for them, and its own values stay exact.
+#[test]
+fn a_class_elsewhere_does_not_change_distances() {
+    let [class, station] = exponential_neighbour();
+    let found = solved(&beside(users(2, 1.0, [0.0, 0.0], "ps"), class, station));
+    let within = found.within.expect("a range");
+    let [low, high] = within.classes["jobs"]["response_time_s"];
+    assert!(!found.exact && (low - 0.4).abs() < 1e-12 && (high - 0.8).abs() < 1e-12);
+    assert!(found.warnings[0].contains("for class \"jobs\""));
+    let [low, high] = within.classes["other"]["response_time_s"];
+    let time = found.classes["other"].response_time_s;
+    assert!((low - time).abs() < 1e-12 && (high - time).abs() < 1e-12);
+}
+
+/// At a station that both visit, other users change the distances at random. Jobs of a better rank do not meet those that
+/// they interrupt.
+#[test]
+fn a_class_that_others_meet_changes_their_distances() {
+    let [class, _] = exponential_neighbour();
+    let mut value = users(2, 1.0, [0.0, 0.0], "ps");
+    let classes = value["classes"].as_array_mut().expect("a list");
+    classes.push(class);
+    let services = &mut value["stations"][0]["services"];
+    let service = json!({"class": "other", "service_time_s": 0.5});
+    services.as_array_mut().expect("a list").push(service);
+    assert_eq!(model(value.clone()).keeps_distances(), [false, false]);
+    assert!(solved(&value).exact);
+    value["stations"][0]["discipline"] = json!("priority");
+    value["stations"][0]["preemptive"] = json!(true);
+    value["classes"][0]["priority"] = json!(1);
+    assert_eq!(model(value.clone()).keeps_distances(), [true, true]);
+    value["classes"][0]["priority"] = json!(null);
+    value["classes"][1]["priority"] = json!(1);
+    assert_eq!(model(value).keeps_distances(), [false, false]);
+}
+
+/// A route with one way, and measured times that are all equal, leave nothing to chance.
+#[test]
+fn routes_without_a_choice_and_equal_measured_times_are_not_random() {
+    let value = users(2, 1.0, [0.0, 0.0], "ps");
+    let route = |again: f64| json!([{"class": "jobs", "start": {"s": 1.0}, "next": {"s": {"s": again, "end": 1.0 - again}}}]);
+    for (again, keeps) in [(0.0, true), (0.5, false)] {
+        let mut routed = value.clone();
+        routed["routing"] = route(again);
+        assert_eq!(model(routed.clone()).keeps_distances(), [keeps]);
+        assert_eq!(solved(&routed).exact, !keeps);
+    }
+    for (last, keeps) in [(0.4, true), (0.5, false)] {
+        let mut measured = users(2, 1.0, [0.0, 1.0], "ps");
+        let samples = json!([{"station": "s", "class": "jobs", "values_s": [0.4, 0.4, last]}]);
+        measured["behaviour"] = json!({"samples": samples});
+        assert_eq!(model(measured.clone()).keeps_distances(), [keeps]);
+        assert_eq!(solved(&measured).exact, !keeps);
+    }
+}
+
+/// 20,000 users who begin within 1,000 s have 40,000 events in each round. With 10 s of service all wait for the server,
+/// and the response time is 20,000 times 10 s less the think time.
+#[test]
+fn constant_times_are_simulated_for_many_rounds() {
+    let settings = Settings {
+        replications: 2,
+        ..Settings::default()
+    };
+    let mut value = users(20_000, 1000.0, [0.0, 0.0], "fcfs");
+    value["stations"][0]["services"][0]["service_time_s"] = json!(10.0);
+    let outcome = simulate(&[model(value)], &settings).expect("the model is right");
+    let answer = &outcome.answers[0];
+    assert!(answer.simulation.events >= 2 * 50 * 40_000);
+    let time = answer.classes["jobs"].response_time_s;
+    assert!((time / 199_000.0 - 1.0).abs() < 0.01, "{time}");
+}
+
+/// A model of constant times stops by itself, and leaves the other models and classes their precision.
+#[test]
+fn constant_times_do_not_limit_other_models_and_classes() {
+    let constant = users(2, 1.0, [0.0, 0.0], "ps");
+    let random = users(2, 1.0, [1.0, 1.0], "ps");
+    let [class, station] = exponential_neighbour();
+    let both = beside(constant.clone(), class, station);
+    let models = [constant, random, both].map(model);
+    let outcome = simulate(&models, &Settings::default()).expect("the models are right");
+    let stopped = |index: usize| outcome.answers[index].simulation.stopped;
+    let events = |index: usize| outcome.answers[index].simulation.events;
+    assert_eq!(
+        [stopped(0), stopped(1), stopped(2)],
+        ["events", "precision", "events"]
+    );
+    assert!(events(0) < 300_000 && events(1) > 300_000 && events(2) > 300_000);
+    let other = &outcome.answers[2].classes["other"];
+    let [low, high] = other.confidence_interval["response_time_s"];
+    assert!(high - low <= 0.02 * other.response_time_s);
+}
+
+/// Two even streams of 0.4/s each before exponential service of 1 s. Apart by half a distance they are D/M/1, where a share
+/// σ waits with σ = exp(−(1 − σ) / 0.8), for 1.69 s on average. If they come together, the second of each pair also waits
+/// for the first.
+#[test]
+fn even_streams_before_a_random_station_are_within_their_range_at_any_distance() {
+    let class = |name| json!({"name": name, "arrival_rate_per_s": 0.4, "arrivals": {"scv": 0.0}});
+    let service = |name| json!({"class": name, "service_time_s": 1.0});
+    let value = json!({
+        "classes": [class("a"), class("b")],
+        "stations": [{"name": "s", "services": [service("a"), service("b")]}]});
+    let found = solved(&value);
+    let [low, high] = found.within.expect("a range").stations["s"]["residence_time_s.b"];
+    let mut times = Vec::new();
+    for shift in [0.0, 0.001, 1.25, 2.499] {
+        let mut shifted = value.clone();
+        let delay = json!({"name": "before", "discipline": "delay", "services":
+            [{"class": "b", "service_time_s": shift, "variation": {"scv": 0.0}}]});
+        shifted["stations"]
+            .as_array_mut()
+            .expect("a list")
+            .insert(0, delay);
+        let time = run(shifted, 2_000_000).stations["s"].residence_time_s["b"];
+        assert!(
+            low < time && time < high,
+            "{low} to {high}, {time} after {shift} s"
+        );
+        times.push(time);
+    }
+    assert!(
+        (times[2] / 2.69 - 1.0).abs() < 0.02 && times[1] > times[2] + 0.4,
+        "{times:?}"
+    );
 }

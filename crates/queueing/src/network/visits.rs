@@ -170,6 +170,32 @@ impl Center {
         })
     }
 
+    /// Returns `true` if the mean waits before all visits in a row are known exactly at one server with Poisson arrivals: by
+    /// the factor of this module for the only class of the station, or by the equations of [`crate::open`] for several.
+    #[must_use]
+    pub fn has_known_rows(&self) -> bool {
+        self.has_equal_rows() || self.rows().is_some()
+    }
+
+    /// Returns `true` if only one class visits the station, always the same number of times in a row or at random with the
+    /// same chance of a further visit.
+    #[must_use]
+    pub fn has_equal_rows(&self) -> bool {
+        let mut visitors = self.visitors();
+        let (Some(class), None) = (visitors.next(), visitors.next()) else {
+            return false;
+        };
+        let count = self.in_row[class];
+        match self.back[class] {
+            Back::AtOnce => true,
+            Back::Never => {
+                (self.entries(class) - 1.0).abs() < ROUNDING
+                    && (count - count.round()).abs() < ROUNDING
+            }
+            Back::FromElsewhere => false,
+        }
+    }
+
     /// Returns, by class, the shares of the jobs that come from elsewhere which make at least 1, 2, ... visits in a row.
     /// Returns `None` if they are not known: if a job may come back from elsewhere, or if a cache serves some of its
     /// visits. Also returns `None` if the visits of all classes together are more than [`STAGES_AT_MOST`].
@@ -232,8 +258,8 @@ impl Network {
             } else {
                 (self.open_load(center) / center.speed.limit()).min(1.0)
             };
-            let factors: Vec<f64> = (center.in_row.iter())
-                .map(|&count| self.row_factor(count, utilization))
+            let factors: Vec<f64> = (center.in_row.iter().zip(&center.back))
+                .map(|(&count, &back)| row_factor(count, back, utilization))
                 .collect();
             let scv =
                 (factors.iter().zip(&center.scv)).map(|(factor, scv)| 1.0 + (scv - 1.0) * factor);
@@ -242,14 +268,13 @@ impl Network {
         }
         self
     }
+}
 
-    /// Returns the factor of the difference from 1 of a squared coefficient of variation, for visits in a row.
-    fn row_factor(&self, count: f64, utilization: f64) -> f64 {
-        if self.routed {
-            1.0 / count
-        } else {
-            (1.0 + utilization) / (count + utilization)
-        }
+/// Returns the factor of the difference from 1 of a squared coefficient of variation, for visits in a row.
+fn row_factor(count: f64, back: Back, utilization: f64) -> f64 {
+    match back {
+        Back::Never => (1.0 + utilization) / (count + utilization),
+        Back::AtOnce | Back::FromElsewhere => 1.0 / count,
     }
 }
 

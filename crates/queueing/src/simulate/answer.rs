@@ -6,7 +6,7 @@ use super::Settings;
 use super::estimate::{Batch, Estimate};
 use super::law::Little;
 use super::layout::{Count, Layout, StationCount};
-use super::plan::Plan;
+use super::plan::{ClassPlan, Plan};
 use super::sample::Sample;
 use crate::answer::Named;
 
@@ -183,7 +183,11 @@ impl Over<'_> {
 
     /// Estimates of throughput and response time of all classes, by name.
     pub fn figures(&self) -> Vec<(String, Estimate)> {
-        let classes = self.plan.classes.iter().enumerate();
+        self.figures_of(|_| true)
+    }
+
+    fn figures_of(&self, counts: impl Fn(&ClassPlan) -> bool) -> Vec<(String, Estimate)> {
+        let classes = (self.plan.classes.iter().enumerate()).filter(|(_, plan)| counts(plan));
         let pairs = classes.flat_map(|(class, plan)| {
             [
                 (
@@ -201,20 +205,13 @@ impl Over<'_> {
 
     /// Returns the name and relative half-width of the figure with the largest relative half-width.
     pub fn widest(&self) -> (String, f64) {
-        let relative = self.figures().into_iter().map(|(name, estimate)| {
-            let width = estimate.relative();
-            (
-                name,
-                if width.is_finite() {
-                    width
-                } else {
-                    f64::INFINITY
-                },
-            )
-        });
-        relative
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .expect("a model has a class")
+        widest(self.figures()).expect("a model has a class")
+    }
+
+    /// Returns the largest relative half-width of the figures that a longer run makes narrower: not those of jobs that
+    /// keep the distances with which they begin.
+    pub fn widest_of_random(&self) -> Option<f64> {
+        widest(self.figures_of(|class| !class.keeps_distances)).map(|(_, width)| width)
     }
 
     /// Returns `true` if the number of jobs in the system does not grow during the run. A one-sided paired t-test
@@ -478,6 +475,20 @@ impl Over<'_> {
             })
             .collect()
     }
+}
+
+/// Returns the name and relative half-width of the figure with the largest relative half-width.
+fn widest(figures: Vec<(String, Estimate)>) -> Option<(String, f64)> {
+    let relative = figures.into_iter().map(|(name, estimate)| {
+        let width = estimate.relative();
+        let known = if width.is_finite() {
+            width
+        } else {
+            f64::INFINITY
+        };
+        (name, known)
+    });
+    relative.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn means(figures: &[(String, Estimate)]) -> Named<f64> {

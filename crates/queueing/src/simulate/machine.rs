@@ -320,11 +320,12 @@ impl<'a> Machine<'a> {
             for _ in 0..self.plan.classes[class].users {
                 let job = self.new_job(class as u32);
                 self.think(job);
-                if self.plan.deterministic {
+                if self.plan.classes[class].keeps_distances {
                     self.begin_between(self.timer(job), class);
                 }
             }
-            if self.plan.deterministic && self.plan.classes[class].arrivals.is_some() {
+            let class_plan = &self.plan.classes[class];
+            if class_plan.keeps_distances && class_plan.arrivals.is_some() {
                 self.begin_between(class as u32, class);
             }
         }

@@ -23,8 +23,8 @@ pub struct Plan {
     pub balancers: Vec<BalancerPlan>,
     /// `true` if jobs of a class give up while they wait.
     pub gives_up: bool,
-    /// `true` if nothing in the model is random; see [`Model::is_deterministic`].
-    pub deterministic: bool,
+    /// Number of events in which jobs that keep their distances repeat them many times; `None` if no class has such jobs.
+    pub rounds: Option<u64>,
     /// Smallest mean time in the model, used as the initial length of a slice of the record. [s]
     pub shortest_s: f64,
 }
@@ -47,6 +47,8 @@ pub struct ClassPlan {
     pub on_timeout: OnTimeout,
     /// Stations that a job visits after its response.
     pub after: Vec<u32>,
+    /// `true` if jobs keep the distances with which they begin; see [`Model::keeps_distances`].
+    pub keeps_distances: bool,
 }
 
 /// Route of a class through the network.
@@ -194,8 +196,9 @@ impl Plan {
             pools: &pools,
             balancers: &balancers,
         };
-        let classes: Vec<ClassPlan> = (0..model.classes.len())
-            .map(|index| visits.class_plan(index))
+        let keeps = model.keeps_distances();
+        let classes: Vec<ClassPlan> = (keeps.iter().enumerate())
+            .map(|(index, &keeps)| visits.class_plan(index, keeps))
             .collect();
         let forks = (model.forks.iter())
             .map(|fork| ForkPlan {
@@ -211,7 +214,7 @@ impl Plan {
             .collect();
         Ok(Self {
             shortest_s: shortest(model),
-            deterministic: model.is_deterministic(),
+            rounds: model.events_of_rounds(&keeps),
             gives_up: classes.iter().any(|class| class.patience_s.is_some()),
             classes,
             stations,
@@ -219,6 +222,12 @@ impl Plan {
             forks,
             balancers,
         })
+    }
+
+    /// Returns the number of events after which a replication only repeats itself.
+    pub fn events_at_most(&self) -> u64 {
+        let repeats = self.classes.iter().all(|class| class.keeps_distances);
+        self.rounds.filter(|_| repeats).unwrap_or(u64::MAX)
     }
 }
 

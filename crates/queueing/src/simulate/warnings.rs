@@ -105,12 +105,14 @@ impl Over<'_> {
         warnings.extend(self.few_failures());
         let tails = self.tailed(run).or_else(|| self.skewed());
         warnings.extend(tails.filter(|_| !grows));
-        if self.plan.deterministic && run.stopped != "precision" {
-            warnings.push(
-                "no time is random, so jobs keep the distances with which they begin, and mean times depend on these: the \
-                 intervals are those of random starts; use more replications"
-                    .into(),
-            );
+        if self.plan.rounds.is_some() && run.stopped != "precision" {
+            let kept = (self.plan.classes.iter()).filter(|class| class.keeps_distances);
+            let names: Vec<&str> = kept.map(|class| class.name.as_str()).collect();
+            warnings.push(format!(
+                "no time is random for class {}, so jobs keep the distances with which they begin, and mean times depend on \
+                 these: the intervals are those of random starts; use more replications",
+                names.join(" and ")
+            ));
         }
         if run.replications < FEW {
             warnings.push(format!(

@@ -14,7 +14,7 @@ pub struct Visits<'a> {
 }
 
 impl Visits<'_> {
-    pub fn class_plan(&self, index: usize) -> ClassPlan {
+    pub fn class_plan(&self, index: usize, keeps_distances: bool) -> ClassPlan {
         let class = &self.model.classes[index];
         let patience = self
             .model
@@ -50,6 +50,7 @@ impl Visits<'_> {
             retry_delay_s: patience.map_or(0.0, |limits| limits.retry_delay_s),
             on_timeout: patience.map_or(OnTimeout::Continue, |limits| limits.on_timeout),
             after: self.after(class),
+            keeps_distances,
         }
     }
 

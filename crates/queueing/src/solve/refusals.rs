@@ -53,8 +53,8 @@ fn interrupted_stacks(network: &Network) -> Vec<Fault> {
         .collect()
 }
 
-/// Returns faults for stations that serve the last job first, where some users may never be served: a user who comes back
-/// at once interrupts all others for ever, and constant times may let the same users be last for ever.
+/// Returns faults for stations that serve the last job first, where some jobs may never be served: a user who comes back
+/// at once never leaves, and constant times may let the same users be last for ever.
 fn endless_stacks(network: &Network) -> Vec<Fault> {
     let stays = |center: &Center, class: usize| {
         matches!(
@@ -76,14 +76,20 @@ fn endless_stacks(network: &Network) -> Vec<Fault> {
         Load::Closed { users, .. } => users,
         Load::Open { .. } => u64::MAX,
     };
-    let constant = network.deterministic && !network.closed().is_empty();
     let why = |center: &Center| match center.visitors().find(|&class| stays(center, class)) {
         Some(class) => Some(format!(
-            "users of class {:?} neither think nor visit other stations: the first of them interrupts all others for ever",
+            "users of class {:?} neither think nor visit other stations: such a user is always there, and jobs that it \
+             interrupts are never served",
             network.names[class]
         )),
-        None => constant
-            .then(|| "think and service times are constant: some users may never be served".into()),
+        None => (center.visitors())
+            .find(|&class| network.keeps_distances[class] && network.users(class) > 0)
+            .map(|class| {
+                format!(
+                    "no time is random for users of class {:?}, some of whom may never be served",
+                    network.names[class]
+                )
+            }),
     };
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr)

@@ -7,8 +7,8 @@
 //! visits, even arrivals and classes that others overtake, and the constants of this file, were set by hand.
 
 mod kinds;
+mod open_ends;
 
-use crate::model::Discipline;
 use crate::network::{Back, Center, Load, Network, Speed};
 use crate::solve::Solution;
 
@@ -25,10 +25,6 @@ const MORE_LOSS: f64 = 1e-4;
 /// does not come back finds less of the others' variation than its formula assumes, and the others find less of its own.
 /// Simulations of V = 10 beside V = 1 at a utilization of 0.8 differ by up to 1.6. [ratio]
 const UNEQUAL_ROWS: f64 = 1.7;
-
-/// Utilization by better ranks above which the wait of a closed class has no upper end. The few moments in which such a
-/// class is served depend on details that mean value analysis does not know. [ratio]
-const OVERTAKEN: f64 = 0.9;
 
 /// Quantities on which the error of an approximation depends, in the order of [`Coefficients`]; see [`Traits::list`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +64,8 @@ pub struct Margin {
     large: f64,
     small: f64,
     more: f64,
+    /// Time by which a value may be too small in addition. [s]
+    burst: f64,
 }
 
 /// Margin of an exact value.
@@ -75,6 +73,15 @@ pub const EXACT: Margin = Margin {
     large: 1.0,
     small: 1.0,
     more: 0.0,
+    burst: 0.0,
+};
+
+/// Margin of a value of which nothing is known.
+const UNKNOWN: Margin = Margin {
+    large: f64::INFINITY,
+    small: f64::INFINITY,
+    more: 0.0,
+    burst: 0.0,
 };
 
 /// Margins of times and losses at a station.
@@ -187,6 +194,7 @@ impl Factors {
             },
             small: factor(&self.small, small) * unequal,
             more,
+            burst: 0.0,
         }
     }
 }
@@ -211,37 +219,9 @@ impl Margin {
             if self.small.is_infinite() {
                 f64::INFINITY
             } else {
-                least + wait * self.small + more
+                least + wait * self.small + more + self.burst
             },
         ]
-    }
-}
-
-impl Margin {
-    /// Returns this margin, without an upper end if closed classes of better ranks leave hardly any time at a station, and
-    /// with fewer ends for jobs that follow each other at equal distances.
-    fn limited(self, network: &Network, solution: &Solution, station: usize, class: usize) -> Self {
-        let center = &network.centers[station];
-        let closed = !network.closed().is_empty();
-        let overtaken = closed
-            && center.demand[class] > 0.0
-            && better(solution, center, station, class) > OVERTAKEN;
-        let in_step = in_step(network, class) && self.more > 0.0;
-        let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
-        let any = network.deterministic;
-        Self {
-            large: if in_step || any {
-                f64::INFINITY
-            } else {
-                self.large
-            },
-            small: if overtaken || in_step && elsewhere || any {
-                f64::INFINITY
-            } else {
-                self.small
-            },
-            ..self
-        }
     }
 }
 
@@ -255,7 +235,15 @@ impl Kind {
         station: usize,
         class: usize,
     ) -> Margin {
-        self.waits.limited(network, solution, station, class)
+        let margin = self.waits.limited(network, solution, station, class);
+        if open_ends::is_inside(network, solution, station, class) {
+            Margin {
+                large: f64::INFINITY,
+                ..margin
+            }
+        } else {
+            margin
+        }
     }
 }
 
@@ -271,7 +259,11 @@ pub fn losses(kinds: &[Kind], loss: f64) -> Ends {
     }
     [
         (loss / large - more).max(0.0),
-        (loss * small + more).min(1.0),
+        if small.is_infinite() {
+            1.0
+        } else {
+            (loss * small + more).min(1.0)
+        },
     ]
 }
 
@@ -280,33 +272,15 @@ pub fn losses(kinds: &[Kind], loss: f64) -> Ends {
 #[must_use]
 pub fn whole(network: &Network, solution: &Solution, class: usize) -> Option<Margin> {
     let (responses, _) = kinds::network(network, &solution.method)?;
-    let margin = responses.margin(all(network), MORE);
+    let margin = if solution.exact_elsewhere {
+        EXACT
+    } else {
+        responses.margin(all(network), MORE)
+    };
     let stations = 0..network.centers.len();
     Some(stations.fold(margin, |margin, station| {
         margin.limited(network, solution, station, class)
     }))
-}
-
-/// Returns `true` if a class has constant service times at several stations. Jobs then follow each other at equal
-/// distances, and wait far less or, in a closed network that they begin together, far more than other jobs.
-fn in_step(network: &Network, class: usize) -> bool {
-    let visited = || {
-        (network.centers.iter())
-            .filter(move |center| center.is_queue() && center.demand[class] > 0.0)
-    };
-    visited().count() > 1 && visited().all(|center| center.has_constant_visits(class))
-}
-
-/// Returns the utilization of a station by classes of better ranks than `class`.
-fn better(solution: &Solution, center: &Center, station: usize, class: usize) -> f64 {
-    if center.discipline != Discipline::Priority {
-        return 0.0;
-    }
-    let used: f64 = (center.visitors())
-        .filter(|&other| center.rank[other] < center.rank[class])
-        .map(|other| solution.flow[other][station] * center.demand[other])
-        .sum();
-    used / center.speed.limit()
 }
 
 /// Returns the margin of waits for pools.
@@ -318,6 +292,13 @@ pub fn pool_waits(network: &Network, solution: &Solution) -> Margin {
 /// Returns the kind of each station.
 #[must_use]
 pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
+    if solution.exact_elsewhere {
+        let exact = |_| Kind {
+            waits: EXACT,
+            losses: None,
+        };
+        return network.centers.iter().map(exact).collect();
+    }
     if let Some((_, stays)) = kinds::network(network, &solution.method) {
         let several = (network.centers.iter())
             .filter(|center| center.is_queue())
@@ -354,7 +335,14 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
         let mut visitors = center.visitors();
         let poisson = visitors.all(|class| network.loads[class].is_poisson());
         let exact = poisson && !mixed && kinds::is_exact(center);
-        found.push(one(solution, center, traits, exact));
+        let mut kind = one(solution, center, traits, exact);
+        if center
+            .visitors()
+            .any(|class| network.meets_even_streams[class])
+        {
+            kind.losses = kind.losses.map(|_| UNKNOWN);
+        }
+        found.push(kind);
         if center.is_queue() {
             mixed |= !poisson;
             upstream.services = upstream.services.max(traits.arrivals);
@@ -390,10 +378,22 @@ fn one(solution: &Solution, center: &Center, traits: Traits, exact: bool) -> Kin
     }
 }
 
-/// Returns the largest of each trait over all stations with a queue.
+/// Returns the largest of each trait over all stations with a queue, and of the variation of delays inside pools, whose
+/// units are held for the time of the delay.
 fn all(network: &Network) -> Traits {
-    (network.centers.iter())
-        .filter(|center| center.is_queue())
-        .map(|center| Traits::of(network, center, Traits::default()))
+    let held = |index: usize| (network.holds.iter()).any(|hold| hold.stations.contains(&index));
+    (network.centers.iter().enumerate())
+        .filter(|(index, center)| center.is_queue() || held(*index))
+        .map(|(_, center)| {
+            let traits = Traits::of(network, center, Traits::default());
+            if center.is_queue() {
+                traits
+            } else {
+                Traits {
+                    services: traits.services,
+                    ..Traits::default()
+                }
+            }
+        })
         .fold(Traits::default(), Traits::or)
 }
