@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 from towtank.secrets import redacted_text
 from towtank.units import exact_duration
 from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
+from towtank.workload.importers.expected import Expected
 
 Step = dict[str, Any]
 
@@ -265,14 +266,18 @@ class Body:
 
 def request(method: str, path: str, **keys: Any) -> Step:
     """Return a request step. Keys whose value is None or empty are left out, except a JSON body. A `Body` gives its own
-    key.
+    key, a check is given as `Expected`.
     """
 
     def needed(key: str, value: Any) -> bool:
         return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
 
-    pairs = ((value.key, value.content) if isinstance(value, Body) else (key, value) for key, value in keys.items())
-    given = {key: value for key, value in pairs if needed(key, value)}
+    given = {}
+    for name, value in keys.items():
+        key, content = (value.key, value.content) if isinstance(value, Body) else (name, value)
+        content = content.keys if isinstance(content, Expected) else content
+        if needed(key, content):
+            given[key] = content
     return {method.lower(): path, **given}
 
 

@@ -32,6 +32,7 @@ from towtank.workload.importers.draft import (
     unique,
     url_address,
 )
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.har.correlation import Correlation, Exchange
 from towtank.workload.importers.har.forms import FORM, form_text, parts
 from towtank.workload.importers.har.secrets import Secrets, without_token
@@ -347,13 +348,13 @@ def _login(url: str) -> tuple[str, str] | None:
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
 
-def _check(exchange: Exchange, draft: ImportDraft) -> dict[str, Any]:
+def _check(exchange: Exchange, draft: ImportDraft) -> Expected:
     if exchange.status == 304:
-        return {"status": 200}
+        return Expected().status(200)
     if exchange.status >= 400:
         why = "this error status in the recording is used as the expected status"
         draft.notes.add(place_of(exchange.node), f"status {exchange.status} of {exchange.url[:80]}", why)
-    return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
+    return Expected().status(exchange.status if 100 <= exchange.status <= 599 else "2xx")
 
 
 def _body(exchange: Exchange, headers: dict[str, str], draft: ImportDraft) -> Body | None:

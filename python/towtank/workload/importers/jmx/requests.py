@@ -20,6 +20,7 @@ from towtank.workload.importers.draft import (
     think,
     url_address,
 )
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of, named_of
 from towtank.workload.importers.jmx.cookies import CookieManagers
@@ -128,7 +129,7 @@ class Requests:
         arguments = [*_arguments_of(sampler), *scope.arguments]
         body, more = self._arguments(sampler, arguments, method, query, kept)
         path += f"{'&' if '?' in path else '?'}{more}" if more else ""
-        check: dict[str, Any] = {}
+        check = Expected()
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
         # The request is converted before its extractors are read, because their variables get values only after the

@@ -26,6 +26,7 @@ from towtank.workload.importers.draft import (
     url_address,
     user_info,
 )
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
 from towtank.workload.importers.openapi.table import KEYS, SHAPE
 from towtank.workload.importers.openapi.values import Maker, References
@@ -356,15 +357,13 @@ class _Reader:
         self.note(place_of(scheme), f"security {name}", f"its values are unknown: set {named}")
 
 
-def _check(operation: Node) -> dict[str, Any] | None:
+def _check(operation: Node) -> Expected | None:
     """Return a check for the status codes that an operation declares as successful; None if it declares no
     such code.
     """
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
-    if not statuses:
-        return None
-    return {"status": statuses[0] if len(statuses) == 1 else statuses}
+    return Expected().status(*statuses) if statuses else None
 
 
 def _text(value: Any) -> str:
