@@ -22,7 +22,7 @@ QUESTIONS = {
 def test_a_sizing_result_reads_its_own_document(capsys: Any, tmp_path: Path, question: str) -> None:
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     document = sized(capsys, model, *QUESTIONS[question], "--no-simulation", status=3 if question == "no answer" else 0)
-    assert SizingResult.model_validate(document).document() == document
+    assert json.dumps(SizingResult.model_validate(document).document()) == json.dumps(document)
 
 
 def test_a_sizing_result_reads_intervals_of_earlier_versions(capsys: Any, tmp_path: Path) -> None:

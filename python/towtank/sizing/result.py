@@ -6,7 +6,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from towtank.sizing.interval import Interval, interval_document, interval_of
 
@@ -313,6 +321,13 @@ class DateResult(_Part):
     chance: Number
     expected_on: str | None
     expected_interval: DateEnds | None = None
+
+    @model_serializer(mode="wrap")
+    def _in_order(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Write the date; `unit`, `chance` and `no_limit` come first if nothing limits the load."""
+        found = write(self)
+        first = () if "otherwise" in found else ("what", "unit", "chance", "no_limit")
+        return {key: found[key] for key in (*first, *found)}
 
 
 class MeasuredRange(_Part):
