@@ -15,6 +15,7 @@ from towtank.sizing.history import History
 from towtank.sizing.load import Load, load_at_horizon
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.resources import data_bytes, disk_room, disks_needed
+from towtank.sizing.result import StepResult
 from towtank.sizing.search import _spread
 from towtank.sizing.sizing_file import HitRatioFile, SizingFile
 from towtank.sizing.steps import Steps
@@ -55,10 +56,10 @@ def test_no_hit_ratio_is_guessed_beyond_the_sizes(gib: int) -> None:
         _misses_factor(cache("8 GiB"), gib * GIB)
 
 
-def load_steps(text: str, now: Load, growing: Any) -> tuple[Load, dict[str, dict[str, Any]]]:
+def load_steps(text: str, now: Load, growing: Any) -> tuple[Load, dict[str, StepResult]]:
     steps = Steps()
     found = load_at_horizon(steps, asked(text), now, growing)
-    return found, {step["step"]: step for step in steps.documents()}
+    return found, {step.step: step for step in steps.results()}
 
 
 GROWING = "load: {peak: 1.5, horizon: 2 years}\nheadroom: 20 %"
@@ -70,7 +71,7 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
     found, steps = load_steps(GROWING, Load({"a": 100.0, "b": 200.0}, {}, {"a": 1.0, "b": 1.0}), growing)
     whole = 300 * 1.5 * 1.1**2 * 1.2
     assert found.users == pytest.approx({"a": whole / 3, "b": 2 * whole / 3}, rel=1e-12)
-    values = {name: step["value"] for name, step in steps.items()}
+    values = {name: step.value for name, step in steps.items()}
     assert values == pytest.approx(
         {
             "load now": 300, "load in the busiest time": 450, "load at the horizon": 450 * 1.21,
@@ -81,8 +82,9 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
     # by the share of a class.
     ends = [450 * 1.05**2, 450 * 1.3**2]
     for name, factor in {"load at the horizon": 1, "load with headroom": 1.2, "load of a": 0.4}.items():
-        known = steps[name]["interval"]
-        assert [known["low"], known["high"]] == pytest.approx([factor * end for end in ends], rel=1e-9), name
+        known = steps[name].interval
+        assert known is not None
+        assert [known.low, known.high] == pytest.approx([factor * end for end in ends], rel=1e-9), name
 
 
 def test_a_load_of_both_kinds_has_the_sum_of_each_kind_in_its_steps() -> None:
@@ -92,17 +94,17 @@ def test_a_load_of_both_kinds_has_the_sum_of_each_kind_in_its_steps() -> None:
     now = Load({"a": 30.0, "b": 10.0}, {"c": 5.0}, {"a": 1.0, "b": 1.0})
     found, steps = load_steps("load: {peak: 2}", now, None)
     assert (found.users, found.rate) == ({"a": 60.0, "b": 20.0}, {"c": 10.0})
-    assert steps["load of a"]["with"] == {"N": 80.0, "share": 0.75}
-    assert steps["load of c"]["with"] == {"N": 10.0, "share": 1.0}
-    assert [steps[f"load of {name}"]["unit"] for name in "abc"] == ["users", "users", "1/s"]
+    assert steps["load of a"].values == {"N": 80.0, "share": 0.75}
+    assert steps["load of c"].values == {"N": 10.0, "share": 1.0}
+    assert [steps[f"load of {name}"].unit for name in "abc"] == ["users", "users", "1/s"]
 
 
 def test_a_load_that_shrinks_is_highest_today() -> None:
     growing = GivenGrowth(0.8, 0.7, 0.9)
     found, steps = load_steps("load: {horizon: 1 year}", Load({}, {"a": 50.0}, {}), growing)
     assert found.rate == {"a": 50.0}
-    assert steps["load at the horizon"]["value"] == pytest.approx(40.0)
-    assert steps["load until the horizon"]["value"] == pytest.approx(50.0)
+    assert steps["load at the horizon"].value == pytest.approx(40.0)
+    assert steps["load until the horizon"].value == pytest.approx(50.0)
     assert highest_factor(growing, YEAR_D) == 1.0
     # The load probably falls, so the sizing is for the load of today. The upper end of the interval is 1.3 times this
     # load.

@@ -16,6 +16,7 @@ from towtank.sizing.network import Layout, _strength, _with_nodes
 from towtank.sizing.reading import check_sizing
 from towtank.sizing.scores import scores
 from towtank.sizing.tiers import Cost, Option, Tier, cost_of, machine_options, plain_options
+from towtank.solved import SolvedClass, SolvedNetwork
 from towtank.yamlfile import read
 
 
@@ -130,13 +131,22 @@ def test_a_percentage_below_all_is_not_shown_as_all(percent: float, text: str) -
     assert share_text(None) == "-"
 
 
-def answer(utilization: float, rate: float, most: float | None = 10.0) -> dict[str, Any]:
-    limits = {"throughput_per_s": {"upper": most}, "response_time_s": {"lower": 0.2}}
-    return {
-        "stations": {"app": {"utilization": utilization}},
-        "classes": {"web": {"throughput_per_s": rate}},
-        "bounds": {"web": limits},
-    }
+def solved(**parts: object) -> SolvedNetwork:
+    """Return a solved network without classes and stations, except for the given parts."""
+    return SolvedNetwork.model_validate({"classes": {}, "stations": {}, "method": "", "exact": True, **parts})
+
+
+def job_class(**values: object) -> dict[str, object]:
+    return {"throughput_per_s": 1.0, "response_time_s": 0.1, "users_in_system": 0.1, **values}
+
+
+def answer(utilization: float, rate: float, most: float | None = 10.0) -> SolvedNetwork:
+    limits = {"throughput_per_s": {"lower": 0.0, "upper": most}, "response_time_s": {"lower": 0.2, "upper": None}}
+    return solved(
+        stations={"app": {"utilization": utilization, "queue_length": 1.0}},
+        classes={"web": job_class(throughput_per_s=rate)},
+        bounds={"web": limits},
+    )
 
 
 @pytest.mark.parametrize(
@@ -373,19 +383,22 @@ def test_losses_that_no_objective_limits_are_a_doubt(loss: float, doubted: bool)
     assert trust._losses(limited, outcome) == []
 
 
-def test_a_simulated_loss_is_a_share_of_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated, "figures_of", lambda _found: SimpleNamespace(throughput=8.0, loss=0.2))
-    given: dict[str, Any] = {"confidence_interval": {"dropped_per_s": [1.0, 3.0]}}
-    assert simulated._loss(given) == pytest.approx((0.2, 0.1, 0.3))
-    assert simulated._loss({"confidence_interval": {"dropped_per_s": [None, 3.0]}}) == (None, None, None)
-    assert simulated._loss({"confidence_interval": {}}) == (None, None, None)
-    monkeypatch.setattr(simulated, "figures_of", lambda _found: SimpleNamespace(throughput=0.0, loss=1.0))
-    assert simulated._loss(given) == (1.0, 0.0, 0.0)
+def test_a_simulated_loss_is_a_share_of_what_came() -> None:
+    def loss(throughput: float, **ends: object) -> tuple[float | None, float | None, float | None]:
+        found = job_class(throughput_per_s=throughput, dropped_per_s=2.0, confidence_interval=ends)
+        return simulated._loss(SolvedClass.model_validate(found))
+
+    assert loss(8.0, dropped_per_s=[1.0, 3.0]) == pytest.approx((0.2, 0.1, 0.3))
+    assert loss(8.0, dropped_per_s=[None, 3.0]) == (None, None, None)
+    assert loss(8.0) == (None, None, None)
+    assert loss(0.0, dropped_per_s=[1.0, 3.0]) == (1.0, 0.0, 0.0)
 
 
 def short(measured: float | None, *holds: bool | None) -> bool:
-    classes = {str(n): {"little": None if law is None else {"holds": law}} for n, law in enumerate(holds)}
-    return simulated._is_short({"classes": classes, "simulation": {"measured_relaxations": measured}})
+    classes = {str(n): job_class(little=None if law is None else {"holds": law}) for n, law in enumerate(holds)}
+    run = {"stopped": "", "replications": 2, "events": 1, "warm_up_share": 0.0, "confidence": 0.95, "widest": ""}
+    run |= {"precision_reached": None, "measured_relaxations": measured}
+    return simulated._is_short(solved(classes=classes, simulation=run))
 
 
 def test_a_simulation_is_short_below_its_relaxations_or_against_little() -> None:
@@ -410,17 +423,20 @@ def pool_wait(monkeypatch: pytest.MonkeyPatch, *answers: dict[str, Any]) -> tupl
 
 def test_the_wait_for_a_pool_is_that_of_the_class_that_waits_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     pool: dict[str, Any] = {
+        "utilization": 0.5,
+        "held": 2.0,
         "waiting_time_s": {"a": 0.1, "b": 0.4},
         "waiting": 2.0,
         "confidence_interval": {"waiting_time_s.b": [0.3, 0.5], "waiting_time_s.a": [0.0, 0.2], "waiting": [1.0, 3.0]},
     }
-    steady = {"answers": [{"steady": True, "pools": {"db": pool}}]}
+    empty = {"classes": {}, "stations": {}, "method": "", "exact": False}
+    steady = {"answers": [{**empty, "steady": True, "pools": {"db": pool}}]}
     assert pool_wait(monkeypatch, steady) == (0.4, Interval(0.3, 0.5))
     pool["confidence_interval"]["waiting_time_s.b"] = [None, None]
     assert pool_wait(monkeypatch, steady) == (0.4, Interval(0.0, pytest.approx(0.6)))
     pool["waiting_time_s"] = {}
     assert pool_wait(monkeypatch, steady) == (0.0, Interval(0.0, 0.0))
-    assert pool_wait(monkeypatch, {"answers": [{"steady": False}]})[0] == math.inf
+    assert pool_wait(monkeypatch, {"answers": [{**empty, "steady": False}]})[0] == math.inf
     assert pool_wait(monkeypatch, {"faults": []})[0] == math.inf
 
 

@@ -16,6 +16,7 @@ from towtank.sizing.growth import HistoricGrowth
 from towtank.sizing.history import History, read_history
 from towtank.sizing.kernels import KERNELS
 from towtank.sizing.question import Question
+from towtank.sizing.rating import RatingTurn, TurnConditions
 from towtank.sizing.rating_doubts import _company
 from towtank.sizing.rules.measured import _content_server, _Metrics, _postgresql, postgresql_size
 from towtank.sizing.tiers import Option
@@ -149,9 +150,9 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
     The kernel that writes files does not count.
     """
 
-    def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
-        about = {"total_s": 50.0, "own_s": own, "programs_s": programs, "stolen_s": stolen}
-        return {"kernel": kernel, "conditions": about}
+    def turn(kernel: str, own: float, programs: float, stolen: float) -> RatingTurn:
+        about = TurnConditions(total_s=50.0, own_s=own, programs_s=programs, stolen_s=stolen, clock_steps_per_s=1e9)
+        return RatingTurn(kernel=kernel, mode="single", round=0, conditions=about)
 
     names = {kernel.area: name for name, kernel in KERNELS.items() if kernel.resource == "cpu"}
     turns = [turn(names["ciphers"], 40, 42, 5), turn(names["web_serving"], 30, 31, 0), turn(names["files"], 0, 50, 50)]

@@ -16,8 +16,8 @@ from towtank.sizing.kernels import KERNELS, chosen, names
 from towtank.sizing.machines import Machine, check_machines, load_machines, machine_catalogue
 from towtank.sizing.rating import RatingEstimate, RatingMeasurement, capacity_units, coverage, kernel_estimates, ratings
 from towtank.sizing.rating_document import (
+    MachineComparison,
     RatedMachine,
-    against_document,
     document_of_rating,
     machine_name,
     machine_text,
@@ -116,6 +116,13 @@ def test_lines_that_break_off_are_no_measurement() -> None:
             RatingMeasurement.of_lines(broken)
 
 
+def test_a_line_of_another_form_is_no_measurement() -> None:
+    written = lines()
+    written[1]["slices"] = "fast"
+    with pytest.raises(EngineError, match="a line of the engine about a kernel is wrong: must be"):
+        RatingMeasurement.of_lines(written)
+
+
 DOUBTFUL = {
     "machine_busy": ({"conditions": {"programs_s": 1.06}}, True),
     "steal_time": ({"conditions": {"stolen_s": 0.06}}, True),
@@ -177,13 +184,13 @@ def test_the_machine_file_is_one_and_gives_the_same_machine(tmp_path: Path) -> N
 
 def test_a_machine_against_itself_is_as_fast() -> None:
     got = rated()
-    answer = against_document(got, got.machine("same"))
+    answer = MachineComparison.of(got, got.machine("same")).document()
     for resource in ("cpu", "disk"):
         assert (answer[resource]["value"], answer[resource]["low"]) == pytest.approx((1.0, 1.0))
 
 
 def test_against_a_machine_without_a_common_scale_is_refused() -> None:
-    answer = against_document(rated(), Machine("old", cpus=4))
+    answer = MachineComparison.of(rated(), Machine("old", cpus=4)).document()
     assert "must have a rating on the scale 'towtank'" in answer["cpu"]["refused"]
 
 

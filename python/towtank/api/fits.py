@@ -170,7 +170,7 @@ class Fit:
 
         with tempfile.TemporaryDirectory() as folder:
             found = size(self.write(Path(folder) / "model.yaml"), **options)
-        return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
+        return replace(found, source=self.source, _result=found._result.model_copy(update={"source": str(self.source)}))
 
     def write(self, path: Path | str) -> Path:
         """Write the fitted curve as a model file of a closed queueing network, for functions such as `towtank.solve`.

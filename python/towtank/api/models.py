@@ -16,9 +16,9 @@ from towtank.api.frames import Frame
 from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
 
 if TYPE_CHECKING:
+    from towtank.solved import SolvedClass, SolvedNetwork, SolvedPart, SolvedPool, SolvedStation
     from towtank.yamlfile import Document
 
-Json = Mapping[str, Any]
 Quantities = Mapping[str, Quantity]
 Model = Path | str | Mapping[str, Any]
 
@@ -101,37 +101,44 @@ class Solution:
     measurements have the interval of the fit. Other values have no interval.
     """
 
-    _document: Json = field(repr=False)
+    _document: Mapping[str, object] = field(repr=False)
+    _solved: SolvedNetwork = field(repr=False)
+
+    @classmethod
+    def _of(cls, document: Mapping[str, object]) -> Solution:
+        from towtank.solved import SolvedNetwork  # noqa: PLC0415 - imports pydantic
+
+        return cls(document, SolvedNetwork.model_validate(document))
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Copy of the complete solution as a dict, as `towtank model solve --json` or `simulate --json` prints it."""
         return copy.deepcopy(dict(self._document))
 
     @property
     def classes(self) -> Mapping[str, ClassFigures]:
         """Results by class of jobs."""
-        return MappingProxyType({name: _class(each) for name, each in self._document["classes"].items()})
+        return MappingProxyType({name: _class(each) for name, each in self._solved.classes.items()})
 
     @property
     def stations(self) -> Mapping[str, StationFigures]:
         """Results by station of the network."""
-        return MappingProxyType({name: _station(each) for name, each in self._document["stations"].items()})
+        return MappingProxyType({name: _station(each) for name, each in self._solved.stations.items()})
 
     @property
     def pools(self) -> Mapping[str, PoolFigures]:
         """Results by pool of the network."""
-        return MappingProxyType({name: _pool(each) for name, each in (self._document.get("pools") or {}).items()})
+        return MappingProxyType({name: _pool(each) for name, each in self._solved.pools.items()})
 
     @property
     def method(self) -> str:
         """Solution method, for example `exact MVA` or `discrete-event simulation`."""
-        return str(self._document["method"])
+        return self._solved.method
 
     @property
     def exact(self) -> bool:
         """True if the solution is exact."""
-        return bool(self._document["exact"])
+        return self._solved.exact
 
     @property
     def approximate_within(self) -> Quantity | None:
@@ -140,20 +147,20 @@ class Solution:
 
         It is at least 1 if a range has no upper bound. `document` contains the ranges of all values under `within`.
         """
-        found = self._document.get("approximate_within")
-        return None if found is None else Quantity(float(found), RATIO)
+        found = self._solved.approximate_within
+        return None if found is None else Quantity(found, RATIO)
 
     @property
     def steady(self) -> bool:
         """True if the network has a steady state. `solve` refuses a network without one; `simulate` returns a
         result.
         """
-        return bool(self._document.get("steady", True))
+        return self._solved.steady
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the bottleneck of the network."""
-        return tuple(map(str, self._document.get("warnings") or ()))
+        return self._solved.warnings
 
     def frame(self) -> Frame:
         """Return one row for each class: `class`, `throughput_per_s` [1/s], `response_time_s` [s], `users_in_system`
@@ -219,7 +226,7 @@ def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: 
         if method not in SOLVING_METHODS:
             message = f"must be one of {', '.join(SOLVING_METHODS)}, got {method!r} instead"
             raise StudyError.at("towtank.solve()", message, where="method")
-        return Solution(
+        return Solution._of(
             solve_points(_document(model), [ModelPoint({}, changes_of(changes))], method)[0].answer_or_refuse()
         )
 
@@ -278,7 +285,7 @@ def simulate(
             threads=threads,
         )
         outcome = simulate_variants([(_document(model), changes_of(changes))], settings)
-    return Solution(outcome["answers"][0])
+    return Solution._of(outcome["answers"][0])
 
 
 def _document(model: Model) -> Document:
@@ -303,49 +310,50 @@ def _shown(value: Quantity | None) -> str:
     return notebook.ABSENT if value is None else str(value)
 
 
-def _figure(document: Json, name: str, unit: str) -> Quantity | None:
-    value, known = document.get(name), document.get("confidence_interval") or {}
-    return None if value is None else Quantity(float(value), unit, interval_of(known.get(name)), name)
+def _figure(part: SolvedPart, value: float | None, name: str, unit: str) -> Quantity | None:
+    return None if value is None else Quantity(value, unit, interval_of(part.confidence_interval.get(name)), name)
 
 
-def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return the values under `name` by their keys, such as classes. Their confidence intervals have the keys `PREFIX`
-    + `KEY`; the default prefix is `NAME.`.
+def _figures(
+    part: SolvedPart, values: Mapping[str, float | None], name: str, unit: str, prefix: str | None = None
+) -> Quantities:
+    """Return results by their keys, such as classes. Their confidence intervals have the keys `PREFIX` + `KEY`; the
+    default prefix is `NAME.`.
     """
-    known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
+    known, before = part.confidence_interval, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {
-            key: Quantity(float(value), unit, interval_of(known.get(f"{before}{key}")), f"{name} of {key}")
-            for key, value in (document.get(name) or {}).items()
+            key: Quantity(value, unit, interval_of(known.get(f"{before}{key}")), f"{name} of {key}")
+            for key, value in values.items()
             if value is not None
         }
     )
 
 
-def _class(found: Json) -> ClassFigures:
+def _class(found: SolvedClass) -> ClassFigures:
     return ClassFigures(
-        _figure(found, "throughput_per_s", PER_SECOND),
-        _figure(found, "response_time_s", SECONDS),
-        _figure(found, "users_in_system", COUNT),
-        _figure(found, "dropped_per_s", PER_SECOND),
-        _figures(found, "response_time_percentiles_s", SECONDS, ""),
+        _figure(found, found.throughput_per_s, "throughput_per_s", PER_SECOND),
+        _figure(found, found.response_time_s, "response_time_s", SECONDS),
+        _figure(found, found.users_in_system, "users_in_system", COUNT),
+        _figure(found, found.dropped_per_s, "dropped_per_s", PER_SECOND),
+        _figures(found, found.response_time_percentiles_s, "response_time_percentiles_s", SECONDS, ""),
     )
 
 
-def _station(found: Json) -> StationFigures:
+def _station(found: SolvedStation) -> StationFigures:
     return StationFigures(
-        _figure(found, "utilization", RATIO),
-        _figure(found, "queue_length", COUNT),
-        _figure(found, "throughput_per_s", PER_SECOND),
-        _figures(found, "residence_time_s", SECONDS),
-        _figures(found, "utilization_by_class", RATIO),
+        _figure(found, found.utilization, "utilization", RATIO),
+        _figure(found, found.queue_length, "queue_length", COUNT),
+        _figure(found, found.throughput_per_s, "throughput_per_s", PER_SECOND),
+        _figures(found, found.residence_time_s, "residence_time_s", SECONDS),
+        _figures(found, found.utilization_by_class, "utilization_by_class", RATIO),
     )
 
 
-def _pool(found: Json) -> PoolFigures:
+def _pool(found: SolvedPool) -> PoolFigures:
     return PoolFigures(
-        _figure(found, "utilization", RATIO),
-        _figure(found, "held", COUNT),
-        _figure(found, "waiting", COUNT),
-        _figures(found, "waiting_time_s", SECONDS),
+        _figure(found, found.utilization, "utilization", RATIO),
+        _figure(found, found.held, "held", COUNT),
+        _figure(found, found.waiting, "waiting", COUNT),
+        _figures(found, found.waiting_time_s, "waiting_time_s", SECONDS),
     )

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from towtank.api.quantity import BYTES, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
 
-Json = Mapping[str, Any]
+if TYPE_CHECKING:
+    from towtank.sizing import DateResult, ObjectiveResult, ScenarioResult, TierResult, WhatIfResult
+    from towtank.sizing import Interval as KnownInterval
 
 
 @dataclass(frozen=True)
@@ -145,87 +147,65 @@ class Due:
     chance: float
 
 
-def tier_of(name: str, found: Json) -> SizedTier:
-    """Read the hardware of one tier from a sizing document."""
-    return SizedTier(
-        name,
-        int(found["nodes"]),
-        int(found["cpus"]),
-        found.get("machine"),
-        _shares(found["utilization"], found.get("utilization_interval")),
-        quantity_of(found, "memory_bytes", "memory_interval", BYTES),
-    )
+def tier_of(name: str, found: TierResult) -> SizedTier:
+    """Return the hardware of one tier of a sizing result."""
+    shares = _shares(found.utilization, found.utilization_interval)
+    memory = quantity_of(found.memory_bytes, found.memory_interval, BYTES, "memory bytes")
+    return SizedTier(name, found.nodes, found.cpus, found.machine, shares, memory)
 
 
-def scenario_of(found: Json) -> Scenario:
-    """Read a scenario from a sizing document."""
-    lost = found.get("lost") or {}
-    return Scenario(
-        str(lost.get("tier") or ""),
-        int(lost.get("nodes") or 0),
-        tuple(map(_objective, found["objectives"])),
-        _shares(found["utilization"], found.get("utilization_interval")),
-    )
+def scenario_of(found: ScenarioResult) -> Scenario:
+    """Return a scenario of a sizing result."""
+    lost, nodes = (found.lost.tier, found.lost.nodes) if found.lost else ("", 0)
+    shares = _shares(found.utilization, found.utilization_interval)
+    return Scenario(lost, nodes, tuple(map(_objective, found.objectives)), shares)
 
 
-def cheaper_of(found: Json) -> Cheaper:
-    """Read a cheaper alternative from a sizing document."""
-    return Cheaper(str(found["configuration"]), tuple(map(str, found["why_not"])))
-
-
-def what_if_of(found: Json) -> WhatIf:
-    """Read the effect of a what-if change from a sizing document."""
+def what_if_of(found: WhatIfResult) -> WhatIf:
+    """Return the effect of a what-if change of a sizing result."""
     return WhatIf(
-        str(found["what_if"]),
-        str(found.get("configuration") or ""),
-        found.get("met"),
-        tuple(map(_objective, found.get("objectives") or ())),
-        quantity_of(found, "load_at_limit", "load_at_limit_interval", _load_unit(found.get("unit"))),
-        str(found.get("refused") or ""),
+        found.what_if,
+        found.configuration,
+        found.met,
+        tuple(map(_objective, found.objectives)),
+        quantity_of(found.load_at_limit, found.load_at_limit_interval, load_unit(found.unit), "load at limit"),
+        found.refused or "",
     )
 
 
-def due_of(found: Json) -> Due:
-    """Read from a sizing document the first day on which some hardware no longer suffices."""
-    day = found.get("missed_from")
+def due_of(found: DateResult) -> Due:
+    """Return the first day on which some hardware of a sizing result no longer suffices."""
     return Due(
-        str(found["what"]),
-        quantity_of(found, "limit", "limit_interval", _load_unit(found.get("unit"))),
-        None if day is None else date.fromisoformat(day),
-        float(found["chance"]),
+        found.what,
+        quantity_of(found.limit, found.limit_interval, load_unit(found.unit), "limit"),
+        None if found.missed_from is None else date.fromisoformat(found.missed_from),
+        float(found.chance),
     )
 
 
-def load_unit(answer: Json) -> str:
-    """Return the unit of the load in a sizing result: `users` or `1/s`."""
-    return _load_unit(answer.get("load_unit"))
+def load_unit(unit: str) -> str:
+    """Return the unit of a quantity for the unit of a load in a sizing result: `users`, `1/s` or `byte`."""
+    return PER_SECOND if unit == "/s" else unit or "users"
 
 
-def _load_unit(unit: object) -> str:
-    text = str(unit or "users")
-    return PER_SECOND if text in ("/s", PER_SECOND) else text
-
-
-def _objective(found: Json) -> SizedObjective:
-    text, value = str(found["objective"]), found.get("value")
+def _objective(found: ObjectiveResult) -> SizedObjective:
+    text = found.objective
     unit = PER_SECOND if text.startswith("throughput") else RATIO if text.startswith("loss") else SECONDS
-    shown = None if value is None else Quantity(float(value), unit, interval_of(found.get("interval")), text)
-    return SizedObjective(text, shown, Quantity(float(found["limit"]), unit))
-
-
-def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
-    known = intervals or {}
-    return MappingProxyType(
-        {
-            name: Quantity(float(value), RATIO, interval_of(known.get(name)), f"utilization of {name}")
-            for name, value in values.items()
-            if value is not None
-        }
+    return SizedObjective(
+        text, quantity_of(found.value, found.interval, unit, text), Quantity(float(found.limit), unit)
     )
 
 
-def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
-    """Read a value and its interval from two keys of a sizing document."""
-    found = document.get(value)
-    ends = interval_of(document.get(interval))
-    return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))
+def _shares(
+    values: Mapping[str, float | None], intervals: Mapping[str, KnownInterval | None]
+) -> Mapping[str, Quantity]:
+    found = {
+        name: quantity_of(value, intervals.get(name), RATIO, f"utilization of {name}") for name, value in values.items()
+    }
+    return MappingProxyType({name: share for name, share in found.items() if share is not None})
+
+
+def quantity_of(value: float | None, interval: KnownInterval | None, unit: str, about: str) -> Quantity | None:
+    """Return a value of a sizing result as a quantity; None if the value is unknown."""
+    known = None if interval is None else interval_of(interval.document())
+    return None if value is None else Quantity(float(value), unit, known, about)

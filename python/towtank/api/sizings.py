@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from towtank.api import notebook
 from towtank.api.calls import faults_of, refuse, texts
@@ -18,7 +17,6 @@ from towtank.api.sized import (
     Scenario,
     SizedTier,
     WhatIf,
-    cheaper_of,
     due_of,
     load_unit,
     quantity_of,
@@ -27,8 +25,10 @@ from towtank.api.sized import (
     what_if_of,
 )
 
+if TYPE_CHECKING:
+    from towtank.sizing import SizingResult
+
 KEPT = "sizing.json"
-Json = Mapping[str, Any]
 Amount = float | str
 ByName = Amount | Mapping[str, Amount] | Sequence[str]
 
@@ -44,82 +44,91 @@ class Sizing:
     """
 
     source: Path
-    _document: Json = field(repr=False)
+    _result: SizingResult = field(repr=False)
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Copy of the complete result as a dict, as `towtank size --json` prints it (`docs/reference/size.md`)."""
-        return copy.deepcopy(dict(self._document))
+        return self._result.document()
 
     @property
     def found(self) -> bool:
         """True if some hardware meets the objectives."""
-        return self._document["answer"] is not None
+        return self._result.answer is not None
 
     @property
     def configuration(self) -> str:
         """Description of the hardware, for example `app 4 x 4 CPUs`; empty if no hardware meets the objectives."""
-        return str(self._answer.get("configuration") or "")
+        return self._result.answer.configuration if self._result.answer else ""
 
     @property
     def tiers(self) -> Mapping[str, SizedTier]:
         """Hardware by tier; empty if no hardware meets the objectives."""
-        return MappingProxyType({name: tier_of(name, each) for name, each in (self._answer.get("tiers") or {}).items()})
+        found = self._result.answer.tiers if self._result.answer else {}
+        return MappingProxyType({name: tier_of(name, each) for name, each in found.items()})
 
     @property
     def probability(self) -> Quantity | None:
         """Probability that all objectives are met, in [0, 1]; None if the model has no uncertainty. [ratio]"""
-        return quantity_of(self._answer, "probability", "probability_interval", RATIO)
+        found = self._result.answer
+        return (
+            None if found is None else quantity_of(found.probability, found.probability_interval, RATIO, "probability")
+        )
 
     @property
     def load_at_limit(self) -> Quantity | None:
         """Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]"""
-        return quantity_of(self._answer, "load_at_limit", "load_at_limit_interval", load_unit(self._answer))
+        found = self._result.answer
+        return (
+            None
+            if found is None
+            else quantity_of(
+                found.load_at_limit, found.load_at_limit_interval, load_unit(found.load_unit), "load at limit"
+            )
+        )
 
     @property
     def headroom(self) -> Quantity | None:
         """Spare load: `load_at_limit` divided by the required load, minus 1. [ratio]"""
-        return quantity_of(self._answer, "headroom", "headroom_interval", RATIO)
+        found = self._result.answer
+        return None if found is None else quantity_of(found.headroom, found.headroom_interval, RATIO, "headroom")
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
         """Predicted behaviour of the hardware: first while all nodes are up, then after the loss of nodes in each
         tier.
         """
-        return tuple(map(scenario_of, self._answer.get("scenarios") or ()))
+        return tuple(map(scenario_of, self._result.answer.scenarios)) if self._result.answer else ()
 
     @property
     def cheaper(self) -> tuple[Cheaper, ...]:
         """Hardware that is slightly cheaper in one tier, with the reasons why it does not suffice."""
-        return tuple(map(cheaper_of, self._document["neighbours"]))
+        return tuple(Cheaper(each.configuration, each.why_not) for each in self._result.neighbours)
 
     @property
     def what_if(self) -> tuple[WhatIf, ...]:
         """Effect of each what-if change; the first entry is the unchanged hardware of the model."""
-        return tuple(map(what_if_of, self._document["what_if"]))
+        return tuple(map(what_if_of, self._result.what_if))
 
     @property
     def dates(self) -> tuple[Due, ...]:
         """First day on which the hardware no longer suffices; empty if no growth of the load is given."""
-        return tuple(map(due_of, self._document["dates"]))
+        return tuple(map(due_of, self._result.dates))
 
     @property
     def rests_on(self) -> tuple[str, ...]:
         """Inputs of the sizing, each with its origin: measured, specified by the user, or assumed."""
-        return tuple(
-            f"{each['part']}, {each['origin']}: {each['text']}" for each in self._document["trust"]["rests_on"]
-        )
+        return tuple(f"{each.part}, {each.origin}: {each.text}" for each in self._result.trust.rests_on)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the sizing, each with the test that was made, if any."""
-        found = self._document["trust"]["assumptions"]
-        return tuple(f"{each['assumes']}; tested: {each['tested']}" for each in found)
+        return tuple(f"{each.assumes}; tested: {each.tested}" for each in self._result.trust.assumptions)
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Doubts about the sizing result."""
-        return tuple(map(str, self._document["trust"]["doubts"]))
+        return self._result.trust.doubts
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -127,13 +136,9 @@ class Sizing:
         from towtank.sizing import estimate_text  # noqa: PLC0415 - imports numpy
 
         return tuple(
-            f"{each['step']}: {each['formula']} = {each.get('shown') or estimate_text(each['value'], each['unit'])}"
-            for each in self._document["steps"]
+            f"{each.step}: {each.formula} = {each.shown or estimate_text(each.value, each.unit)}"
+            for each in self._result.steps
         )
-
-    @property
-    def _answer(self) -> Json:
-        return self._document["answer"] or {}
 
     def __repr__(self) -> str:
         return f"<Sizing of {self.source}: {self.configuration or 'nothing meets the objectives'}>"
@@ -288,10 +293,10 @@ def size(
     }  # fmt: skip
     with faults_of(call, {"--for": "file", "--lose": "nodes_lost", "--machine": "machines"}):
         choice, settings = ModelChoice(configuration, servers, model), SizingSettings(exhaustive, simulation, beyond)
-        document = size_source(path, None if file is None else Path(file), options, choice, settings)
+        result = size_source(path, None if file is None else Path(file), options, choice, settings)
     if keep:
-        write_json(path / KEPT, document)
-    return Sizing(path, document)
+        write_json(path / KEPT, result.document())
+    return Sizing(path, result)
 
 
 def _path(value: Path | str | None) -> str | None:

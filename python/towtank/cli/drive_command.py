@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -188,7 +189,7 @@ def command(
     return ExitStatus.DONE if outcome.document["valid"] else ExitStatus.INVALID_MEASUREMENT
 
 
-def _print(document: dict[str, Any], *, json: bool) -> None:
+def _print(document: Mapping[str, object], *, json: bool) -> None:
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 
     if json:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -110,14 +110,15 @@ def command(
     _show(trace_document(trace, request), json=json)
 
 
-def _show(document: dict[str, Any], *, json: bool) -> None:
+def _show(document: Mapping[str, object], *, json: bool) -> None:
+    from towtank.cli.cache_answer import CacheAnswer  # noqa: PLC0415
     from towtank.cli.cache_table import cache_lines  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 
     if json:
         print_json(document)
         return
-    for line in cache_lines(document):
+    for line in cache_lines(CacheAnswer.model_validate(document)):
         printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
 
 

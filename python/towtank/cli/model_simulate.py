@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -59,28 +60,29 @@ def command(
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
     from towtank.model import checked_simulation_settings  # noqa: PLC0415
+    from towtank.solved import ComparedNetworks, SolvedNetwork  # noqa: PLC0415
 
     shares = {"--precision": precision, "--confidence": confidence}
     settings = checked_simulation_settings(
         shares, replications=replications, events=events, time=time, seed=seed, threads=threads
     )
-    outcome = _simulate(file, change or [], compare, compare_set, settings)
-    answers = outcome["answers"]
+    documents, comparisons = _simulate(file, change or [], compare, compare_set, settings)
+    answers = list(map(SolvedNetwork.model_validate, documents))
     if json:
-        comparison = {"alternative": answers[1], "comparison": outcome["comparisons"][0]} if len(answers) > 1 else {}
-        print_json({**answers[0], **comparison})
+        further = {"alternative": documents[1], "comparison": comparisons[0]} if comparisons else {}
+        print_json({**documents[0], **further})
     else:
         parts = [part for answer in answers for part in simulate_table(answer)]
-        for part in [*parts, *(comparison_table(compared) for compared in outcome["comparisons"])]:
+        for part in (*parts, *map(comparison_table, map(ComparedNetworks.model_validate, comparisons))):
             printer().print(part, markup=False)
-    if not all(answer["steady"] for answer in answers):
+    if not all(answer.steady for answer in answers):
         raise typer.Exit(int(ExitStatus.INVALID_MEASUREMENT))
 
 
 def _simulate(
     file: str, change: list[str], compare: str | None, compare_set: list[str] | None, settings: SimulationSettings
-) -> dict[str, Any]:
-    """Simulate the model and, if requested, the alternative model."""
+) -> tuple[list[Mapping[str, object]], list[Mapping[str, object]]]:
+    """Simulate the model and, if requested, the alternative model; return the results and their comparisons."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.model import simulate_variants  # noqa: PLC0415
 
@@ -89,4 +91,5 @@ def _simulate(
     if compare is not None or compare_set:
         wanted.append((compare or file, {**wanted[0][1], **check.pairs("--compare-set", compare_set)}))
     check.refuse_faults()
-    return simulate_variants(wanted, settings)
+    outcome = simulate_variants(wanted, settings)
+    return outcome["answers"], outcome["comparisons"]

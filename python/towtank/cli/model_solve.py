@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,6 +42,7 @@ def command(
     from towtank.cli.solve_points import points_of  # noqa: PLC0415
     from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
     from towtank.model import SOLVING_METHODS, solve_points  # noqa: PLC0415
+    from towtank.solved import SolvedNetwork  # noqa: PLC0415
 
     check = OptionCheck()
     check.one_of("--method", method, SOLVING_METHODS)
@@ -53,7 +54,7 @@ def command(
         if json:
             print_json(answer)
             return
-        for part in solve_table(answer):
+        for part in solve_table(SolvedNetwork.model_validate(answer)):
             printer().print(part, markup=False)
         return
     if json:
@@ -65,7 +66,7 @@ def command(
         raise typer.Exit(int(ExitStatus.INPUT))
 
 
-def _entry(point: ModelPoint) -> dict[str, Any]:
+def _entry(point: ModelPoint) -> dict[str, object]:
     """Return the JSON object of one variant of a model: the changed values, and either the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

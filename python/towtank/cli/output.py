@@ -41,6 +41,6 @@ def print_failed(parts: Parts) -> None:
         console().print(failed.sentence, markup=False, soft_wrap=True)
 
 
-def failed_parts(parts: Parts) -> dict[str, Any]:
+def failed_parts(parts: Parts) -> dict[str, object]:
     """Return the entry `failed_parts` of a JSON document as a dict; empty if no part failed."""
     return {"failed_parts": parts.documents()} if parts.failed else {}

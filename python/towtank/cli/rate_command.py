@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,7 +39,7 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
-    from towtank.sizing import against_document, check_machine_name, document_of_rating, machine_name  # noqa: PLC0415
+    from towtank.sizing import MachineComparison, check_machine_name, document_of_rating, machine_name  # noqa: PLC0415
 
     check = OptionCheck()
     check.new_file("--out", out, force=force)
@@ -48,20 +48,19 @@ def command(
     other = _other(check, against)
     check.refuse_faults()
     rated = _rate(folder, quick=quick, quiet=quiet)
-    compared = against_document(rated, other) if other is not None else None
-    document = document_of_rating(rated, compared)
+    compared = None if other is None else MachineComparison.of(rated, other)
     name = name or machine_name(rated.facts)
     # The rating took minutes, so it is printed before writing the file, which can fail.
     if json:
-        print_json(document)
+        print_json(document_of_rating(rated, compared))
     else:
-        for line in rate_lines(document):
+        for line in rate_lines(rated, compared):
             printer().print(line)
     if out is not None:
         _write(out, rated, name)
         if not json:
             print(f"written to {out} as {name}")
-    return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
+    return ExitStatus.INVALID_MEASUREMENT if rated.invalid_because else ExitStatus.DONE
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:
@@ -95,11 +94,12 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> RatedMachine:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
+def _progress(*, quiet: bool) -> Iterator[Callable[[Mapping[str, object], int], None]]:
     """Show a progress bar on standard error; yield a function that advances the bar."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415
+    from towtank.sizing import RatingTurn  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
@@ -107,8 +107,9 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
-        def show(turn: dict[str, Any], total: int) -> None:
-            text = f"round {turn['round'] + 1}, {turn['kernel']}"
+        def show(line: Mapping[str, object], total: int) -> None:
+            turn = RatingTurn.model_validate(line)
+            text = f"round {turn.round + 1}, {turn.kernel}"
             bar.update(task, description=f"{text:<32}", total=total, advance=1)
 
         yield show

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -129,7 +129,7 @@ def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:
         print_outcome(printer(), outcome.summary, outcome.report)
 
 
-def _document(outcome: StudyOutcome, request: StudyRequest) -> dict[str, Any]:
+def _document(outcome: StudyOutcome, request: StudyRequest) -> dict[str, object]:
     from towtank.cli.output import failed_parts  # noqa: PLC0415
 
     return {

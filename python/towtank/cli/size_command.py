@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -139,7 +139,7 @@ def command(
 ) -> int:
     """Find the cheapest hardware that serves a load and meets the objectives."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
-    from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.results import write_json  # noqa: PLC0415
     from towtank.sizing import ModelChoice, SizingSettings, size_source  # noqa: PLC0415
@@ -151,7 +151,7 @@ def command(
     if model == "network" and servers is not None:
         check.fault("--servers", f"must not be given with --model network, which uses the results, got {servers}")
     check.refuse_faults()
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "load.users": users, "load.rate": rate, "load.think": think, "load.mix": mix, "load.peak": peak,
         "load.growth": growth, "load.horizon": horizon, "load.start": start,
         "load.history.csv": None if history is None else str(history.absolute()),
@@ -163,13 +163,19 @@ def command(
     }  # fmt: skip
     with contained() as parts:
         choice, settings = ModelChoice(configuration, servers, model), SizingSettings(exhaustive, simulation, beyond)
-        document = size_source(source, file, options, choice, settings)
+        result = size_source(source, file, options, choice, settings)
     print_failed(parts)
-    document |= failed_parts(parts)
+    document = result.document() | failed_parts(parts)
     if keep:
         write_json(source / KEPT, document)
-    _show(document, json=json, explain=explain)
-    return parts.status(ExitStatus.DONE if document["answer"] is not None else ExitStatus.OBJECTIVE_MISSED)
+    if json:
+        print_json(document)
+    else:
+        from towtank.cli.size_table import size_parts  # noqa: PLC0415
+
+        for part in size_parts(result, explain=explain):
+            printer().print(part, markup=False) if isinstance(part, str) else printer().print(part)
+    return parts.status(ExitStatus.OBJECTIVE_MISSED if result.answer is None else ExitStatus.DONE)
 
 
 def _check_source(check: OptionCheck, source: Path, *, keep: bool) -> None:
@@ -179,15 +185,3 @@ def _check_source(check: OptionCheck, source: Path, *, keep: bool) -> None:
         check.fault("MODEL|RESULTS", message)
     if keep and not source.is_dir():
         check.fault("--keep", f"must be given with a results folder, got {str(source)!r}")
-
-
-def _show(document: dict[str, Any], *, json: bool, explain: bool) -> None:
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
-
-    if json:
-        print_json(document)
-        return
-    from towtank.cli.size_table import size_parts  # noqa: PLC0415
-
-    for part in size_parts(document, explain=explain):
-        printer().print(part, markup=False) if isinstance(part, str) else printer().print(part)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.estimates import few_digits
-from towtank.sizing import SizedInterval, day_of, number_text, rate_text, share_text
+from towtank.sizing import SizedDay, SizedInterval, number_text, rate_text, share_text
 
 
-def day_table(document: Mapping[str, object], cost_unit: str) -> Iterator[RenderableType]:
-    """Render the hardware by interval, and the cost of the day; nothing if the sizing has no daily profile."""
-    day = day_of(document)
-    if day is None:
-        return
+def day_table(day: SizedDay, cost_unit: str) -> Iterator[RenderableType]:
+    """Render the hardware by interval, and the cost of the day."""
     table = Table(
         "interval", "load", "hardware", "objectives", "probability", title="hardware by interval of the day",
         title_justify="left",

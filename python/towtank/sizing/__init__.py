@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from towtank.sizing.basis import MODEL_CHOICES as MODEL_CHOICES
     from towtank.sizing.basis import ModelChoice as ModelChoice
     from towtank.sizing.basis import load_basis as load_basis
-    from towtank.sizing.by_interval import SizedDay as SizedDay
-    from towtank.sizing.by_interval import SizedInterval as SizedInterval
     from towtank.sizing.by_interval import day_of as day_of
     from towtank.sizing.interval import Interval as Interval
     from towtank.sizing.interval import duration_text as duration_text
@@ -30,8 +28,10 @@ if TYPE_CHECKING:
     from towtank.sizing.machines import machine_catalogue as machine_catalogue
     from towtank.sizing.rating import RatingEstimate as RatingEstimate
     from towtank.sizing.rating import RatingMeasurement as RatingMeasurement
+    from towtank.sizing.rating import RatingTurn as RatingTurn
+    from towtank.sizing.rating import coverage as coverage
+    from towtank.sizing.rating_document import MachineComparison as MachineComparison
     from towtank.sizing.rating_document import RatedMachine as RatedMachine
-    from towtank.sizing.rating_document import against_document as against_document
     from towtank.sizing.rating_document import check_machine_name as check_machine_name
     from towtank.sizing.rating_document import document_of_rating as document_of_rating
     from towtank.sizing.rating_document import machine_name as machine_name
@@ -40,6 +40,24 @@ if TYPE_CHECKING:
     from towtank.sizing.reading import check_sizing as check_sizing
     from towtank.sizing.reading import read_sizing as read_sizing
     from towtank.sizing.resource_dates import BYTES as BYTES
+    from towtank.sizing.result import AnswerResult as AnswerResult
+    from towtank.sizing.result import BottleneckResult as BottleneckResult
+    from towtank.sizing.result import Busiest as Busiest
+    from towtank.sizing.result import CandidateResult as CandidateResult
+    from towtank.sizing.result import ClassResult as ClassResult
+    from towtank.sizing.result import DateResult as DateResult
+    from towtank.sizing.result import ObjectiveResult as ObjectiveResult
+    from towtank.sizing.result import PoolResult as PoolResult
+    from towtank.sizing.result import Rest as Rest
+    from towtank.sizing.result import ScenarioResult as ScenarioResult
+    from towtank.sizing.result import SizedDay as SizedDay
+    from towtank.sizing.result import SizedInterval as SizedInterval
+    from towtank.sizing.result import SizingResult as SizingResult
+    from towtank.sizing.result import SpeedResult as SpeedResult
+    from towtank.sizing.result import StepResult as StepResult
+    from towtank.sizing.result import TierResult as TierResult
+    from towtank.sizing.result import TrustResult as TrustResult
+    from towtank.sizing.result import WhatIfResult as WhatIfResult
     from towtank.sizing.rules import Rule as Rule
     from towtank.sizing.rules import RuleAnswer as RuleAnswer
     from towtank.sizing.rules import Rules as Rules
@@ -75,17 +93,22 @@ __getattr__, __dir__ = door(
     {
         "asking": "size_source why_no_source",
         "basis": "MODEL_CHOICES ModelChoice load_basis",
-        "by_interval": "SizedDay SizedInterval day_of",
+        "by_interval": "day_of",
         "interval": "Interval duration_text estimate_text interval_of number_text rate_text share_text size_text",
         "machine_file": "MachineFile",
         "machines": "Machine check_machines load_machines machine_catalogue",
-        "rating": "RatingEstimate RatingMeasurement",
+        "rating": "RatingEstimate RatingMeasurement RatingTurn coverage",
         "rating_document": (
-            "RatedMachine against_document check_machine_name document_of_rating machine_name machine_text "
+            "MachineComparison RatedMachine check_machine_name document_of_rating machine_name machine_text "
             "reference_values"
         ),
         "reading": "check_sizing read_sizing",
         "resource_dates": "BYTES",
+        "result": (
+            "AnswerResult BottleneckResult Busiest CandidateResult ClassResult DateResult ObjectiveResult "
+            "PoolResult Rest ScenarioResult SizedDay SizedInterval SizingResult SpeedResult StepResult TierResult "
+            "TrustResult WhatIfResult"
+        ),
         "rules": (
             "Rule RuleAnswer Rules answer_rule check_rules check_sheet example_outcome inputs_with_defaults "
             "load_rules rules_beside"

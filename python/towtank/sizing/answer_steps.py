@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from towtank.sizing.evaluate import Outcome, worst
 from towtank.sizing.question import Check, Question
@@ -55,7 +54,7 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
     known = None if intervals is None else intervals.utilization.get(station)
     busy = known and known.times(option.nodes * option.cpus)
     if question.basis.document["routing"]:
-        values: dict[str, Any] = {"U": used, "servers": option.nodes * option.cpus}
+        values: dict[str, object] = {"U": used, "servers": option.nodes * option.cpus}
         source = "utilization, solved with the routing"
         steps.add(Step(f"work at {station}", "U servers", values, work, "erlang", source, busy))
     else:

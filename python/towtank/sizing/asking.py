@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import StudyError
 from towtank.sizing.basis import ModelChoice, load_basis
 from towtank.sizing.reading import read_sizing
-from towtank.sizing.sizing import SizingSettings, size
+from towtank.sizing.result import SizingResult
+from towtank.sizing.sizing import SizingSettings, sizing_result
 
 
 def why_no_source(source: Path) -> str | None:
@@ -20,8 +20,8 @@ def why_no_source(source: Path) -> str | None:
 
 
 def size_source(
-    source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
-) -> dict[str, object]:
+    source: Path, file: Path | None, options: Mapping[str, object], choice: ModelChoice, settings: SizingSettings
+) -> SizingResult:
     """Return the hardware on which the required load meets the objectives.
 
     The model is read from a model file, or fitted to a results folder.
@@ -41,8 +41,7 @@ def size_source(
 
     Returns
     -------
-    dict
-        As `docs/reference/size.md` describes.
+    SizingResult
 
     Raises
     ------
@@ -56,4 +55,4 @@ def size_source(
         basis = load_basis(source, choice)
     except StudyError as error:
         raise StudyError(sorted({*error.faults, *checked.faults}), hint=error.hint) from None
-    return size(basis, checked, file.parent if file is not None else Path(), settings)
+    return sizing_result(basis, checked, file.parent if file is not None else Path(), settings)

@@ -5,6 +5,7 @@ fit.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from towtank.model import (
     solve_models,
     written_model,
 )
+from towtank.sizing.result import Assumption
 from towtank.sizing.scores import scores
 
 Json = dict[str, Any]
@@ -55,8 +57,8 @@ class Basis:
         The model in the engine's form.
     fitted : FittedFile or None
         Measurements behind the model; None for a model that was not fitted.
-    assumptions : list of dict
-        Entries `{assumes, tested}`, as in the document of the fit.
+    assumptions : tuple of Assumption
+        Assumptions of the fit.
     why : str
         Reason why this kind of model was fitted to results; empty for a model file.
     doubts : tuple of str
@@ -72,7 +74,7 @@ class Basis:
     source: str
     document: Json
     fitted: FittedFile | None = None
-    assumptions: tuple[Json, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     why: str = ""
     doubts: tuple[str, ...] = ()
     guess: str = ""
@@ -257,7 +259,7 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
     except ModelError as error:
         raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
     doubts = tuple(reason["text"] for reason in answer.document["verdict"]["reasons"])
-    return _of_text(source, text, tuple(answer.document["assumptions"]), why, doubts)
+    return _of_text(source, text, map(Assumption.model_validate, answer.document["assumptions"]), why, doubts)
 
 
 def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
@@ -269,7 +271,9 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
     return _of_text(source, text, _assumptions(answer), why)
 
 
-def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
+def _of_text(
+    source: Path, text: str, assumptions: Iterable[Assumption], why: str, doubts: tuple[str, ...] = ()
+) -> Basis:
     """Return the basis of a sizing from the text of a fitted model file, which is parsed exactly like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
@@ -278,18 +282,18 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
     node = problem.tree.child("fitted")
     assert node is not None
     fitted = FittedFile.model_validate(node.plain())
-    return _of_fitted(Basis(str(source), problem.document, fitted, assumptions, why, doubts))
+    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, doubts))
 
 
-def _assumptions(answer: CurveAnswer) -> tuple[Json, ...]:
+def _assumptions(answer: CurveAnswer) -> Iterable[Assumption]:
     """Return the assumptions of the closed curve. If another curve fits better, return only the assumption that the
     system is a closed network with one bottleneck.
     """
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):
-        return tuple((answer.document.get("trust") or {}).get("assumptions", []))
+        return map(Assumption.model_validate, (answer.document.get("trust") or {}).get("assumptions", []))
     tested = "no curve describes the points" if curve is None else f"{curve} describes the points better"
-    return ({"assumes": "the system is a closed network with one bottleneck", "tested": tested},)
+    return [Assumption(assumes="the system is a closed network with one bottleneck", tested=tested)]
 
 
 def _write(answer: CurveAnswer, source: str, path: Path) -> None:

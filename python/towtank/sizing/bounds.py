@@ -10,25 +10,26 @@ from typing import Any
 from towtank.errors import ModelError
 from towtank.estimates import few_digits
 from towtank.sizing.question import Check, Question
+from towtank.solved import SolvedNetwork
 
 Json = dict[str, Any]
 _TOLERANCE = 1e-6
 """Relative rounding error by which a computed value may exceed its theoretical bound. [ratio]"""
 
 
-def outside(answer: Json) -> str:
+def outside(answer: SolvedNetwork) -> str:
     """Describe the first value of a solution that exceeds its theoretical bound; an empty string if no value does."""
-    for name, station in answer["stations"].items():
-        if station["utilization"] > 1 + _TOLERANCE:
-            return f"utilization of {name} {100 * station['utilization']:.4g} %"
-    for name, bounds in answer.get("bounds", {}).items():
-        rate, most = answer["classes"][name]["throughput_per_s"], bounds["throughput_per_s"]["upper"]
-        if most is not None and rate > most * (1 + _TOLERANCE):
+    for name, station in answer.stations.items():
+        if station.utilization > 1 + _TOLERANCE:
+            return f"utilization of {name} {100 * station.utilization:.4g} %"
+    for name, bounds in answer.bounds.items():
+        rate, most = answer.classes[name].throughput_per_s, bounds.throughput_per_s.upper
+        if rate is not None and most is not None and rate > most * (1 + _TOLERANCE):
             return f"{few_digits(rate, 4)} /s of {name}, above the bound of {few_digits(most, 4)} /s"
     return ""
 
 
-def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
+def refused_by_bounds(question: Question, model: Json, answer: SolvedNetwork, wrong: str) -> str:
     """Describe an objective that a candidate violates even if every computed value is at its theoretical bound.
 
     Raises
@@ -47,20 +48,21 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
     )
 
 
-def _best(check: Check, model: Json, answer: Json) -> float | None:
+def _best(check: Check, model: Json, answer: SolvedNetwork) -> float | None:
     """Return the best value of an objective's metric that is possible within the theoretical bounds; None if the metric
     has no bound. [s], [1/s]
     """
-    bounds = answer.get("bounds", {})
+    bounds = answer.bounds
     if check.upward and check.name is None:
-        most = [bound["throughput_per_s"]["upper"] for bound in bounds.values()]
-        return None if not most or None in most else float(sum(most))
+        most = [bound.throughput_per_s.upper for bound in bounds.values()]
+        known = [rate for rate in most if rate is not None]
+        return sum(known) if known and len(known) == len(most) else None
     if check.name not in bounds or check.objective.metric not in ("mean", "throughput"):
         return None
-    rate = bounds[check.name]["throughput_per_s"]["upper"]
+    rate = bounds[check.name].throughput_per_s.upper
     if check.upward:
-        return None if rate is None else float(rate)
-    least = float(bounds[check.name]["response_time_s"]["lower"] or 0.0)
+        return rate
+    least = bounds[check.name].response_time_s.lower or 0.0
     job_class = next(each for each in model["classes"] if each["name"] == check.name)
     if not job_class.get("users") or not rate:
         return least

@@ -6,17 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict
-
 from towtank.sizing.day_profile import DayInterval
 from towtank.sizing.evaluate import Outcome
 from towtank.sizing.interval import duration_text
 from towtank.sizing.question import Question
+from towtank.sizing.result import SizedDay, SizedInterval, SizedTierOfInterval
 from towtank.sizing.search import Found, Search, search
 from towtank.sizing.tiers import in_words
 
-PROFILE = "profile"
-"""Key for the sizes by interval in the JSON document of `towtank size`."""
 REMAINS_AT_MOST = 0.05
 """When the load falls between two intervals, part of the fall takes effect only during the later interval. A doubt is
 added if this part, averaged over the interval, is larger than this share of the fall. [ratio]
@@ -25,90 +22,9 @@ _BUSY_AT_MOST = 0.95
 """Largest utilization from which the settling time of an open class is computed, as in the simulator. [ratio]"""
 
 
-class SizedTierOfInterval(BaseModel):
-    """Hardware of a tier in an interval of the day.
-
-    Attributes
-    ----------
-    nodes, cpus : int
-        Nodes, and CPUs (or disks) of each node. [1]
-    machine : str or None
-    utilization : float or None
-        Highest utilization of a station of the tier; None if unknown. [ratio]
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    nodes: int
-    cpus: int
-    machine: str | None
-    utilization: float | None
-
-
-class SizedInterval(BaseModel):
-    """Hardware that an interval of the day needs.
-
-    Attributes
-    ----------
-    interval : str
-        Begin and end as times of day.
-    begin_s, end_s : float
-        Begin and end since midnight. [s]
-    load : float
-        Load of the interval. [load_unit]
-    configuration : str or None
-        Hardware in words; None if no candidate meets the objectives.
-    cost : float or None
-        Cost of the hardware, in `cost_unit` of the sizing.
-    tiers : dict of str to SizedTierOfInterval
-        Hardware by tier; empty if the interval has no load or no candidate meets the objectives.
-    objectives : tuple of str
-        Value of each objective in words.
-    probability : float or None
-        Probability that all objectives hold; None if unknown. [ratio]
-    why_not : tuple of str
-        Reasons why even the strongest hardware tried does not suffice; empty if hardware was found.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    interval: str
-    begin_s: float
-    end_s: float
-    load: float
-    configuration: str | None
-    cost: float | None
-    tiers: dict[str, SizedTierOfInterval]
-    objectives: tuple[str, ...]
-    probability: float | None
-    why_not: tuple[str, ...]
-
-
-class SizedDay(BaseModel):
-    """Hardware by interval of the day.
-
-    Attributes
-    ----------
-    intervals : tuple of SizedInterval
-    load_unit : str
-        `users` or `1/s`.
-    cost_hours : float or None
-        Sum of the costs, each multiplied by the length of its interval in hours; None if an interval has no answer.
-    cost_hours_fixed : float or None
-        Cost of the hardware of the busiest interval, multiplied by the length of all intervals in hours.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    intervals: tuple[SizedInterval, ...]
-    load_unit: str
-    cost_hours: float | None
-    cost_hours_fixed: float | None
-
-
 def day_of(document: Mapping[str, object]) -> SizedDay | None:
     """Return the sizes by interval of a document of `towtank size`; None if the load does not change over the day."""
-    found = document.get(PROFILE)
+    found = document.get("profile")
     return None if found is None else SizedDay.model_validate(found)
 
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from towtank.arrays import Floats
+from towtank.sizing.candidate_results import finite
 from towtank.sizing.capacity import Bottleneck
-from towtank.sizing.documents import finite
 from towtank.sizing.growth import HistoricGrowth, LimitDates, missed, reached
-from towtank.sizing.interval import Interval, interval_document
+from towtank.sizing.interval import Interval
 from towtank.sizing.limit_search import LIMIT_PRECISION, Limits
-from towtank.sizing.resource_dates import resource_dates
+from towtank.sizing.resource_dates import date_text, resource_dates
+from towtank.sizing.result import DateEnds, DateResult, OtherTrend
 from towtank.sizing.search import Found
 from towtank.sizing.settle import SizingProblem, as_it_is
-from towtank.sizing.tiers import Candidate
 
 _ROUNDS = 12
 """Highest number of bisection steps in the search for a date. [1]"""
@@ -25,7 +25,7 @@ _ROUNDS = 12
 
 def dates(
     settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]
-) -> list[dict[str, object]]:
+) -> list[DateResult]:
     """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
     Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty if the load
@@ -37,10 +37,10 @@ def dates(
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     present, name = as_it_is(whole), "the hardware of the model"
-    rows = [_row(today, name, Limits(whole, present)), *_resources(today, present, name)]
+    rows = [_row(today, name, Limits(whole, present)), *resource_dates(today, present, name)]
     if answer is not None and limits is not None:
         rows.append(_row(settled, "the answer", limits, as_probability=True))
-        rows += _resources(settled, answer.candidate, "the answer")
+        rows += resource_dates(settled, answer.candidate, "the answer")
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
             for bottleneck in first[:place]:
@@ -50,11 +50,7 @@ def dates(
     return rows
 
 
-def _resources(settled: SizingProblem, candidate: Candidate, hardware: str) -> list[dict[str, object]]:
-    return [found.document() for found in resource_dates(settled, candidate, hardware)]
-
-
-def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> dict[str, object]:
+def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> DateResult:
     """Return the row for one hardware configuration: its load limit, and the dates on which the load exceeds the limit.
 
     With `as_probability`, each random draw compares its own load limit with its own growth.
@@ -76,30 +72,29 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     if question.draws and not limits.varies:
         known = Interval(best, best)
     other = settled.growing.otherwise if isinstance(settled.growing, HistoricGrowth) else None
-    later = other and reached(other, settled.start, [best * (1 + LIMIT_PRECISION) * ratio], chance).expected
-    return {
-        "what": what,
-        "otherwise": other and {"trend": other.history.trend.form, "expected_on": later and later.isoformat()},
-        "limit": finite(best * ratio * total),
-        "no_limit": limits.no_limit or None,
-        "limit_interval": interval_document(known and known.times(ratio * total)),
-        "unit": unit,
-        "missed_from": when.day.isoformat() if when.day else None,
-        "days": when.days,
-        "chance": chance,
-        "expected_on": when.expected.isoformat() if when.expected else None,
-        "expected_interval": None
-        if settled.growing.certain and not question.draws
-        else {end: day.isoformat() if day else None for end, day in zip(("low", "high"), when.between, strict=True)},
-    }
+    later = reached(other, settled.start, [best * (1 + LIMIT_PRECISION) * ratio], chance).expected if other else None
+    ends = None if settled.growing.certain and not question.draws else map(date_text, when.between)
+    return DateResult(
+        what=what,
+        otherwise=other and OtherTrend(trend=other.history.trend.form, expected_on=date_text(later)),
+        limit=finite(best * ratio * total),
+        no_limit=limits.no_limit or None,
+        limit_interval=known and known.times(ratio * total),
+        unit=unit,
+        missed_from=date_text(when.day),
+        days=when.days,
+        chance=chance,
+        expected_on=date_text(when.expected),
+        expected_interval=ends and DateEnds(**dict(zip(("low", "high"), ends, strict=True))),
+    )
 
 
-def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> dict[str, object]:
+def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> DateResult:
     """Return the row for hardware that violates no objective at any load. The limit and the dates in this row
     are None.
     """
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
-    return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
+    return DateResult(what=what, unit=unit, chance=chance, no_limit=why, **unknown)
 
 
 def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:

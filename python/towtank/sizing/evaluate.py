@@ -15,6 +15,7 @@ from towtank.sizing.load import Load
 from towtank.sizing.network import Layout, on_layouts
 from towtank.sizing.question import Check, Question
 from towtank.sizing.tiers import Candidate
+from towtank.solved import SolvedClass, SolvedNetwork, SolvedOutcome, SolvedTransaction
 
 Json = dict[str, Any]
 BATCH = 2000
@@ -256,26 +257,28 @@ def _nothing(question: Question, job: Job, why: str, *, invalid: bool = False) -
 
 
 def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome:
-    answer = solved.get("answer")
+    outcome = SolvedOutcome.model_validate(solved)
+    answer = outcome.answer
     if answer is None:
-        faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
-        reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
+        reasons = "; ".join(f"{'.'.join(map(str, fault.path[1:2]))}: {fault.message}" for fault in outcome.faults)
         # If a fault refers to a key inside a station, pool or class, the model is invalid at any load. If a fault
         # refers to a whole element, the model has no steady state.
-        invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
+        invalid = any(len(fault.path) != len(("stations", "name")) for fault in outcome.faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
     if wrong:
         return _nothing(question, job, refused_by_bounds(question, model, answer, wrong))
-    stations = stations_of(answer)
+    stations = stations_of(solved["answer"])
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
-    figures = {name: figures_of(job_class) for name, job_class in answer["classes"].items()}
+    figures = {name: figures_of(job_class) for name, job_class in answer.classes.items()}
     throughput = {name: each.throughput for name, each in figures.items()}
     response = {name: each.response_s for name, each in figures.items()}
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
-        value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
+        value = _value(check, (model, solved["answer"]), answer, stations, methods) * _correction(
+            question, check, methods
+        )
         scaled = value * (job.scale[number].value if number in job.scale else 1.0)
         values.append(scaled)
         of_classes = throughput if check.upward else response if check.objective.metric == "mean" else {}
@@ -290,8 +293,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
         response,
         {name: each.present for name, each in figures.items()},
         method=", ".join(dict.fromkeys(methods.values())),
-        exact=bool(answer["exact"]),
-        within=answer["approximate_within"] or 0.0,
+        exact=answer.exact,
+        within=answer.approximate_within or 0.0,
         loss={name: each.loss for name, each in figures.items()},
     )
 
@@ -317,22 +320,26 @@ class Figures(NamedTuple):
     loss: float
 
 
-def figures_of(answered: Mapping[str, Any]) -> Figures:
-    """Return the results of a class or transaction from the engine's answer."""
-    throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
-    loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
-    return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)
+def figures_of(answered: SolvedTransaction) -> Figures:
+    """Return the results of a class or transaction."""
+    response = math.inf if answered.response_time_s is None else answered.response_time_s
+    loss = answered.loss if isinstance(answered, SolvedClass) else 0.0
+    return Figures(answered.throughput_per_s or 0.0, response, answered.users_in_system or 0.0, loss)
 
 
 def _value(
-    check: Check, model: Json, answer: Json, stations: Mapping[str, StationAnswer], methods: dict[str, str]
+    check: Check,
+    models: tuple[Json, Json],
+    answer: SolvedNetwork,
+    stations: Mapping[str, StationAnswer],
+    methods: dict[str, str],
 ) -> float:
-    found: Json = answer["classes"]
+    """Return the value of an objective. `models` are the model and its solution, both in the engine's form."""
     if check.upward and check.name is None:
-        return float(sum(figures_of(job_class).throughput for job_class in found.values()))
-    classes = {**found}
-    for job_class in found.values():
-        classes |= job_class.get("transactions", {})
+        return float(sum(figures_of(job_class).throughput for job_class in answer.classes.values()))
+    classes: dict[str, SolvedTransaction] = {**answer.classes}
+    for job_class in answer.classes.values():
+        classes |= job_class.transactions
     if check.name not in classes:
         return 0.0  # A class without load has no response time and a throughput of 0.
     name, figures = check.name, figures_of(classes[check.name])
@@ -341,9 +348,9 @@ def _value(
     if check.upward or check.objective.metric == "mean":
         return figures.throughput if check.upward else figures.response_s
     if check.is_wait:
-        percentile, methods[f"wait of {name}"] = wait_percentiles(model, stations, name)
+        percentile, methods[f"wait of {name}"] = wait_percentiles(models[0], stations, name)
     else:
-        percentile, methods[name] = response_percentiles(model, answer, stations, name)
+        percentile, methods[name] = response_percentiles(*models, stations, name)
     return percentile(check.share)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -90,11 +89,13 @@ def interval_document(interval: Interval | None) -> dict[str, object] | None:
     return None if interval is None else interval.document()
 
 
-def interval_of(found: dict[str, Any] | Sequence[float] | None) -> Interval | None:
+def interval_of(
+    found: Interval | Mapping[str, float | None] | Sequence[float | None] | None,
+) -> Interval | None:
     """Read an interval from a JSON document. Documents of earlier versions store a list of two numbers."""
-    if found is None:
-        return None
-    low, high = (found["low"], found["high"]) if isinstance(found, dict) else found
+    if found is None or isinstance(found, Interval):
+        return found
+    low, high = (found["low"], found["high"]) if isinstance(found, Mapping) else found
     return Interval(-math.inf if low is None else float(low), math.inf if high is None else float(high))
 
 

@@ -12,11 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from towtank.errors import EngineError
 from towtank.sizing.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.sizing.machines import geometric_mean
+from towtank.treecheck import message_of
 
 # Rating of the reference machine per CPU if only one of its CPUs is busy. [capacity units]
 REFERENCE_UNITS = 100.0
@@ -95,55 +97,102 @@ class Rating:
     alone: RatingEstimate
 
 
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class TurnConditions(_Line):
+    """CPU time during a turn: of all CPUs, of the kernel, of all programs, and taken by the hypervisor [s]; and speed
+    of the CPU clock [1/s].
+    """
+
+    total_s: float
+    own_s: float
+    programs_s: float
+    stolen_s: float
+    clock_steps_per_s: float
+
+
+class RatingTurn(_Line):
+    """One measured execution of a kernel, with its rate in each slice of time. [1/s], [byte/s]
+
+    If the kernel could not be measured, `failed` is the reason, and there are no slices and no conditions.
+    """
+
+    kernel: str
+    mode: str
+    round: int
+    slices: tuple[float, ...] = ()
+    conditions: TurnConditions | None = None
+    failed: str | None = None
+
+
+class RatingBegin(_Line):
+    """CPUs, requested rounds [1], length of a turn [s], size of the last-level cache and of the kernels' memory
+    [byte].
+    """
+
+    cpus: tuple[int, ...]
+    rounds: int
+    turn_s: float
+    last_cache_bytes: int
+    memory_bytes: int
+
+
 @dataclass(frozen=True)
 class RatingMeasurement:
-    """Results of the benchmark kernels, as the engine reports them. A turn is one measured execution of a kernel.
+    """Results of the benchmark kernels, as the engine reports them.
 
     Attributes
     ----------
-    begin : dict
-        Version, CPUs, rounds, length of a turn, caches and memory.
-    turns : tuple of dict
-        Kernel, mode, round, slices and conditions of each turn that was executed.
+    begin : RatingBegin
+    turns : tuple of RatingTurn
+        Turns of the kernels that were measured.
     failed : dict of str to str
         For each kernel that could not be measured, the reason.
     """
 
-    begin: dict[str, Any]
-    turns: tuple[dict[str, Any], ...]
+    begin: RatingBegin
+    turns: tuple[RatingTurn, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_lines(cls, lines: Sequence[dict[str, Any]]) -> RatingMeasurement:
+    def of_lines(cls, lines: Sequence[Mapping[str, object]]) -> RatingMeasurement:
         """Return the measurement for the JSON lines that the engine printed.
 
         Raises
         ------
         EngineError
-            If the first or last line is missing.
+            If the first or last line is missing, or if a line has another form.
         """
         if not lines or lines[0].get("event") != "begin" or lines[-1].get("event") != "end":
             raise EngineError("the engine ended before the last kernel")
-        turns = [line for line in lines if line["event"] == "turn"]
-        failed = {line["kernel"]: line["failed"] for line in turns if "failed" in line}
-        return cls(lines[0], tuple(line for line in turns if line["kernel"] not in failed), failed)
+        try:
+            begin = RatingBegin.model_validate(lines[0])
+            turns = [RatingTurn.model_validate(line) for line in lines if line.get("event") == "turn"]
+        except ValidationError as error:
+            raise EngineError(
+                f"a line of the engine about a kernel is wrong: {message_of(error.errors()[0])}"
+            ) from None
+        failed = {turn.kernel: turn.failed for turn in turns if turn.failed is not None}
+        return cls(begin, tuple(turn for turn in turns if turn.kernel not in failed), failed)
 
     @property
     def cpus(self) -> int:
         """Number of CPUs available to the benchmark kernels. [1]"""
-        return len(self.begin["cpus"])
+        return len(self.begin.cpus)
 
     @property
     def rounds(self) -> int:
         """Number of measuring rounds that were requested. [1]"""
-        return int(self.begin["rounds"])
+        return self.begin.rounds
 
 
 def kernel_estimates(measurement: RatingMeasurement) -> dict[str, Measured]:
     """Return the rates of all measured benchmark kernels, in the order of `KERNELS`."""
     rates: dict[tuple[str, str], list[float]] = {}
     for turn in measurement.turns:
-        rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
+        rates.setdefault((turn.kernel, turn.mode), []).append(median(turn.slices))
     measured = {}
     for name in KERNELS:
         if (name, "single") in rates and (name, "all") in rates:

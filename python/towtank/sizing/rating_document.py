@@ -98,7 +98,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
 
 
-def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = None) -> dict[str, object]:
+def document_of_rating(rated: RatedMachine, against: MachineComparison | None = None) -> dict[str, object]:
     """Return the complete rating as a JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
@@ -111,7 +111,7 @@ def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = Non
         "machine": dict(rated.facts),
         "cpus": measurement.cpus,
         "rounds": measurement.rounds,
-        "turn_s": measurement.begin["turn_s"],
+        "turn_s": measurement.begin.turn_s,
         "coverage": coverage(measurement.rounds),
         "reference": REFERENCE,
         "ratings": {scale: _rating(rating, measurement.cpus) for scale, rating in rated.ratings.items()},
@@ -119,7 +119,7 @@ def document_of_rating(rated: RatedMachine, against: dict[str, Any] | None = Non
         "kernels": {name: _kernel(rated, name) for name in rated.measured},
         "not_measured": dict(measurement.failed),
     }
-    return document if against is None else {**document, "against": against}
+    return document if against is None else {**document, "against": against.document()}
 
 
 def _rating(rating: Rating, cpus: int) -> dict[str, object]:
@@ -155,31 +155,48 @@ def _kernel(rated: RatedMachine, name: str) -> dict[str, object]:
     }
 
 
-def against_document(rated: RatedMachine, other: Machine) -> dict[str, object]:
-    """Compare the rated machine with another machine by ratings and kernels; return the comparison as a JSON object.
+@dataclass(frozen=True)
+class MachineComparison:
+    """Comparison of the rated machine with another machine.
 
-    If a scale cannot be compared, `refused` states the reason.
+    Attributes
+    ----------
+    machine : str
+        Name of the other machine.
+    ratios : dict of str to Ratio or str
+        For each resource (`cpu`, `disk`), how many times faster the rated machine is, or the reason why the machines
+        cannot be compared.
     """
-    machine = rated.machine("this machine")
-    answer: dict[str, object] = {"machine": other.name}
-    for resource, scale in SCALES.items():
-        try:
-            answer[resource] = ratio_document(machine.speed_against(other, scale))
-        except ModelError as error:
-            answer[resource] = {"refused": "; ".join(str(error).replace("hint: ", "").split("\n\n"))}
-    return answer
+
+    machine: str
+    ratios: Mapping[str, Ratio | str]
+
+    @classmethod
+    def of(cls, rated: RatedMachine, other: Machine) -> MachineComparison:
+        """Compare the rated machine with another machine by ratings and kernels."""
+        machine = rated.machine("this machine")
+        return cls(other.name, {resource: _ratio(machine, other, scale) for resource, scale in SCALES.items()})
+
+    def document(self) -> dict[str, object]:
+        """Return the comparison as a JSON object."""
+        found = self.ratios.items()
+        return {
+            "machine": self.machine,
+            **{name: {"refused": ratio} if isinstance(ratio, str) else _ratio_document(ratio) for name, ratio in found},
+        }
 
 
-def ratio_document(ratio: Ratio) -> dict[str, object]:
+def _ratio(machine: Machine, other: Machine, scale: str) -> Ratio | str:
+    try:
+        return machine.speed_against(other, scale)
+    except ModelError as error:
+        return "; ".join(str(error).replace("hint: ", "").split("\n\n"))
+
+
+def _ratio_document(ratio: Ratio) -> dict[str, object]:
     """Return a speed ratio as a JSON object: value, interval, ratios by kernel and notes."""
-    return {
-        "value": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
-        "basis": ratio.basis,
-        "kernels": dict(ratio.by_kernel),
-        "notes": list(ratio.notes),
-    }
+    document = {**vars(ratio), "kernels": dict(ratio.by_kernel), "notes": list(ratio.notes)}
+    return {key: document[key] for key in ("value", "low", "high", "basis", "kernels", "notes")}
 
 
 def machine_entry(rated: RatedMachine) -> dict[str, object]:

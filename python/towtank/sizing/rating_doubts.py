@@ -92,9 +92,14 @@ class Doubt:
     seen: float | None = None
     limit: float | None = None
 
+    @property
+    def explanation(self) -> tuple[str, str]:
+        """Reason why the doubt matters, and the action to take."""
+        return EXPLANATIONS[self.kind]
+
     def document(self) -> dict[str, object]:
         """Return the doubt as a JSON object: kind, level, values, message, reason and hint."""
-        why, hint = EXPLANATIONS[self.kind]
+        why, hint = self.explanation
         return {
             "kind": str(self.kind),
             "level": str(self.level),
@@ -142,15 +147,15 @@ def _company(measurement: RatingMeasurement) -> Iterator[Doubt]:
     Kernels that write files are ignored, because threads of the operating system do part of their work.
     """
     turns = [
-        turn["conditions"]
+        turn.conditions
         for turn in measurement.turns
-        if KERNELS[turn["kernel"]].resource == "cpu" and KERNELS[turn["kernel"]].area != "files"
+        if turn.conditions and KERNELS[turn.kernel].resource == "cpu" and KERNELS[turn.kernel].area != "files"
     ]
-    total = sum(turn["total_s"] for turn in turns)
+    total = sum(turn.total_s for turn in turns)
     if total <= 0:
         return
-    others = sum(turn["programs_s"] - turn["own_s"] for turn in turns) / total
-    stolen = sum(turn["stolen_s"] for turn in turns) / total
+    others = sum(turn.programs_s - turn.own_s for turn in turns) / total
+    stolen = sum(turn.stolen_s for turn in turns) / total
     if others > OTHERS_AT_MOST:
         text = f"other programs used {percent_text(others)} of the CPU time, limit {percent_text(OTHERS_AT_MOST)}"
         yield Doubt(Kind.MACHINE_BUSY, DoubtLevel.INVALID, text, others, OTHERS_AT_MOST)
@@ -165,7 +170,8 @@ def _clock(measurement: RatingMeasurement) -> Iterator[Doubt]:
     """
     by_round: dict[int, list[float]] = {}
     for turn in measurement.turns:
-        by_round.setdefault(turn["round"], []).append(turn["conditions"]["clock_steps_per_s"])
+        if turn.conditions is not None:
+            by_round.setdefault(turn.round, []).append(turn.conditions.clock_steps_per_s)
     speeds = [median(looks) for looks in by_round.values()]
     if not speeds:
         return
@@ -214,7 +220,7 @@ def _place(measurement: RatingMeasurement, file_system: str | None) -> Iterator[
     if file_system in FILE_SYSTEMS_IN_MEMORY:
         text = f"the folder is on {file_system}, so the disk rating measures memory"
         yield Doubt(Kind.FOLDER_IN_MEMORY, DoubtLevel.SUSPECT, text)
-    caches = measurement.begin["memory_bytes"] / measurement.begin["last_cache_bytes"]
+    caches = measurement.begin.memory_bytes / measurement.begin.last_cache_bytes
     if caches < CACHES_AT_LEAST:
         text = (
             f"the memory kernels used {caches:.2g} times the last-level cache, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
 
@@ -14,6 +14,7 @@ from towtank.sizing.growth import FARTHEST_D
 from towtank.sizing.interval import ENDS
 from towtank.sizing.question import Question
 from towtank.sizing.resources import data_bytes, most_memory
+from towtank.sizing.result import DateEnds, DateResult
 from towtank.sizing.settle import SizingProblem
 from towtank.sizing.tiers import Candidate, Option, Tier
 
@@ -22,59 +23,33 @@ _SOLVED = ("transaction", "connection")
 """Quantities of memory entries that are known only after the model has been solved."""
 
 
-@dataclass(frozen=True)
-class ResourceDate:
-    """Date on which a growing need exceeds the size of a resource.
-
-    Attributes
-    ----------
-    what : str
-        The resource and the hardware, in words.
-    limit : float
-        Amount of the need at which the resource is full. [byte]
-    chance : float
-        Allowed probability that the need exceeds the limit. [ratio]
-    day : date or None
-        First day on which the probability is above `chance`; None if that day is later than `FARTHEST_D`.
-    days : int or None
-        Number of days from the start. [d]
-    expected : date or None
-        First day on which the expected need exceeds the limit; None if that day is later than `FARTHEST_D`.
-    between : (date or None, date or None) or None
-        First days on which the probability is above 2.5 % and 97.5 %; None if the growth has no interval.
-    """
-
-    what: str
-    limit: float
-    chance: float
-    day: date | None
-    days: int | None
-    expected: date | None
-    between: tuple[date | None, date | None] | None
-
-    def document(self) -> dict[str, object]:
-        """Return the date as a JSON object with the same keys as the date of a load limit."""
-        ends = self.between and dict(zip(("low", "high"), map(_text, self.between), strict=True))
-        return {
-            "what": self.what,
-            "otherwise": None,
-            "limit": self.limit,
-            "no_limit": None,
-            "limit_interval": None,
-            "unit": BYTES,
-            "missed_from": _text(self.day),
-            "days": self.days,
-            "chance": self.chance,
-            "expected_on": _text(self.expected),
-            "expected_interval": ends,
-        }
-
-
-def _text(day: date | None) -> str | None:
+def date_text(day: date | None) -> str | None:
+    """Return a date as text, such as `2026-01-31`."""
     return None if day is None else day.isoformat()
 
 
-def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) -> Iterator[ResourceDate]:
+def _date(
+    what: str, limit: float, chance: float, days: int | None, dates: tuple[date | None, date | None, DateEnds | None]
+) -> DateResult:
+    """Return the row for a need in bytes, with `dates` on which it exceeds its limit: the first day on which this is
+    more probable than `chance`, the expected day, and the interval.
+    """
+    return DateResult(
+        what=what,
+        otherwise=None,
+        limit=limit,
+        no_limit=None,
+        limit_interval=None,
+        unit=BYTES,
+        missed_from=date_text(dates[0]),
+        days=days,
+        chance=chance,
+        expected_on=date_text(dates[1]),
+        expected_interval=dates[2],
+    )
+
+
+def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) -> Iterator[DateResult]:
     """Yield, for each tier, the date on which its disks are full of data, and the date on which the memory of its nodes
     is too small.
 
@@ -113,7 +88,7 @@ def _memory_bytes(question: Question, tier: Tier, option: Option) -> int | None:
     return same[0].memory_bytes if same else None
 
 
-def _disk_date(settled: SizingProblem, tier: Tier, option: Option, hardware: str) -> ResourceDate:
+def _disk_date(settled: SizingProblem, tier: Tier, option: Option, hardware: str) -> DateResult:
     file, growing = settled.question.file, settled.growing
     assert file.data is not None
     assert tier.disk_size_bytes is not None
@@ -129,12 +104,12 @@ def _disk_date(settled: SizingProblem, tier: Tier, option: Option, hardware: str
     when = None if days is None else settled.start + timedelta(days=days)
     what = f"{hardware}: data on {tier.name} ({disks} disk{'s' if disks != 1 else ''})"
     chance = round(1 - file.probability, 12)
-    return ResourceDate(what, full, chance, when, days, when, None)
+    return _date(what, full, chance, days, (when, when, None))
 
 
 def _memory_date(
     settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candidate, hardware: str
-) -> ResourceDate:
+) -> DateResult:
     question, growing = settled.question, settled.growing
     tier, _, memory = at
     assert growing is not None
@@ -143,9 +118,9 @@ def _memory_date(
     found = {share: _first(partial(_is_short, settled, at, candidate, share)) for share in shares}
     dates = {share: None if days is None else settled.start + timedelta(days=days) for share, days in found.items()}
     early = 0.5 if growing.certain else 1 - chance
-    between = None if growing.certain else (dates[ENDS[1]], dates[ENDS[0]])
+    ends = None if growing.certain else DateEnds(low=date_text(dates[ENDS[1]]), high=date_text(dates[ENDS[0]]))
     what = f"{hardware}: memory of a node of {tier.name}"
-    return ResourceDate(what, float(memory), chance, dates[early], found[early], dates[0.5], between)
+    return _date(what, float(memory), chance, found[early], (dates[early], dates[0.5], ends))
 
 
 def _is_short(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from towtank.sizing.question import Question
 from towtank.sizing.sizing_file import MemoryFile, SizingFile, WantedPoolFile
 from towtank.sizing.steps import Step, Steps
 from towtank.sizing.tiers import Option, Tier
+from towtank.solved import SolvedOutcome
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
@@ -203,7 +204,7 @@ def _unless_exact(known: Interval | None) -> Interval | None:
 
 def _memory_part(
     question: Question, entry: MemoryFile, option: Option, outcome: Outcome, nodes: int
-) -> tuple[float, str, dict[str, Any]]:
+) -> tuple[float, str, dict[str, object]]:
     if entry.share is not None:
         data = data_bytes(question.file, question.growth)
         return entry.share * data, "data share", {"data": data, "share": entry.share}
@@ -471,13 +472,14 @@ def longest_waits(
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
-def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
+def longest_wait(solved: Mapping[str, object], name: str) -> tuple[float, str]:
     """Return the longest mean wait for a pool unit over all classes [s], and an empty text. If the model has no steady
     state, the wait is infinite and the text states the reason.
     """
-    if "faults" in answer:
-        return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
-    return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
+    outcome = SolvedOutcome.model_validate(solved)
+    if outcome.answer is None:
+        return math.inf, "; ".join(fault.message for fault in outcome.faults)
+    return max((wait or 0.0 for wait in outcome.answer.pools[name].waiting_time_s.values()), default=0.0), ""
 
 
 def _solved_pool(

@@ -8,12 +8,13 @@ from towtank.estimates import share_estimate
 from towtank.sizing.growth import HistoricGrowth
 from towtank.sizing.interval import number_text, rate_text
 from towtank.sizing.quantities import YEAR_D
+from towtank.sizing.result import Rest
 from towtank.sizing.settle import SizingProblem
 
 MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
-def rests_on(settled: SizingProblem) -> list[dict[str, object]]:
+def rests_on(settled: SizingProblem) -> tuple[Rest, ...]:
     """Return entries for load, growth, demands, stations and machines, each with the origin of the input."""
     counted = settled.question.counted
     parts = {
@@ -23,10 +24,9 @@ def rests_on(settled: SizingProblem) -> list[dict[str, object]]:
         "stations": _stations(settled),
         "machines": _machines(settled),
     }
-    return [
-        {"part": name, "origin": origin, "text": text, "counted": name in counted}
-        for name, (origin, text) in parts.items()
-    ]
+    return tuple(
+        Rest(part=name, origin=origin, text=text, counted=name in counted) for name, (origin, text) in parts.items()
+    )
 
 
 def _load(settled: SizingProblem) -> tuple[str, str]:

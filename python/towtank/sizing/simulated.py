@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.model import EXACT_PERCENTILES, SimulationSettings, simulate_models
-from towtank.sizing.evaluate import Job, Outcome, figures_of, model_of
+from towtank.sizing.evaluate import Job, Outcome, model_of
 from towtank.sizing.factors import Factor, Factors
 from towtank.sizing.question import Check, Question
 from towtank.sizing.tiers import Candidate
+from towtank.solved import SolvedClass, SolvedNetwork
 
 PRECISION = 0.02
 EVENTS = 100_000_000
@@ -60,16 +60,14 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     simulated = simulate_models([model_of(question, outcome.job)], settings)
-    answer: Any = {"steady": False} if "faults" in simulated else simulated["answers"][0]
-    if not answer["steady"]:
+    answer = None if "faults" in simulated else SolvedNetwork.model_validate(simulated["answers"][0])
+    if answer is None or not answer.steady:
         return None
-    doubts = tuple(answer["warnings"])
     if _is_short(answer):
-        return Simulated({}, {}, {}, doubts, too_short=True)
-    classes: dict[str, Any] = answer["classes"]
+        return Simulated({}, {}, {}, answer.warnings, too_short=True)
     values, intervals, scale = {}, {}, {}
     for number, check in checks.items():
-        value, low, high = _figure(classes, check)
+        value, low, high = _figure(answer.classes, check)
         if not value or low is None or high is None:
             # A simulated percentile without an interval is no better than the computed percentile, so the computed
             # percentile is kept.
@@ -78,15 +76,14 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         intervals[number] = (low, high)
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
         scale[number] = Factor(*(each * old / outcome.values[number] for each in (value, low, high)))
-    return Simulated(values, intervals, scale, doubts)
+    return Simulated(values, intervals, scale, answer.warnings)
 
 
-def _is_short(answer: dict[str, Any]) -> bool:
+def _is_short(answer: SolvedNetwork) -> bool:
     """Return True if a simulation is too short or violates Little's law, so that its intervals may be too narrow."""
-    little = (job_class.get("little") for job_class in answer["classes"].values())
-    measured = answer["simulation"]["measured_relaxations"]
+    measured = None if answer.simulation is None else answer.simulation.measured_relaxations
     few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)
-    return few or any(law is not None and not law["holds"] for law in little)
+    return few or any(each.little is not None and not each.little.holds for each in answer.classes.values())
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
@@ -108,46 +105,38 @@ def _has_figures(outcome: Outcome, check: Check) -> bool:
     return check.name in outcome.response_s or check.name is None
 
 
-def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
+def _figure(classes: Mapping[str, SolvedClass], check: Check) -> tuple[float | None, float | None, float | None]:
     """Return the simulated value of an objective, and the lower and upper end of its interval; None for each number
     that is unavailable. [s] or [1/s]
     """
     metric = check.objective.metric
     if check.is_percentile:
         job_class = classes[str(check.name)]
-        return (
-            job_class["response_time_percentiles_s"].get(metric),
-            *_ends(job_class, metric),
-        )
+        return job_class.response_time_percentiles_s.get(metric), *job_class.ends(metric)
     if check.is_loss:
         return _loss(classes[str(check.name)])
-    key = "throughput_per_s" if check.upward else "response_time_s"
     chosen = list(classes.values()) if check.name is None else [classes[check.name]]
-    ends = [_ends(answered, key) for answered in chosen]
+    values = [each.throughput_per_s if check.upward else each.response_time_s for each in chosen]
+    ends = [each.ends("throughput_per_s" if check.upward else "response_time_s") for each in chosen]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
-    if len(known) < len(ends):
+    numbers = [value for value in values if value is not None]
+    if len(known) < len(ends) or len(numbers) < len(values):
         return None, None, None
     # The errors of the throughputs of several classes are correlated. The sum of the lower ends and the sum of the
     # upper ends therefore enclose the interval of the total throughput.
-    return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
+    return sum(numbers), sum(low for low, _ in known), sum(high for _, high in known)
 
 
-def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the confidence interval of a simulated result of a class; None for an unavailable end."""
-    low, high = answered["confidence_interval"].get(key) or (None, None)
-    return low, high
-
-
-def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+def _loss(job_class: SolvedClass) -> tuple[float | None, float | None, float | None]:
     """Return the simulated share of lost arrivals of a class, and the ends of its interval; three times None if the
     interval is unavailable. [ratio]
     """
-    low, high = _ends(job_class, "dropped_per_s")
-    figures = figures_of(job_class)
+    low, high = job_class.ends("dropped_per_s")
     if low is None or high is None:
         return None, None, None
-    come = figures.throughput / (1 - figures.loss) if figures.loss < 1 else math.inf
-    return figures.loss, low / come, high / come
+    loss = job_class.loss
+    come = (job_class.throughput_per_s or 0.0) / (1 - loss) if loss < 1 else math.inf
+    return loss, low / come, high / come
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:

@@ -18,6 +18,7 @@ from towtank.sizing.scores import scores
 from towtank.sizing.simulated import EVENTS, PRECISION, SEED
 from towtank.sizing.sizing_file import WantedPoolFile
 from towtank.sizing.steps import Step, Steps
+from towtank.solved import SolvedNetwork
 
 _ROUNDS = 12
 """Highest number of pool sizes that are simulated. Each size is larger than the previous size by an eighth. [1]"""
@@ -124,17 +125,18 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     [s]
     """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
-    unknown = math.inf, Interval(math.inf, math.inf)
-    if "faults" in simulated or not simulated["answers"][0]["steady"]:
-        return unknown
-    pool = simulated["answers"][0]["pools"][name]
-    waits: dict[str, float] = pool["waiting_time_s"]
+    answer = None if "faults" in simulated else SolvedNetwork.model_validate(simulated["answers"][0])
+    if answer is None or not answer.steady:
+        return math.inf, Interval(math.inf, math.inf)
+    pool = answer.pools[name]
+    waits = {place: wait for place, wait in pool.waiting_time_s.items() if wait is not None}
     if not waits:
         return 0.0, Interval(0.0, 0.0)
     longest = max(waits, key=lambda place: waits[place])
-    low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
-    if high is None:
+    low, high = pool.ends(f"waiting_time_s.{longest}")
+    if low is None or high is None:
         # If the error of the wait exceeds the wait, the simulator gives no interval for the wait. The relative interval
         # of the number of waiting jobs is then used.
-        low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
+        most = pool.ends("waiting")[1]
+        low, high = 0.0, waits[longest] * most / pool.waiting if most is not None and pool.waiting else math.inf
     return waits[longest], Interval(low, high)

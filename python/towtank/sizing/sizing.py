@@ -1,4 +1,4 @@
-"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks, and how far the answer
+"""Computes the result of `towtank size`: answer, calculation steps, next bottlenecks, and how far the answer
 can be trusted.
 """
 
@@ -14,16 +14,17 @@ from typing import Any
 from towtank.model import solve_models
 from towtank.sizing.answer_steps import answer_steps
 from towtank.sizing.basis import Basis
-from towtank.sizing.by_interval import PROFILE, sized_day
+from towtank.sizing.by_interval import sized_day
+from towtank.sizing.candidate_results import Estimate, answer_result, candidate_result, lost_nodes, rejected_result
 from towtank.sizing.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.sizing.dates import dates
-from towtank.sizing.documents import Estimate, answer_document, other_document, rejected_document
 from towtank.sizing.evaluate import Outcome
-from towtank.sizing.interval import Interval, between, interval_document, share_between
+from towtank.sizing.interval import Interval, between, share_between
 from towtank.sizing.limit_search import Limits, missed_by_throughput
 from towtank.sizing.network import Layout, on_layouts
 from towtank.sizing.question import Question
 from towtank.sizing.resources import PoolSize, connections, memory_of, pool_size
+from towtank.sizing.result import BottleneckResult, LoadResult, PoolResult, SearchCounts, SizingResult
 from towtank.sizing.search import Found, Search, neighbours, search, strongest
 from towtank.sizing.settle import SizingProblem, settle
 from towtank.sizing.simulated_pool import simulated_pool
@@ -57,8 +58,10 @@ class SizingSettings:
     beyond: bool = False
 
 
-def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None) -> Json:
-    """Find the hardware that meets the objectives, and return the result document.
+def sizing_result(
+    basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None
+) -> SizingResult:
+    """Find the hardware that meets the objectives.
 
     Parameters
     ----------
@@ -73,8 +76,8 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
     Returns
     -------
-    dict
-        As `docs/reference/size.md` describes; `answer` is null if no candidate meets the objectives.
+    SizingResult
+        Its `answer` is None if no candidate meets the objectives.
 
     Raises
     ------
@@ -95,21 +98,28 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     # The dates are computed first. Their search narrows the load limits of all random draws, and the intervals of the
     # answer reuse these limits.
     days = dates(settled, found.answer, limits, next_ones)
-    document = _head(settled, found)
-    if found.answer is not None and limits is not None:
-        document |= _answered(settled, found, limits, next_ones, simulation=chosen.simulation)
+    fields = _head(settled, found) | _answered(settled, found, limits, next_ones, simulation=chosen.simulation)
     by_interval, late = None, list[str]()
     if settled.profile:
         exhaustive, simulation = chosen.exhaustive, chosen.simulation
-        day, late = sized_day(settled.question, settled.profile, found, exhaustive=exhaustive, simulation=simulation)
-        by_interval = day.model_dump(mode="json")
-    return document | {
-        PROFILE: by_interval,
-        "what_if": rows(settled.question, found.answer, asked),
-        "dates": days,
-        "trust": trust(settled, found, limits, late),
-        "steps": settled.steps.documents(),
-    }
+        by_interval, late = sized_day(
+            settled.question, settled.profile, found, exhaustive=exhaustive, simulation=simulation
+        )
+    return SizingResult(
+        **fields,
+        profile=by_interval,
+        what_if=rows(settled.question, found.answer, asked),
+        dates=days,
+        trust=trust(settled, found, limits, late),
+        steps=settled.steps.results(),
+    )
+
+
+def size(
+    basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None
+) -> dict[str, object]:
+    """Return the result of `sizing_result` as a JSON object."""
+    return sizing_result(basis, checked, folder, settings).document()
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
@@ -121,8 +131,10 @@ def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck
     return next_ones[0].limits if next_ones else limits_of(question, answer)
 
 
-def _head(settled: SizingProblem, found: Search) -> Json:
+def _head(settled: SizingProblem, found: Search) -> dict[str, Any]:
+    """Return the fields of the result that describe the question and the search."""
     question = settled.question
+    load = question.load
     return {
         "schema": SCHEMA,
         "title": question.file.title,
@@ -131,47 +143,39 @@ def _head(settled: SizingProblem, found: Search) -> Json:
         "utilization_at_most": dict(question.utilization),
         "nodes_lost": question.file.nodes_lost,
         "probability_asked": question.file.probability,
-        "load": {
-            "users": dict(question.load.users),
-            "rate_per_s": dict(question.load.rate),
-            "think_s": dict(question.load.think_s),
-        },
-        "load_interval": _loads(question, {**question.load.users, **question.load.rate}),
+        "load": LoadResult(users=dict(load.users), rate_per_s=dict(load.rate), think_s=dict(load.think_s)),
+        "load_interval": _loads(question, {**load.users, **load.rate}),
         "start": settled.start.isoformat(),
         "start_is": settled.start_is,
         "cost_by": question.cost.by,
         "cost_unit": question.cost.unit,
-        "search": {
-            "candidates": found.candidates,
-            "cut": found.cut,
-            "passed_over": found.passed_over,
-            "tried": found.tried,
-            "simulated": found.simulations,
-        },
-        "answer": None,
-        "next_cheaper": rejected_document(question, found, found.answer.scales if found.answer else {}),
-        "strongest": None if found.answer else other_document(question, strongest(question)),
-        "pareto": [],
-        "bottlenecks": [],
-        "connections": None,
-        "pools": {},
+        "search": SearchCounts(
+            candidates=found.candidates,
+            cut=found.cut,
+            passed_over=found.passed_over,
+            tried=found.tried,
+            simulated=found.simulations,
+        ),
+        "next_cheaper": rejected_result(question, found, found.answer.scales if found.answer else {}),
+        "strongest": None if found.answer else candidate_result(question, strongest(question)),
     }
 
 
-def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the interval of each class's load over the random draws of the growth, as a JSON object."""
+def _loads(question: Question, loads: Mapping[str, float]) -> dict[str, Interval | None]:
+    """Return the interval of each class's load over the random draws of the growth."""
     grown = between(question.growth_draws) if question.growth_draws else None
-    return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
+    return {name: grown and grown.times(load) for name, load in loads.items()}
 
 
 def _answered(
-    settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
-) -> Json:
-    """Return the parts of the result document that describe the recommended hardware, and add the calculation steps of
-    these parts.
+    settled: SizingProblem, found: Search, limits: Limits | None, next_ones: list[Bottleneck], *, simulation: bool
+) -> dict[str, Any]:
+    """Return the fields of the result that describe the recommended hardware, and add the calculation steps of these
+    parts.
     """
     question, answer = settled.question, found.answer
-    assert answer is not None
+    if answer is None or limits is None:
+        return {"answer": None, "pareto": (), "bottlenecks": (), "connections": None, "pools": {}}
     normal = answer.outcomes[0]
     answer_steps(settled, answer)
     memory = _memory(settled, answer)
@@ -186,46 +190,66 @@ def _answered(
     values = {"users": users, "open classes": open_ones - users}
     formula = "users + sum X (R + keep_alive) of open classes"
     settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
-    document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
     missed = missed_by_throughput(question, answer.drawn)
-    document["throughput_missed"] = missed
-    document["throughput_missed_interval"] = _chance_interval(question, missed)
-    document["no_limit"] = limits.no_limit or None
-    document["headroom_interval"] = interval_document(_spare(question, limits))
-    document |= _one_queue(settled, answer)
+    one_queue_bound, one_queue_interval = _one_queue(settled, answer)
     ones = sorted([answer, *found.others], key=lambda found: question.cost.of(found.candidate))
     return {
-        "answer": document,
-        "neighbours": [other_document(question, other) for other in neighbours(question, answer, found.rejected)],
-        "pareto": [other_document(question, other) for other in ones],
-        "bottlenecks": [
-            {"station": bottleneck.station, "utilization": bottleneck.utilization, "load_factor": bottleneck.limit,
-             "load": bottleneck.limit * users_or_rate, "lost": bottleneck.lost,
-             "utilization_interval": interval_document(bottleneck.utilization_interval),
-             "load_interval": _times(bottleneck.limits.interval(), users_or_rate)}
-            for bottleneck in next_ones
-        ],
+        "answer": answer_result(
+            question,
+            answer,
+            memory,
+            Estimate(limits.best, limits.interval()),
+            throughput_missed=missed,
+            throughput_missed_interval=_chance_interval(question, missed),
+            no_limit=limits.no_limit or None,
+            headroom_interval=_spare(question, limits),
+            one_queue_bound=one_queue_bound,
+            one_queue_interval=one_queue_interval,
+        ),
+        "neighbours": [candidate_result(question, other) for other in neighbours(question, answer, found.rejected)],
+        "pareto": [candidate_result(question, other) for other in ones],
+        "bottlenecks": [_bottleneck(bottleneck, users_or_rate) for bottleneck in next_ones],
         "connections": open_ones,
-        "connections_interval": interval_document(known),
-        "pools": {
-            name: {"size": pool.size, "held": pool.work, "first_guess": pool.first_guess,
-                   "wait_s": pool.wait_s, "wait_at_most_s": pool.limit_s, "why_not": pool.why_not,
-                   "size_at_best": pool.at_best, "probability": pool.probability, "simulated": pool.simulated,
-                   "probability_interval": _chance_interval(question, pool.probability),
-                   "lost": pool.lost and {"tier": pool.lost, "nodes": question.file.nodes_lost},
-                   "held_interval": interval_document(pool.work_interval),
-                   "wait_interval": interval_document(pool.wait_interval)}
-            for name, pool in pools.items()
-        },
-    }  # fmt: skip
+        "connections_interval": known,
+        "pools": {name: _pool_result(question, pool) for name, pool in pools.items()},
+    }
 
 
-def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the random draws as a JSON object. The interval accounts for the limited number
-    of draws.
-    """
+def _bottleneck(found: Bottleneck, users_or_rate: float) -> BottleneckResult:
+    known = found.limits.interval()
+    return BottleneckResult(
+        station=found.station,
+        utilization=found.utilization,
+        load_factor=found.limit,
+        load=found.limit * users_or_rate,
+        lost=found.lost,
+        utilization_interval=found.utilization_interval,
+        load_interval=known and known.times(users_or_rate),
+    )
+
+
+def _pool_result(question: Question, pool: PoolSize) -> PoolResult:
+    return PoolResult(
+        size=pool.size,
+        held=pool.work,
+        first_guess=pool.first_guess,
+        wait_s=pool.wait_s,
+        wait_at_most_s=pool.limit_s,
+        why_not=pool.why_not,
+        size_at_best=pool.at_best,
+        probability=pool.probability,
+        simulated=pool.simulated,
+        probability_interval=_chance_interval(question, pool.probability),
+        lost=lost_nodes(question, pool.lost),
+        held_interval=pool.work_interval,
+        wait_interval=pool.wait_interval,
+    )
+
+
+def _chance_interval(question: Question, share: float | None) -> Interval | None:
+    """Return the interval of a share of the random draws. The interval accounts for the limited number of draws."""
     draws = len(question.draws)
-    return None if share is None else interval_document(share_between(round(share * draws), draws))
+    return None if share is None else share_between(round(share * draws), draws)
 
 
 def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
@@ -237,10 +261,6 @@ def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFi
     if not simulation:
         return found
     return simulated_pool(question, wanted, answer.outcomes, found, steps, drawn=drawn)
-
-
-def _times(interval: Interval | None, factor: float) -> Json | None:
-    return None if interval is None else interval.times(factor).document()
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
@@ -288,14 +308,15 @@ def _memory_interval(
     return answer.drawn.interval(needed)
 
 
-def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return the mean response time of each class if all nodes of a tier shared one queue. No load balancer can give
-    shorter times. [s]
+def _one_queue(
+    settled: SizingProblem, answer: Found
+) -> tuple[dict[str, float] | None, dict[str, Interval | None] | None]:
+    """Return the mean response time of each class if all nodes of a tier shared one queue, and its interval. No load
+    balancer can give shorter times. [s]
     """
     question = settled.question
-    unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):
-        return unknown
+        return None, None
     layouts = {
         name: Layout(1, option.nodes * option.cpus, option.speed)
         for tier, option in zip(question.tiers, answer.candidate, strict=True)
@@ -313,12 +334,9 @@ def _one_queue(settled: SizingProblem, answer: Found) -> Json:
     ]
     first, *drawn = (solved.get("answer") for solved in solve_models(models))
     if first is None:
-        return unknown
+        return None, None
     times = {name: job_class["response_time_s"] for name, job_class in first["classes"].items()}
-    known = {
-        name: interval_document(between(_response(each, name) for each in drawn) if drawn else None) for name in times
-    }
-    return {"one_queue_bound": times, "one_queue_interval": known}
+    return times, {name: between(_response(each, name) for each in drawn) if drawn else None for name in times}
 
 
 def _response(answer: Json | None, name: str) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towtank.sizing.interval import Interval, estimate_text, interval_document
+from towtank.sizing.interval import Interval, estimate_text
+from towtank.sizing.result import StepResult
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,10 @@ class Step:
     source: str = ""
     interval: Interval | None = None
 
-    def document(self) -> dict[str, object]:
-        return {
-            "step": self.step,
-            "formula": self.formula,
-            "with": self.values,
-            "value": self.value,
-            "unit": self.unit,
-            "source": self.source,
-            "interval": interval_document(self.interval),
-            **({"shown": estimate_text(self.value, self.unit, self.interval)} if self.interval else {}),
-        }
+    def result(self) -> StepResult:
+        """Return the step for the result of the sizing."""
+        shown = {"shown": estimate_text(self.value, self.unit, self.interval)} if self.interval else {}
+        return StepResult(**{**vars(self), **shown})
 
 
 @dataclass
@@ -62,6 +56,6 @@ class Steps:
         self.made.append(step)
         return step.value
 
-    def documents(self) -> list[dict[str, object]]:
-        """Return the calculation steps as JSON objects."""
-        return [step.document() for step in self.made]
+    def results(self) -> tuple[StepResult, ...]:
+        """Return the calculation steps for the result of the sizing."""
+        return tuple(step.result() for step in self.made)

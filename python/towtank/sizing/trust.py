@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from towtank.errors import MeasurementError
 from towtank.estimates import few_digits, number_estimate, relative_error
 from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, servers_of
 from towtank.sizing.evaluate import COARSE, CORRECTED, Job, Outcome, outcomes
 from towtank.sizing.growth import GrowthModel, HistoricGrowth
-from towtank.sizing.interval import rate_text, share_text
+from towtank.sizing.interval import Interval, rate_text, share_text
 from towtank.sizing.limit_search import Limits
 from towtank.sizing.question import Question
 from towtank.sizing.rests import rests_on
+from towtank.sizing.result import Assumption, MeasuredRange, TrustResult
 from towtank.sizing.search import Found, Search
 from towtank.sizing.settle import SizingProblem
 from towtank.sizing.trend import SURE
@@ -93,43 +95,44 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
-def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> dict[str, object]:
-    """Return as a JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
-    `limits` are the load limits of the answer; `more` are further doubts.
+def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> TrustResult:
+    """Return how far measurements support the sizing answer: range, errors, assumptions and doubts. `limits` are the
+    load limits of the answer; `more` are further doubts.
     """
-    question, growing = settled.question, settled.growing
+    question = settled.question
     fitted = question.basis.fitted
-    doubts = [*_doubts(question, search.answer, growing), *more]
-    found: dict[str, object] = {
-        "measured": None,
-        "range": "unknown",
-        "held_out_error": None,
-        "held_out_interval": None,
-        "assumptions": _assumptions(question),
-        "model": question.basis.kind,
-        "model_why": question.basis.why or None,
+    doubts = (*_doubts(question, search.answer, settled.growing), *more)
+    if fitted is None:
+        doubts = ("the model file contains no measurements: its numbers are taken as given", *doubts)
+    return TrustResult(
+        **_measured(question, search.answer),
+        held_out_error=fitted and fitted.held_out_error,
+        held_out_interval=fitted and fitted.held_out_interval,
+        assumptions=_assumptions(question),
+        model=question.basis.kind,
+        model_why=question.basis.why or None,
+        rests_on=rests_on(settled),
+        no_interval=_no_interval(question, search.answer),
+        no_limit_interval=(limits and limits.why_no_interval) or None,
+        draws=len(question.draws),
+        counted=question.counted,
+        doubts=doubts,
+    )
+
+
+def _measured(question: Question, answer: Found | None) -> dict[str, Any]:
+    """Return the fields of the result that compare the load with the measured range."""
+    fitted = question.basis.fitted
+    if fitted is None:
+        return {"measured": None, "range": "unknown"}
+    asked = sum(answer.outcomes[0].throughput.values()) if answer else None
+    return {
+        "measured": MeasuredRange(source=fitted.source, users=fitted.users, throughput_per_s=fitted.throughput),
+        "range": "unknown" if asked is None else "inside" if asked <= fitted.throughput else "beyond",
+        "times_measured": None if asked is None else asked / fitted.throughput,
+        "times_measured_interval": answer and _times(answer, fitted.throughput),
+        "verdict": fitted.verdict,
     }
-    if fitted is not None:
-        asked = sum(search.answer.outcomes[0].throughput.values()) if search.answer else None
-        inside = asked is not None and asked <= fitted.throughput
-        found |= {
-            "measured": {"source": fitted.source, "users": fitted.users, "throughput_per_s": fitted.throughput},
-            "range": "unknown" if asked is None else "inside" if inside else "beyond",
-            "times_measured": None if asked is None else asked / fitted.throughput,
-            "times_measured_interval": None if search.answer is None else _times(search.answer, fitted.throughput),
-            "held_out_error": fitted.held_out_error,
-            "held_out_interval": fitted.held_out_interval,
-            "verdict": fitted.verdict,
-        }
-    else:
-        doubts.insert(0, "the model file contains no measurements: its numbers are taken as given")
-    found["rests_on"] = rests_on(settled)
-    found["no_interval"] = _no_interval(question, search.answer)
-    found["no_limit_interval"] = (limits and limits.why_no_interval) or None
-    found["draws"] = len(question.draws)
-    found["counted"] = list(question.counted)
-    found["doubts"] = doubts
-    return found
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
@@ -143,13 +146,13 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
     return f"{reason}; intervals in brackets include only the error of the simulation" if simulated else reason
 
 
-def _times(answer: Found, highest: float) -> dict[str, object] | None:
+def _times(answer: Found, highest: float) -> Interval | None:
     """Return the interval of the throughput of the answer, relative to the highest measured throughput; None without
     random draws.
     """
     if answer.drawn is None:
         return None
-    return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
+    return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest)
 
 
 def _doubts(question: Question, answer: Found | None, growing: GrowthModel | None) -> list[str]:
@@ -298,17 +301,17 @@ def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
     return doubts
 
 
-def _assumptions(question: Question) -> list[dict[str, object]]:
+def _assumptions(question: Question) -> tuple[Assumption, ...]:
     known = list(question.basis.assumptions) or [
-        {"assumes": "demands do not depend on the load", "tested": "no: they come from a model file"}
+        Assumption(assumes="demands do not depend on the load", tested="no: they come from a model file")
     ]
     several = any(tier.scales for tier in question.tiers)
     if several:
         known.append(
-            {
-                "assumes": "the balancer sends every visit to each node with the same probability",
-                "tested": "no: a balancer that considers the queues does better",
-            }
+            Assumption(
+                assumes="the balancer sends every visit to each node with the same probability",
+                tested="no: a balancer that considers the queues does better",
+            )
         )
     percentiles = [check for check in question.checks if check.is_percentile]
     corrected = [check for check in percentiles if question.correction(check) is not None]
@@ -319,12 +322,14 @@ def _assumptions(question: Question) -> list[dict[str, object]]:
             if (ratios := question.correction(check)) is not None
         )
         known.append(
-            {
-                "assumes": "computed percentiles are multiplied by the ratio of measured to computed percentiles: "
+            Assumption(
+                assumes="computed percentiles are multiplied by the ratio of measured to computed percentiles: "
                 f"{corrections}",
-                "tested": "at the measured levels",
-            }
+                tested="at the measured levels",
+            )
         )
     if len(corrected) < len(percentiles):
-        known.append({"assumes": "service times vary as the model states: exponentially by default", "tested": "no"})
-    return known
+        known.append(
+            Assumption(assumes="service times vary as the model states: exponentially by default", tested="no")
+        )
+    return tuple(known)

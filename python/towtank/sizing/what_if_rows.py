@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model import EXACT_PERCENTILES
-from towtank.sizing.documents import busiest_document, class_document, finite, objectives_document
+from towtank.sizing.candidate_results import busiest_of, class_result, finite, objective_results
 from towtank.sizing.drawn import Draws, Intervals
 from towtank.sizing.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
-from towtank.sizing.interval import Interval, interval_document, interval_of, size_text
+from towtank.sizing.interval import Interval, size_text
 from towtank.sizing.limit_search import Limits, missed_by_throughput
 from towtank.sizing.question import Question
 from towtank.sizing.resources import most_memory
+from towtank.sizing.result import ChangedClass, ChangedObjective, WhatIfResult
 from towtank.sizing.search import Found, Scales
 from towtank.sizing.settle import as_it_is
 from towtank.sizing.tiers import in_words
 from towtank.sizing.what_if import ANSWER, RUNS, Change, Variant, read_what_if
 from towtank.yamlfile import Node, fault_at
 
-Json = dict[str, Any]
 SIMULATED = "simulated"
 SCALED = "times the ratio of simulated to computed value of the answer"
 
@@ -58,7 +57,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
     return fault.line, fault.column, fault.message
 
 
-def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
+def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[WhatIfResult]:
     """Return a row with the results of the unchanged present hardware, and a row for each what-if question.
 
     Parameters
@@ -70,7 +69,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestio
 
     Returns
     -------
-    list of dict
+    list of WhatIfResult
         Row for the unchanged present hardware, then a row for each question; empty if there are no questions.
     """
     if not asked:
@@ -83,14 +82,14 @@ def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestio
     return [_row(question, "as it is", runs, simulation), *(_changed(question, change, simulation) for change in asked)]
 
 
-def _changed(question: Question, asked: WhatIfQuestion, simulation: _Simulation) -> Json:
+def _changed(question: Question, asked: WhatIfQuestion, simulation: _Simulation) -> WhatIfResult:
     try:
         return _row(question, asked.text, asked.change(simulation.base), simulation)
     except ModelError as error:
-        return {"what_if": asked.text, "refused": str(error)}
+        return WhatIfResult(what_if=asked.text, refused=str(error))
 
 
-def _row(question: Question, text: str, variant: Variant, simulation: _Simulation) -> Json:
+def _row(question: Question, text: str, variant: Variant, simulation: _Simulation) -> WhatIfResult:
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
@@ -111,52 +110,52 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     intervals = None if summary is None else summary.scenarios[None]
     at_hardest = None if summary is None else summary.scenarios[hardest.job.lost]
     total, unit = variant.load.total
-    return {
-        "what_if": text,
-        "hardware": variant.hardware,
-        "configuration": in_words(asked.tiers, variant.candidate),
-        "scenario": hardest.job.lost,
-        "classes": {name: _class(name, first[0], intervals) for name in first[0].throughput},
-        "objectives": _objectives(
+    return WhatIfResult(
+        what_if=text,
+        hardware=variant.hardware,
+        configuration=in_words(asked.tiers, variant.candidate),
+        scenario=hardest.job.lost,
+        classes={name: _class(name, first[0], intervals) for name in first[0].throughput},
+        objectives=_objectives(
             asked, hardest, at_hardest, lambda number: simulation.by(asked, variant, hardest, number)
         ),
-        "busiest": busiest_document(first[0], intervals),
-        "met": all(outcome.met(asked) for outcome in first),
-        "probability": None if summary is None else summary.probability,
-        "probability_interval": interval_document(None if summary is None else summary.probability_interval),
-        "why_not": hardest.misses(asked, at_hardest),
-        "load_at_limit": finite(limits.best * total),
-        "throughput_missed": missed_by_throughput(asked, in_draws),
-        "no_limit": limits.no_limit or None,
-        "load_at_limit_interval": interval_document(carried and carried.times(total)),
-        "unit": unit,
-        "notes": [
+        busiest=busiest_of(first[0], intervals),
+        met=all(outcome.met(asked) for outcome in first),
+        probability=summary and summary.probability,
+        probability_interval=summary and summary.probability_interval,
+        why_not=hardest.misses(asked, at_hardest),
+        load_at_limit=finite(limits.best * total),
+        throughput_missed=missed_by_throughput(asked, in_draws),
+        no_limit=limits.no_limit or None,
+        load_at_limit_interval=carried and carried.times(total),
+        unit=unit,
+        notes=(
             *variant.notes,
             *simulation.notes(asked, variant, hardest),
             *_memory_notes(asked, variant, first, in_draws),
             *([] if drawn else hardest.near_limits(asked)),
             *([limits.why_no_interval] if limits.why_no_interval else []),
-        ],
-    }
+        ),
+    )
 
 
 def _objectives(
     question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
-) -> list[Json]:
+) -> tuple[ChangedObjective, ...]:
     """Return the objectives in a failure scenario, each with its interval and the method by which its value was
     obtained.
     """
-    return [
-        {
-            **document,
-            "band_95": _band(interval_of(document["interval"])),
-            "met": check.ratio(outcome.values[number]) <= 1,
-            "by": by(number),
-        }
-        for number, (check, document) in enumerate(
-            zip(question.checks, objectives_document(question, outcome, intervals), strict=True)
+    return tuple(
+        ChangedObjective(
+            **dict(result),
+            band_95=_band(result.interval),
+            met=check.ratio(outcome.values[number]) <= 1,
+            by=by(number),
         )
-    ]
+        for number, (check, result) in enumerate(
+            zip(question.checks, objective_results(question, outcome, intervals), strict=True)
+        )
+    )
 
 
 def _short(how: str) -> str:
@@ -207,17 +206,20 @@ def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales
     return under_load(question, variant.candidate, load, scales, draw, demand=variant.demand)
 
 
-def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
-    found = class_document(outcome, name, intervals)
-    bands = {f"{key}_band_95": _band(interval_of(found[f"{key}_interval"])) for key in ("throughput", "response_time")}
-    return found | bands
+def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> ChangedClass:
+    found = class_result(outcome, name, intervals)
+    return ChangedClass(
+        **dict(found),
+        throughput_band_95=_band(found.throughput_interval),
+        response_time_band_95=_band(found.response_time_interval),
+    )
 
 
-def _band(interval: Interval | None) -> list[float] | None:
-    """Return the ends of an interval as a list; None if the interval is unknown or an end is infinite."""
+def _band(interval: Interval | None) -> tuple[float, float] | None:
+    """Return the ends of an interval; None if the interval is unknown or an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
-    return [interval.low, interval.high]
+    return interval.low, interval.high
 
 
 def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], drawn: Draws | None) -> list[str]:

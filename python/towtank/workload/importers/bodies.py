@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from towtank.workload.importers.draft import literal
+from towtank.workload.importers.draft import Body, literal
 from towtank.workload.importers.encoded import pairs_of
 
 # Deepest nesting of a JSON body that becomes nested keys. Deeper bodies are kept as text, because the nesting of a
@@ -13,8 +13,8 @@ from towtank.workload.importers.encoded import pairs_of
 _JSON_DEPTH = 30
 
 
-def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Return the request key with which the engine sends the same body: `json`, `form` or `body`.
+def body_of(text: str, content_type: str) -> Body:
+    """Return the body with the key with which the engine sends the same text: `json`, `form` or `body`.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def body_keys(text: str, content_type: str) -> dict[str, Any]:
     if kind == "application/json":
         value = _json(text)
         if value is not None:
-            return {"json": value}
+            return Body("json", value)
     if kind == "application/x-www-form-urlencoded":
         form = form_of(text)
         if form is not None:
-            return {"form": form}
-    return {"body": literal(text)}
+            return Body("form", form)
+    return Body("body", literal(text))
 
 
 def form_of(text: str) -> dict[str, str] | None:

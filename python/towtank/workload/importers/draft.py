@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from towtank.secrets import redacted_text
 from towtank.units import exact_duration
 from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
+from towtank.workload.importers.expected import Expected
 
 Step = dict[str, Any]
 
@@ -255,13 +256,28 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
     return (path, pairs) if pairs is not None else (f"{path}?{quote(parts.query, safe=QUERY_SAFE)}", None)
 
 
+@dataclass(frozen=True)
+class Body:
+    """Body of a request: its key in a workload file, and its content there."""
+
+    key: Literal["json", "form", "body", "multipart", "file"]
+    content: Any
+
+
 def request(method: str, path: str, **keys: Any) -> Step:
-    """Return a request step. Keys whose value is None or empty are left out, except a JSON body."""
+    """Return a request step. Keys whose value is None or empty are left out, except a JSON body. A `Body` gives its own
+    key, a check is given as `Expected`.
+    """
 
     def needed(key: str, value: Any) -> bool:
         return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
 
-    given = {key: value for key, value in keys.items() if needed(key, value)}
+    given = {}
+    for name, value in keys.items():
+        key, content = (value.key, value.content) if isinstance(value, Body) else (name, value)
+        content = content.keys if isinstance(content, Expected) else content
+        if needed(key, content):
+            given[key] = content
     return {method.lower(): path, **given}
 
 

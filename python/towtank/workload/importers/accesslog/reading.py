@@ -35,6 +35,7 @@ from towtank.workload.importers.draft import (
     weights,
 )
 from towtank.workload.importers.encoded import QUERY_SAFE, survives
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
 # Largest number of transactions. Less frequent pages are omitted and reported in a note. [1]
@@ -217,13 +218,13 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
     return f"{literal(quote(name, safe=safe))}={text}"
 
 
-def _check(pattern: Pattern) -> dict[str, Any] | None:
+def _check(pattern: Pattern) -> Expected | None:
     """Return a check that accepts the status codes below 400 in the log; None if no request had such a status.
 
     304 (not modified) counts as 200, because virtual users have no cache.
     """
     statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
-    return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None
+    return Expected().status(*statuses) if statuses else None
 
 
 def _assets(label: str, pattern: Pattern, draft: ImportDraft) -> list[Step]:

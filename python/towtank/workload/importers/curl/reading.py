@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from towtank.errors import Fault, StudyError
 from towtank.files import is_regular_file
 from towtank.workload.importers.accounting import Fate, Key
-from towtank.workload.importers.bodies import body_keys, parts_of
+from towtank.workload.importers.bodies import body_of, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file
 from towtank.workload.importers.curl.forms import Content, contents_of
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
@@ -20,6 +20,7 @@ from towtank.workload.importers.curl.variables import Variables
 from towtank.workload.importers.curl.words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
+    Body,
     ImportDraft,
     ImportOptions,
     Step,
@@ -349,7 +350,7 @@ class _Reader:
         self.endless = self.endless or call.timeout is None
         self.connects.setdefault(call.connect, call.place)
         carried = carry([*call.headers, *self._range(call)], self.draft.notes, recorded=False)
-        body = {} if call.as_query else self._body(call, carried.headers)
+        body = None if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
@@ -360,7 +361,7 @@ class _Reader:
             # If the URL of an upload ends with a slash, curl appends the file name.
             text += quote(Path(call.upload.text).name)
         path, query = path_and_query(text)
-        method = self._method(call, bool(body))
+        method = self._method(call, body is not None)
         if carried.bearer is not None:
             carried.headers["Authorization"] = f"Bearer {literal(carried.bearer)}"
             self.draft.notes.add(call.place, "token of the header Authorization", "is copied into the workload file")
@@ -372,7 +373,7 @@ class _Reader:
             headers=carried.headers,
             # A bearer token has precedence over any other login of the command.
             auth=None if carried.bearer is not None else self._auth(call, carried.basic) or login,
-            **body,
+            body=body,
             timeout=seconds(call.timeout) if call.timeout else None,
         )
 
@@ -407,10 +408,12 @@ class _Reader:
         self.draft.notes.add(call.place, f"password of {user}", "is copied into the workload file")
         return {"user": literal(user), "password": literal(password)}
 
-    def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
+    def _body(self, call: Call, headers: dict[str, str]) -> Body | None:
+        """Return the body of a request. Remove the Content-Type header if the key of the body implies it."""
         if call.form:
-            return {"multipart": parts_of([field for name, word in call.form for field in self._fields(name, word)])}
+            return Body(
+                "multipart", parts_of([field for name, word in call.form for field in self._fields(name, word)])
+            )
         given = next((key for key in headers if key.lower() == "content-type"), None)
         if "content-type" in call.removed and (call.data or call.upload is not None):
             why = "curl sends the body without this header; the workload sends the media type of the body"
@@ -421,7 +424,7 @@ class _Reader:
                 self.note(call.upload, "media type of the file", why)
             return self._file(call.upload, call.upload.text)
         if not call.data:
-            return {}
+            return None
         name, word = call.data[0]
         kind = "application/json" if name == "json" else _FORM
         if is_file(name, word) and len(call.data) == 1:
@@ -430,10 +433,10 @@ class _Reader:
             if name in {"data", "data-ascii"} and has_line_ends(word.text[1:]):
                 self.note(word, f"file {word.text[1:81]}", "is sent unchanged; curl removes its line ends")
             return self._file(word, word.text[1:])
-        body = body_keys(self._joined(call), headers[given] if given else kind)
-        if given is None and "body" in body:
+        body = body_of(self._joined(call), headers[given] if given else kind)
+        if given is None and body.key == "body":
             headers["Content-Type"] = kind
-        elif given is not None and "body" not in body and headers[given].lower() in {"application/json", _FORM}:
+        elif given is not None and body.key != "body" and headers[given].lower() in {"application/json", _FORM}:
             del headers[given]
         return body
 
@@ -481,8 +484,8 @@ class _Reader:
         given = {keys[name]: literal(text) for name, text in content.settings.items() if name in keys}
         if not sign:
             return {"value": literal(content.text), **given} if given else literal(content.text)
-        part = self._file(word, content.text)
-        part = {"generated": {"size": "1 KiB"}} if "body" in part else part
+        file = self._file(word, content.text)
+        part: dict[str, object] = {"file": file.content} if file.key == "file" else {"generated": {"size": "1 KiB"}}
         if sign == "@":
             part["filename"] = literal(Path(content.text).name)
         else:
@@ -490,16 +493,16 @@ class _Reader:
             self.note(word, f"file {content.text[:80]}", why)
         return {**part, **given}
 
-    def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return the request key for a body that is a file, with a path relative to the folder of the workload.
+    def _file(self, word: Word, name: str) -> Body:
+        """Return a body that is a file, with a path relative to the folder of the workload.
 
         If the file does not exist, the body is generated content.
         """
         path = Path(name)
         if is_regular_file(path):
-            return {"file": relative_to_workload(path, self.options.folder)}
+            return Body("file", relative_to_workload(path, self.options.folder))
         self.note(word, f"file {name[:80]}", "does not exist: generated content of 1 KiB is sent instead")
-        return {"body": "${random.text(1024)}"}
+        return Body("body", "${random.text(1024)}")
 
 
 def _parts(words: list[Word]) -> list[list[Word]]:

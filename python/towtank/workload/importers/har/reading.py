@@ -14,10 +14,11 @@ from urllib.parse import unquote, urlsplit
 from towtank.errors import Fault, StudyError
 from towtank.workload.importers import jsonfile
 from towtank.workload.importers.accounting import Ledger
-from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.bodies import body_of
 from towtank.workload.importers.draft import (
     ASSET_ENDINGS,
     METHODS,
+    Body,
     ImportDraft,
     ImportOptions,
     Step,
@@ -31,6 +32,7 @@ from towtank.workload.importers.draft import (
     unique,
     url_address,
 )
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.har.correlation import Correlation, Exchange
 from towtank.workload.importers.har.forms import FORM, form_text, parts
 from towtank.workload.importers.har.secrets import Secrets, without_token
@@ -332,7 +334,7 @@ def _step(exchange: Exchange, draft: ImportDraft, secrets: Secrets) -> Step:
         query={key: literal(value) for key, value in query or []},
         headers=carried.headers,
         auth=auth,
-        **body,
+        body=body,
         check=_check(exchange, draft),
         on_failure="go_on" if exchange.asset else None,
     )
@@ -346,21 +348,21 @@ def _login(url: str) -> tuple[str, str] | None:
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
 
-def _check(exchange: Exchange, draft: ImportDraft) -> dict[str, Any]:
+def _check(exchange: Exchange, draft: ImportDraft) -> Expected:
     if exchange.status == 304:
-        return {"status": 200}
+        return Expected().status(200)
     if exchange.status >= 400:
         why = "this error status in the recording is used as the expected status"
         draft.notes.add(place_of(exchange.node), f"status {exchange.status} of {exchange.url[:80]}", why)
-    return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
+    return Expected().status(exchange.status if 100 <= exchange.status <= 599 else "2xx")
 
 
-def _body(exchange: Exchange, headers: dict[str, str], draft: ImportDraft) -> dict[str, Any]:
-    """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
+def _body(exchange: Exchange, headers: dict[str, str], draft: ImportDraft) -> Body | None:
+    """Return the body of a request. Remove the Content-Type header if the key of the body implies it."""
     data = child_of(exchange.node, "request", "postData")
     if data is None:
         _note_size(exchange, draft)
-        return {}
+        return None
     media = text_of(data, "mimeType")
     given = next((name for name in headers if name.lower() == "content-type"), None)
     if media.lower().startswith("multipart/form-data"):
@@ -371,15 +373,15 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: ImportDraft) -> di
         draft.notes.add(
             place_of(data), "body of the request", f"left out, the request is sent without a body: {left_out}"
         )
-        return {}
+        return None
     text = text_of(data, "text")
     if not text and (params := items_of(data, "params")):
         text, media = form_text(params, draft), media or FORM
     if not text:
         _note_size(exchange, draft)
-        return {}
-    body = body_keys(text, media)
-    if given is not None and "body" not in body:
+        return None
+    body = body_of(text, media)
+    if given is not None and body.key != "body":
         del headers[given]
     elif given is None and media:
         headers["Content-Type"] = literal(media)
@@ -397,7 +399,7 @@ def _note_size(exchange: Exchange, draft: ImportDraft) -> None:
         draft.notes.add(place_of(exchange.node), "body of the request", why)
 
 
-def _multipart(data: Node, media: str, draft: ImportDraft) -> dict[str, Any]:
+def _multipart(data: Node, media: str, draft: ImportDraft) -> Body:
     """Return the parts of a multipart form.
 
     Most recordings list the parts. Chromium records only the text of the body, which is then parsed.
@@ -406,7 +408,7 @@ def _multipart(data: Node, media: str, draft: ImportDraft) -> dict[str, Any]:
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")
         listed = [_node_of(param, data) for param in multipart_params(raw, media)]
-    return {"multipart": parts(listed, draft)} if listed else _no_parts(data, draft)
+    return Body("multipart", parts(listed, draft)) if listed else _no_parts(data, draft)
 
 
 def _node_of(value: Any, place: Node) -> Node:
@@ -415,10 +417,10 @@ def _node_of(value: Any, place: Node) -> Node:
     return Node(inner, place.path, place.line, place.column, place.file)
 
 
-def _no_parts(data: Node, draft: ImportDraft) -> dict[str, Any]:
+def _no_parts(data: Node, draft: ImportDraft) -> Body:
     why = "its parts are not in the recording: generated content of 10 KiB is sent instead"
     draft.notes.add(place_of(data), "multipart body", why)
-    return {"multipart": {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}}}
+    return Body("multipart", {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}})
 
 
 def _targets(draft: ImportDraft, exchanges: list[Exchange]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from towtank.workload import expressions
 from towtank.workload.importers.draft import ImportDraft, identifier, seconds
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
@@ -169,7 +170,7 @@ class Elements:
         self.texts.extracted.add(name)
         return {identifier(name, "value"): spec}
 
-    def check(self, item: Item, check: dict[str, Any]) -> None:
+    def check(self, item: Item, check: Expected) -> None:
         """Add an assertion to the check of a request. An assertion without a counterpart becomes a note."""
         if item.tag == "ResponseAssertion":
             self._response(item, check)
@@ -184,7 +185,7 @@ class Elements:
         else:
             self._note(item, "left out: assertions of this kind are not supported")
 
-    def _response(self, item: Item, check: dict[str, Any]) -> None:
+    def _response(self, item: Item, check: Expected) -> None:
         field = item.text("Assertion.test_field").rpartition(".")[2]
         kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
         # The name of this property in JMeter lacks the first `t` of `Assertion`.
@@ -192,7 +193,7 @@ class Elements:
         if field == "response_code" and not kind & _NOT:
             statuses = self._good(item, [status for text in wanted for status in self._statuses(item, text)])
             if statuses:
-                check["status"] = statuses[0] if len(statuses) == 1 else statuses
+                check.status(*statuses)
             if len(wanted) > 1 and not kind & _OR:
                 self._note(item, "JMeter requires all of these statuses; the workload requires one of them")
         elif field == "response_data":
@@ -224,8 +225,8 @@ class Elements:
             self._note(item, "a status of 400 or above remains a failure, as in JMeter without `Ignore status`")
         return good
 
-    def _body(self, item: Item, kind: int, wanted: list[str], check: dict[str, Any]) -> None:
-        negated = "not_" if kind & _NOT else ""
+    def _body(self, item: Item, kind: int, wanted: list[str], check: Expected) -> None:
+        negated = bool(kind & _NOT)
         plain = bool(kind & _SUBSTRING) or (not kind & _MATCH and not any(_META.search(text) for text in wanted))
         if kind & _EQUALS:
             self._note(item, "instead of equality, the check requires that the body contains this text")
@@ -237,8 +238,8 @@ class Elements:
             joined = "|".join(re.escape(text) if plain else text for text in wanted)
             wanted, plain = [f"(?:{joined})"], False
         if plain:
-            texts = [self.texts.template(text, item.place) for text in wanted]
-            check.setdefault(f"{negated}contains", []).extend(texts)
+            for text in wanted:
+                check.text(self.texts.template(text, item.place), negated=negated)
             return
         for text in map(self.texts.static, wanted):
             pattern = f"^(?:{text})$" if kind & _MATCH else text
@@ -250,9 +251,9 @@ class Elements:
             except ValueError as error:
                 self._note(item, str(error))
                 continue
-            check.setdefault(f"{negated}regex", []).append(pattern)
+            check.regex(pattern, negated=negated)
 
-    def _json_path(self, item: Item, check: dict[str, Any]) -> None:
+    def _json_path(self, item: Item, check: Expected) -> None:
         wanted, validated = item.text("EXPECTED_VALUE"), item.flag("JSONVALIDATION")
         inverted, regex = item.flag("INVERT"), item.flag("ISREGEX", default=True)
         value = wanted if validated else None
@@ -265,7 +266,7 @@ class Elements:
         except ValueError as error:
             self._note(item, str(error))
             return
-        check.setdefault("json", {})[path] = None if value is None else self.texts.template(value, item.place)
+        check.json(path, None if value is None else self.texts.template(value, item.place))
 
 
 def _one_group(pattern: str, number: int) -> str:

@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from towtank.workload.importers.bodies import body_keys, parts_of
-from towtank.workload.importers.draft import METHODS, ImportDraft, Step, literal, request, seconds, think, url_address
+from towtank.workload.importers.bodies import body_of, parts_of
+from towtank.workload.importers.draft import (
+    METHODS,
+    Body,
+    ImportDraft,
+    Step,
+    literal,
+    request,
+    seconds,
+    think,
+    url_address,
+)
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of, named_of
 from towtank.workload.importers.jmx.cookies import CookieManagers
@@ -118,7 +129,7 @@ class Requests:
         arguments = [*_arguments_of(sampler), *scope.arguments]
         body, more = self._arguments(sampler, arguments, method, query, kept)
         path += f"{'&' if '?' in path else '?'}{more}" if more else ""
-        check: dict[str, Any] = {}
+        check = Expected()
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
         # The request is converted before its extractors are read, because their variables get values only after the
@@ -131,7 +142,7 @@ class Requests:
             query=query,
             headers=kept,
             auth=self._auth(sampler, scope, headers.basic),
-            **body,
+            body=body,
             check=check,
             timeout=self._timeout(sampler, scope),
             on_failure=self.on_failure,
@@ -196,13 +207,12 @@ class Requests:
 
     def _arguments(
         self, sampler: Item, arguments: list[Element], method: str, query: dict[str, str], headers: dict[str, str]
-    ) -> tuple[dict[str, Any], str]:
+    ) -> tuple[Body | None, str]:
         """Return the arguments of a sampler as query, form, multipart body or raw body, depending on the sampler.
 
         Returns
         -------
-        body : dict
-            Request keys of the body.
+        body : Body or None
         query : str
             Encoded arguments of a query that a mapping cannot represent; otherwise empty.
         """
@@ -228,29 +238,29 @@ class Requests:
                 self.draft.notes.add(
                     sampler.place, f"{sampler.name!r}", "left out: JMeter sends no arguments with HEAD"
                 )
-                return {}, ""
+                return None, ""
         more = as_written(given, in_query=True) if method in {"GET", "DELETE"} else ""
         if more is None:
             query.update(fields)
             more = ""
         if method == "GET":
-            return {}, more
+            return None, more
         if in_parts:
             return self._in_parts(sampler, given, files), more
         encoded = as_written(given, in_query=False)
         if encoded is not None:
             if not any(name.lower() == "content-type" for name in headers):
                 headers["Content-Type"] = "application/x-www-form-urlencoded"
-            return {"body": encoded}, more
-        return ({"form": fields} if fields else {}), more
+            return Body("body", encoded), more
+        return Body("form", fields) if fields else None, more
 
-    def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
+    def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> Body | None:
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
             why = "parts are sent as browsers send them; JMeter adds headers to each part (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
         parts = [(field.name, _typed(field.value, field.media)) for field in fields]
         parts += [self._file(each) for each in files]
-        return {"multipart": parts_of(parts)} if parts else {}
+        return Body("multipart", parts_of(parts)) if parts else None
 
     def _note_encoded(self, arguments: list[Element]) -> None:
         """Add a note for each body text that JMeter would encode, because the workload sends it unchanged."""
@@ -270,23 +280,23 @@ class Requests:
         if multipart:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"left out: JMeter sends no body with {method}")
 
-    def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the request keys of a raw body. Its media type determines the key; if the body contains variables, the
+    def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> Body | None:
+        """Return a raw body. Its media type determines the key; if the body contains variables, the
         key is `body`.
         """
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
-            return {}
+            return None
         if name is not None and "${" not in text:
-            body = body_keys(text, headers[name])
-            if "body" not in body and headers[name].lower() in {
+            body = body_of(text, headers[name])
+            if body.key != "body" and headers[name].lower() in {
                 "application/json",
                 "application/x-www-form-urlencoded",
             }:
                 del headers[name]
             return body
-        return {"body": template}
+        return Body("body", template)
 
     def _file_name(self, element: Element) -> str:
         text_of(element, "File.paramname")

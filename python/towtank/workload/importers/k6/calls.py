@@ -11,7 +11,8 @@ from urllib.parse import quote
 from tree_sitter import Node
 
 from towtank.workload.importers.draft import ImportDraft, Step, page, seconds, think, unique
-from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
+from towtank.workload.importers.expected import Expected
+from towtank.workload.importers.k6.checks import Checks, NotSayable
 from towtank.workload.importers.k6.draws import Draws
 from towtank.workload.importers.k6.expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
 from towtank.workload.importers.k6.functions import OF_NUMBERS, base64_of, of_number
@@ -380,7 +381,7 @@ class Calls:
                 self.note(place, what, "left out: the test is not a function")
                 continue
             try:
-                merge(answer.step.setdefault("check", {}), self._test(test, subject))
+                Expected(answer.step.setdefault("check", {})).merge(self._test(test, subject))
             except (NotSayable, ValueError) as reason:
                 self.note(place, what, f"cannot be checked: {reason}")
         if not answer.step.get("check"):
@@ -401,7 +402,7 @@ class Calls:
             else None
         )
 
-    def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
+    def _test(self, test: Function, subject: Answer | Part) -> Expected:
         """Return the check for a single test.
 
         The check is built separately, so that a test that cannot be converted adds nothing to the request's check.
@@ -419,7 +420,7 @@ class Calls:
             body = named(statements[0])[0]
         if body is None:
             raise NotSayable("it has no expression")
-        check: dict[str, Any] = {}
+        check = Expected()
         Checks(lambda node: self.value(node, environment), self.writer.text).add(body, check)
         return check
 

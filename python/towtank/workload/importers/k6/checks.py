@@ -8,6 +8,7 @@ from typing import Any
 from tree_sitter import Node
 
 from towtank.workload import expressions
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.k6.syntax import named, shown, text_of
 from towtank.workload.importers.k6.values import Answer, Part
 
@@ -16,10 +17,10 @@ _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 # Check of the status for each supported bound, which is an operator and a value. `>= 200` adds nothing, because in
 # a test with two bounds the upper bound determines the check.
-_CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
-    ("<", 300): {"status": "2xx"},
-    ("<", 400): {"status": ["2xx", "3xx"]},
-    (">=", 200): {},
+_CLASSES: dict[tuple[str, int] | None, tuple[str, ...]] = {
+    ("<", 300): ("2xx",),
+    ("<", 400): ("2xx", "3xx"),
+    (">=", 200): (),
 }
 
 
@@ -42,7 +43,7 @@ class Checks:
         self.evaluate = evaluate
         self.write = write
 
-    def add(self, node: Node, check: dict[str, Any], *, negated: bool = False) -> None:
+    def add(self, node: Node, check: Expected, *, negated: bool = False) -> None:
         """Add a test of the script to the check of a request.
 
         Raises
@@ -63,22 +64,22 @@ class Checks:
         else:
             self._there(node, check, negated=negated)
 
-    def _binary(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+    def _binary(self, node: Node, check: Expected, *, negated: bool) -> None:
         operator = text_of(node.child_by_field_name("operator"))
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         assert left is not None and right is not None  # the grammar gives every binary expression two sides
         if operator == "&&" and not negated:
-            trial: dict[str, Any] = {}
+            trial = Expected()
             self.add(left, trial)
             self.add(right, trial)
-            merge(check, trial)
+            check.merge(trial)
         elif operator == "||" and not negated:
-            merge(check, {"status": self._statuses(node)})
+            check.merge(Expected().status(*self._statuses(node)))
         else:
             self._compare(node, operator, left, right, check, negated=negated)
 
     def _compare(  # noqa: PLR0912 - one branch per supported test
-        self, node: Node, operator: str, left: Node, right: Node, check: dict[str, Any], *, negated: bool
+        self, node: Node, operator: str, left: Node, right: Node, check: Expected, *, negated: bool
     ) -> None:
         subject, value = self.evaluate(left), self.evaluate(right)
         if not isinstance(subject, Part) and isinstance(value, Part):
@@ -89,24 +90,24 @@ class Checks:
             found = (operator in _UNEQUAL and value == -1) or (operator == ">" and value == -1)
             found = found or (operator == ">=" and value == 0)
             if found or (operator in _EQUAL and value == -1):
-                merge(check, {"contains" if found != negated else "not_contains": [searched]})
+                check.merge(Expected().text(searched, negated=found == negated))
                 return
         if not isinstance(subject, Part):
             raise NotSayable(shown(node))
         if subject.kind == "status" and same and isinstance(value, int):
-            merge(check, {"status": value})
+            check.merge(Expected().status(value))
         elif subject.kind == "status" and (limit := _limit(operator, value, negated=negated)) in _CLASSES:
-            merge(check, _CLASSES[limit])
+            check.merge(Expected().status(*classes) if (classes := _CLASSES[limit]) else Expected())
         elif subject.kind == "json" and same and self.write(value) is not None and value is not None:
-            merge(check, {"json": {expressions.json_path(subject.path): self.write(value)}})
+            check.merge(Expected().json(expressions.json_path(subject.path), self.write(value)))
         elif subject.kind == "json" and not same and operator in _UNEQUAL and value in {None, ""} and not negated:
-            merge(check, {"json": {expressions.json_path(subject.path): None}})
+            check.merge(Expected().json(expressions.json_path(subject.path)))
         elif subject.kind == "header" and same and self.write(value) is not None:
-            merge(check, {"header": {subject.path: self.write(value)}})
+            check.merge(Expected().header(subject.path, self.write(value)))
         elif subject.kind == "body_length" and operator == ">" and isinstance(value, int) and not negated:
-            merge(check, {"size": {"min": f"{value + 1} B"}})
+            check.merge(Expected().least_size(value + 1))
         elif subject.kind == "json_length" and isinstance(value, int) and not negated:
-            merge(check, {"json": {expressions.json_path(_element(subject.path, operator, value, node)): None}})
+            check.merge(Expected().json(expressions.json_path(_element(subject.path, operator, value, node))))
         elif subject.kind == "duration":
             raise NotSayable("time limits are objectives of the study, not checks of a response")
         else:
@@ -123,19 +124,19 @@ class Checks:
         text = self.write(self.evaluate(arguments[0]))
         return text if isinstance(subject, Part) and subject.kind == "body" else None
 
-    def _statuses(self, node: Node) -> list[int]:
+    def _statuses(self, node: Node) -> list[int | str]:
         """Return the status codes in `r.status === 200 || r.status === 201`."""
-        statuses: list[int] = []
+        statuses: list[int | str] = []
         for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
-            trial: dict[str, Any] = {}
+            trial = Expected()
             assert side is not None  # the grammar gives every binary expression two sides
             self.add(side, trial)
-            if set(trial) != {"status"}:
+            if set(trial.keys) != {"status"}:
                 raise NotSayable(shown(node))
-            statuses += trial["status"] if isinstance(trial["status"], list) else [trial["status"]]
+            statuses += trial.statuses
         return statuses
 
-    def _call(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+    def _call(self, node: Node, check: Expected, *, negated: bool) -> None:
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         name = text_of(function.child_by_field_name("property")) if function is not None else ""
         if function is not None and name in {"includes", "match", "test"} and len(arguments) == 1:
@@ -143,17 +144,16 @@ class Checks:
             if name == "test" and holder is not None:
                 holder, argument = argument, holder
             subject = self.evaluate(holder)
-            prefix = "not_" if negated else ""
             if isinstance(subject, Part) and subject.kind == "body" and argument.type == "regex":
-                merge(check, {f"{prefix}regex": [self._regex(argument)]})
+                check.merge(Expected().regex(self._regex(argument), negated=negated))
                 return
             text = self.write(self.evaluate(argument))
             if isinstance(subject, Part) and text is not None and name == "includes":
                 if subject.kind == "body":
-                    merge(check, {f"{prefix}contains": [text]})
+                    check.merge(Expected().text(text, negated=negated))
                     return
                 if subject.kind == "header" and not negated:
-                    merge(check, {"header": {subject.path: text}})
+                    check.merge(Expected().header(subject.path, text))
                     return
         self._there(node, check, negated=negated)
 
@@ -166,11 +166,11 @@ class Checks:
         except ValueError as error:
             raise NotSayable(str(error)) from None
 
-    def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
+    def _there(self, node: Node, check: Expected, *, negated: bool) -> None:
         """Add a test that consists of a value without a comparison, which requires that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
-            merge(check, {"json": {expressions.json_path(subject.path): None}})
+            check.merge(Expected().json(expressions.json_path(subject.path)))
         elif not (isinstance(subject, Answer) or subject is True) or negated:
             raise NotSayable(shown(node))
 
@@ -197,14 +197,3 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
     if least < 1:
         raise NotSayable(f"{shown(node)}: only a smallest number of list elements can be checked")
     return f"{path}[{least - 1}]"
-
-
-def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Merge new entries into a check. Lists and mappings are extended; a status that is already set stays."""
-    for key, value in more.items():
-        if isinstance(value, list) and key != "status":
-            check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))
-        elif isinstance(value, dict):
-            check.setdefault(key, {}).update(value)
-        else:
-            check.setdefault(key, value)

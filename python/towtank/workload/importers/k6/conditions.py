@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.k6.chances import Chances, statements_of
-from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6.checks import Checks, NotSayable
 from towtank.workload.importers.k6.syntax import EQUAL, ROUNDS, is_first_round, named, shown, text_of, throws
 from towtank.workload.importers.k6.values import Checked, Environment, Part
 
@@ -197,12 +198,12 @@ class Conditions:
         def value_of(node: Node) -> Any:
             return values[id_of(node)] if id_of(node) in values else self.calls.value(node, environment)
 
-        check: dict[str, Any] = {}
+        check = Expected()
         try:
             Checks(value_of, self.calls.writer.text).add(condition.node, check, negated=negated)
         except (NotSayable, ValueError):
             return None
-        merge(part.step.setdefault("check", {}), check)
+        Expected(part.step.setdefault("check", {})).merge(check)
         self.calls.note(condition.node, shown(condition.node), "with any other status, the step counts as failed")
         return self.calls.checked(part.step)
 

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from towtank.workload.importers.accounting import Ledger
-from towtank.workload.importers.bodies import body_keys, parts_of
-from towtank.workload.importers.draft import METHODS, ImportDraft, Step, literal, request, seconds
+from towtank.workload.importers.bodies import body_of, parts_of
+from towtank.workload.importers.draft import METHODS, Body, ImportDraft, Step, literal, request, seconds
 from towtank.workload.importers.encoded import QUERY_SAFE, decoded, encoded, survives, texts_of
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6.table import OPTIONS
@@ -79,7 +79,7 @@ class Requests:
         params = params if isinstance(params, dict) else self._no_params(params, place)
         headers = self._headers(params.get("headers"), place)
         self._cookies(params.get("cookies"), headers, place)
-        keys = self._body(body, headers, place)
+        sent = self._body(body, headers, place)
         return request(
             method,
             path,
@@ -88,7 +88,7 @@ class Requests:
             query=query,
             headers=headers,
             auth=found.login,
-            **keys,
+            body=sent,
             timeout=self._timeout(params.get("timeout"), place),
         )
 
@@ -142,40 +142,46 @@ class Requests:
         if pairs:
             headers[given] = "; ".join(pairs)
 
-    def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
-        """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
+    def _body(self, body: Any, headers: dict[str, str], place: Place) -> Body | None:
+        """Return the body of a request. Remove the Content-Type header if the key of the body implies it."""
         if body is None:
-            return {}
+            return None
         given = next((name for name in headers if name.lower() == "content-type"), None)
         media = headers[given].partition(";")[0].strip().lower() if given else ""
-        keys: dict[str, Any] | None
+        found: Body | None
         body = _content(body)
         if isinstance(body, Json):
-            keys = self._json(self._known(body.value, "value", place), media, place)
+            found = self._json(self._known(body.value, "value", place), media, place)
         elif isinstance(body, dict):
-            keys = self._fields(self._known(body, "field", place), headers, place)
+            found = self._fields(self._known(body, "field", place), headers, place)
         elif isinstance(body, str):
-            keys = body_keys(body, media) if media else {"body": literal(body)}
+            found = body_of(body, media) if media else Body("body", literal(body))
         else:
             text = self.writer.text(body)
-            keys = {"body": text} if text is not None else None
-        if given is None and body != "" and keys is not None and "body" in keys and not isinstance(body, dict | Json):
+            found = Body("body", text) if text is not None else None
+        if (
+            given is None
+            and body != ""
+            and found is not None
+            and found.key == "body"
+            and not isinstance(body, dict | Json)
+        ):
             self.draft.notes.add(
                 place, "header Content-Type", "k6 sends texts without this header; the workload sends text/plain"
             )
-        if keys is None:
+        if found is None:
             self.draft.notes.add(
                 place, "body", "is not known before the run: a generated text of 1 KiB is sent instead"
             )
-            return {"body": "${random.text(1024)}"}
+            return Body("body", "${random.text(1024)}")
         implied = {
             "json": "application/json",
             "form": "application/x-www-form-urlencoded",
             "multipart": "multipart/form-data",
         }
-        if given is not None and any(media == implied.get(key) for key in keys):
+        if given is not None and media == implied.get(found.key):
             del headers[given]
-        return keys
+        return found
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
         """Return a body in which each value that is not known before the run is replaced by the text `change-me`."""
@@ -190,21 +196,21 @@ class Requests:
             return "change-me"
         return value
 
-    def _json(self, value: Any, media: str, place: Place) -> dict[str, Any] | None:
+    def _json(self, value: Any, media: str, place: Place) -> Body | None:
         written = self.writer.json(value)
         if written is None:
             return None
         if written[0] is None or not isinstance(written[0], dict | list):
-            return {"body": self.writer.text(Json(value)) or "null"}
+            return Body("body", self.writer.text(Json(value)) or "null")
         if _numbers(value):
             why = "values that are only known during the run are sent as texts, even if the script sends numbers"
             self.draft.notes.add(place, "values in a JSON body", why)
         if not media:
             why = "k6 sends JSON without this header as text; the workload sends application/json"
             self.draft.notes.add(place, "header Content-Type", why)
-        return {"json": written[0]}
+        return Body("json", written[0])
 
-    def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
+    def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> Body | None:
         """Return a form with its fields sorted by name, as in k6. A form with a file becomes a multipart body."""
         pairs = [
             (name, each)
@@ -220,12 +226,12 @@ class Requests:
         if len(texts) < len(pairs):
             return None
         if len(dict(texts)) == len(texts):
-            return {"form": dict(texts)}
+            return Body("form", dict(texts))
         if not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
+        return Body("body", "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts))
 
-    def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
+    def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> Body | None:
         """Return a multipart body with the fields first and then the files.
 
         If a name has several values, each value becomes a part.
@@ -236,7 +242,7 @@ class Requests:
             if part is None:
                 return None
             parts.append((name, part))
-        return {"multipart": parts_of(parts)}
+        return Body("multipart", parts_of(parts))
 
     def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
         """Return the multipart part for a file. If its content is not known as text, the content is generated."""

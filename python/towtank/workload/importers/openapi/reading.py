@@ -15,6 +15,7 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import parts_of
 from towtank.workload.importers.draft import (
     METHODS,
+    Body,
     ImportDraft,
     ImportOptions,
     equal_weights,
@@ -25,6 +26,7 @@ from towtank.workload.importers.draft import (
     url_address,
     user_info,
 )
+from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
 from towtank.workload.importers.openapi.table import KEYS, SHAPE
 from towtank.workload.importers.openapi.values import Maker, References
@@ -131,8 +133,8 @@ class _Reader:
             self.note(place_of(operation), label, f"left out: {why}")
             return
         values = self._parameters(label, [*shared, *items_of(operation, "parameters")])
-        keys = self._body(label, operation)
-        headers = {**values["header"], **keys.pop("headers", {})}
+        body, own = self._body(label, operation)
+        headers = {**values["header"], **own}
         query = dict(values["query"])
         cookies = dict(values["cookie"])
         auth = self._security(label, operation, {"header": headers, "query": query, "cookie": cookies})
@@ -154,7 +156,7 @@ class _Reader:
                 query=query,
                 headers=headers,
                 auth=auth,
-                **keys,
+                body=body,
                 check=_check(operation),
             )
         ]
@@ -252,11 +254,12 @@ class _Reader:
             self.note(place_of(parameter), label, "a mapping is sent as JSON")
         return "1" if value is None else _text(value)
 
-    def _body(self, label: str, operation: Node) -> dict[str, Any]:
+    def _body(self, label: str, operation: Node) -> tuple[Body | None, dict[str, str]]:
+        """Return the body of a request, and its headers."""
         body = self.references.resolve(operation.child("requestBody"))
         contents = entries_of(body, "content")
         if not contents:
-            return {}
+            return None, {}
         media = next((each for each in contents if each.partition(";")[0].strip().endswith(("/json", "+json"))), None)
         media = media or next((each for each in (_FORM, "multipart/form-data") if each in contents), None)
         media = media or next(iter(contents))
@@ -277,26 +280,23 @@ class _Reader:
                 )
         return self._encoded(label, media, value, content)
 
-    def _encoded(self, label: str, media: str, value: Any, content: Node) -> dict[str, Any]:
+    def _encoded(self, label: str, media: str, value: Any, content: Node) -> tuple[Body, dict[str, str]]:
+        named = {"Content-Type": literal(media)}
         if media.partition(";")[0].strip().endswith(("/json", "+json")):
             if value is None:
-                return {"body": "null", "headers": {"Content-Type": literal(media)}}
-            return {
-                "json": value,
-                **({} if media == "application/json" else {"headers": {"Content-Type": literal(media)}}),
-            }
+                return Body("body", "null"), named
+            return Body("json", value), {} if media == "application/json" else named
         if media == _FORM and isinstance(value, dict):
             for key in (key for key, each in value.items() if isinstance(each, list | dict)):
                 self.note(place_of(content), f"{label}: field {key}", "a list or a mapping is sent as JSON")
-            return {"form": {key: _text(each) for key, each in value.items()}}
+            return Body("form", {key: _text(each) for key, each in value.items()}), {}
         if media == "multipart/form-data" and isinstance(value, dict):
-            return {
-                "multipart": parts_of([(key, part) for key in value for part in self._parts(key, value[key], content)])
-            }
+            parts = [(key, part) for key in value for part in self._parts(key, value[key], content)]
+            return Body("multipart", parts_of(parts)), {}
         if isinstance(value, dict | list):
             self.note(place_of(content), f"{label}: body {media}", "cannot be generated: its value is sent as JSON")
         text = _text(value) if value is not None else "text"
-        return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
+        return Body("body", text), named if "*" not in media else {}
 
     def _parts(self, name: str, value: Any, content: Node) -> list[Any]:
         """Return the parts of a multipart body for a property.
@@ -357,15 +357,13 @@ class _Reader:
         self.note(place_of(scheme), f"security {name}", f"its values are unknown: set {named}")
 
 
-def _check(operation: Node) -> dict[str, Any] | None:
+def _check(operation: Node) -> Expected | None:
     """Return a check for the status codes that an operation declares as successful; None if it declares no
     such code.
     """
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
-    if not statuses:
-        return None
-    return {"status": statuses[0] if len(statuses) == 1 else statuses}
+    return Expected().status(*statuses) if statuses else None
 
 
 def _text(value: Any) -> str:
