@@ -350,3 +350,24 @@ fn as_many_servers_as_users_never_wait() {
     near(stay(2), 0.2, 1e-12);
     assert!(stay(3) > 0.21);
 }
+
+/// At one exponential server without a waiting place an arrival is lost if the service lasts longer than the time between
+/// arrivals: the loss is the Laplace transform of that time. With equal means it is 1/e for equal times, 1/2 for Poisson
+/// arrivals, and 0.588 for two exponential times with a squared coefficient of variation of 4.
+#[test]
+fn the_variation_of_arrivals_changes_the_loss_of_a_full_station() {
+    let part = 0.5 * (1.0 + 0.6_f64.sqrt());
+    let branch = |share: f64| share * 2.0 * share / (2.0 * share + 1.0);
+    let varied = branch(part) + branch(1.0 - part);
+    for (scv, loss) in [(0.0, (-1.0_f64).exp()), (1.0, 0.5), (4.0, varied)] {
+        let value = json!({
+            "classes": [{"name": "jobs", "arrival_rate_per_s": 1.0, "arrivals": {"scv": scv}}],
+            "stations": [{"name": "s", "capacity": 1, "services": [{"class": "jobs", "service_time_s": 1.0}]}]});
+        let answer = solve(&model(value), Method::Auto).expect("the model is right");
+        let found = answer.stations["s"].loss_probability;
+        assert!(
+            answer.exact && (found - loss).abs() < 1e-9,
+            "{scv}: {found} must be {loss}"
+        );
+    }
+}

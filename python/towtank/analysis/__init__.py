@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from towtank.analysis.comparing import side_of as side_of
     from towtank.analysis.comparison import compared_points as compared_points
     from towtank.analysis.comparison import is_certain_change as is_certain_change
-    from towtank.analysis.conclusion import FOLDER as FOLDER
-    from towtank.analysis.conclusion import NOT_REPEATED as NOT_REPEATED
     from towtank.analysis.deciding import OpenQuestion as OpenQuestion
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
@@ -112,7 +110,6 @@ __getattr__, __dir__ = door(
         "compaction": "compact",
         "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
         "comparison": "compared_points is_certain_change",
-        "conclusion": "FOLDER NOT_REPEATED",
         "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
         "diagnosis": "Cause Diagnosis Place",

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis import FAR_FROM_LIMIT, FOLDER, not_checked, relaxed_words
+from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
+from towtank.conclusion_words import FOLDER
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.failures import failure_lines

@@ -4,8 +4,6 @@
 `next_steps` lists instructions.
 """
 
-from towtank.analysis.conclusion.certainty import NOT_REPEATED
 from towtank.analysis.conclusion.concluding import Conclusion, conclude, headline_of
-from towtank.analysis.conclusion.next_steps import FOLDER
 
-__all__ = ["FOLDER", "NOT_REPEATED", "Conclusion", "conclude", "headline_of"]
+__all__ = ["Conclusion", "conclude", "headline_of"]

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from towtank.analysis.conclusion.findings import numbers
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.claim_words import ANSWERED
+from towtank.conclusion_words import NOT_REPEATED
 from towtank.digging import dig
 
 _NAMED = 5
 """Largest number of claims that a sentence names by their numbers. [1]"""
-NOT_REPEATED = "Nothing was repeated"
-"""Beginning of the sentence about a study with one run of each level."""
 
 
 def certainty(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:

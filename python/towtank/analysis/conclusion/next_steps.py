@@ -11,10 +11,9 @@ from towtank.analysis.conclusion.certainty import repetitions_of, runs_of
 from towtank.analysis.conclusion.findings import by_weight, numbers
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
+from towtank.conclusion_words import FOLDER
 from towtank.digging import dig
 
-FOLDER = "FOLDER"
-"""Word in a command that stands for the results folder."""
 _STEPS = 3
 """Largest number of steps. [1]"""
 _CONSEQUENCES = 2

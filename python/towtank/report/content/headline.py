@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from towtank.analysis import FOLDER, NOT_REPEATED, not_checked, relaxed_words
+from towtank.analysis import not_checked, relaxed_words
+from towtank.conclusion_words import FOLDER, NOT_REPEATED
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people

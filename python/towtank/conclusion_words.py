@@ -1,0 +1,6 @@
+"""Defines words with which the conclusion of a study and its readers refer to each other."""
+
+NOT_REPEATED = "Nothing was repeated"
+"""Beginning of the sentence about a study with one run of each level."""
+FOLDER = "FOLDER"
+"""Word in a command of a conclusion that stands for the results folder."""
