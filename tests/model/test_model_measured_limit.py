@@ -19,10 +19,11 @@ from towtank.model.fitting.measured_limit import (
     of_curve,
     of_network,
 )
+from towtank.model.fitting.shape import Shape
 
 
-def shape(kind: str, resource: str | None = None) -> dict[str, Any]:
-    return {"kind": kind, "resource": resource, "sentence": f"the {kind} it was"}
+def shape(kind: str, resource: str | None = None) -> Shape:
+    return Shape(kind, resource, f"the {kind} it was")
 
 
 @pytest.mark.parametrize(

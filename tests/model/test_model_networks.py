@@ -28,6 +28,7 @@ from towtank.errors import MeasurementError
 from towtank.model import load_model, solve_models
 from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import _carried, limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
@@ -207,11 +208,11 @@ def test_the_bottleneck_after_the_next_is_reported_in_order(known: Measured) -> 
     rows = limits(network)
     carried = [(servers - base) / (np.array(DEMANDS_S[tier]) @ SHARES)
                for (tier, servers), base in zip(TIERS.items(), BACKGROUND, strict=True)]  # fmt: skip
-    assert [row["station"] for row in rows] == ["app", "web"]
-    assert rows[0]["limit_throughput"]["value"] == pytest.approx(carried[1], rel=1e-6)
-    assert rows[1]["limit_throughput"]["value"] == pytest.approx(carried[0], rel=1e-6)
+    assert [row.station for row in rows] == ["app", "web"]
+    assert rows[0].limit_throughput.value == pytest.approx(carried[1], rel=1e-6)
+    assert rows[1].limit_throughput.value == pytest.approx(carried[0], rel=1e-6)
     far = predicted(network, [1000])[0]
-    assert far["throughput"]["curve"] == pytest.approx(carried[1], rel=1e-6)
+    assert far.throughput.curve == pytest.approx(carried[1], rel=1e-6)
 
 
 def test_one_level_or_no_resource_make_no_network(known: Measured) -> None:
@@ -381,8 +382,8 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
     """A disk is hardly used, so its demand is zero in some random replicates. The interval of its capacity has no upper
     end.
     """
-    assert _carried({"value": 3571.4, "low": 1200.0, "high": None}) == "3,600 [1,200, unbounded]"
-    assert _carried({"value": 3571.4, "low": None, "high": None}) == "3,571 [unbounded, unbounded]"
+    assert _carried(Bounded(3571.4, 1200.0, None)) == "3,600 [1,200, unbounded]"
+    assert _carried(Bounded(3571.4)) == "3,571 [unbounded, unbounded]"
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from towtank.model.fitting.goodness import HELD_OUT_LIMIT
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.shape import Shape
 
 Json = dict[str, Any]
 LIMIT_STATION, LIMIT_ASSERTED, LIMIT_NONE, LIMIT_OTHER = "station", "asserted", "none", "other"
@@ -41,14 +42,13 @@ class MeasuredLimit:
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
-def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
+def of_curve(configuration: Configuration | None, shape: Shape | None, *, asserted: bool) -> MeasuredLimit | None:
     """Return what limits the load, according to the shape of a measured curve; None without a configuration or a shape.
 
     Parameters
     ----------
     configuration : Configuration or None
-    shape : dict or None
-        Shape as `shape.classify` returns it.
+    shape : Shape or None
     asserted : bool
         True if the user stated the number of servers of the limiting station.
     """
@@ -57,18 +57,17 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
     if configuration.bottleneck() is None:
         why = "no CPU of the system was observed, so the limit of the system and the effect of more CPUs are unknown"
         return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, why)
-    if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
+    if shape.kind in ("contention", "disk", "memory", "generator", "quota"):
         return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, _no_help(shape))
-    return MeasuredLimit(LIMIT_STATION if shape["kind"] == "cpu" else LIMIT_NONE, shape["sentence"])
+    return MeasuredLimit(LIMIT_STATION if shape.kind == "cpu" else LIMIT_NONE, shape.sentence)
 
 
-def of_network(shape: Json, network: Json) -> MeasuredLimit:
+def of_network(shape: Shape, network: Json) -> MeasuredLimit:
     """Return what limits the load, for a network whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
-    shape : dict
-        Shape as `shape.classify` returns it.
+    shape : Shape
     network : dict
         Document of the network: `stations`, `levels` and `held_out`.
 
@@ -78,13 +77,13 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
     correctly, the queues of the network explain the contention. If the network predicts too high a throughput at the
     highest load, or less than half of the response time, the network lacks the station that limits the system.
     """
-    kind = shape["kind"]
+    kind = shape.kind
     lacks = kind in ("memory", "generator", "quota")
-    lacks |= kind == "disk" and shape["resource"] not in network["stations"]
+    lacks |= kind == "disk" and shape.resource not in network["stations"]
     lacks |= kind == "contention" and not _predicts_top(network)
     if lacks:
         return MeasuredLimit(LIMIT_OTHER, _no_help(shape))
-    return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape["sentence"])
+    return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape.sentence)
 
 
 def _predicts_top(network: Json) -> bool:
@@ -103,5 +102,5 @@ def _predicts_top(network: Json) -> bool:
     return rate <= HELD_OUT_LIMIT and response >= -RESPONSE_UNEXPLAINED
 
 
-def _no_help(shape: Json) -> str:
-    return f"no measurement shows that more CPUs help: {shape['sentence']}"
+def _no_help(shape: Shape) -> str:
+    return f"no measurement shows that more CPUs help: {shape.sentence}"
