@@ -109,7 +109,7 @@ def _network(answer: CurveAnswer, document: Json, loads: list[float]) -> Json | 
         return None
     found = network_answer(answer.configuration)
     fitted = found.document
-    if found.network is None or fitted["verdict"]["level"] == FIT_REJECTED:
+    if found.network is None or found.verdict.level == FIT_REJECTED:
         return fitted
     every = max(1, len(loads) // _NETWORK_GRID)
     levels = [float(row["load"]) for row in fitted["levels"]]

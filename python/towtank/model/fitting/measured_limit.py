@@ -5,15 +5,13 @@ a station of the model.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.model.fitting.goodness import HELD_OUT_LIMIT
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.shape import Shape
 
-Json = dict[str, Any]
 LIMIT_STATION, LIMIT_ASSERTED, LIMIT_NONE, LIMIT_OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
 """Largest share of the mean response time at the highest load that the network may leave unexplained. A larger share
@@ -62,14 +60,19 @@ def of_curve(configuration: Configuration | None, shape: Shape | None, *, assert
     return MeasuredLimit(LIMIT_STATION if shape.kind == "cpu" else LIMIT_NONE, shape.sentence)
 
 
-def of_network(shape: Shape, network: Json) -> MeasuredLimit:
+def of_network(
+    shape: Shape, stations: Collection[str], throughput_error: float, response_error: float
+) -> MeasuredLimit:
     """Return what limits the load, for a network whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
     shape : Shape
-    network : dict
-        Document of the network: `stations`, `levels` and `held_out`.
+    stations : collection of str
+        Names of the stations.
+    throughput_error, response_error : float
+        Relative errors of the throughput and of the mean response time that the network predicts at the highest load.
+        [ratio]
 
     Notes
     -----
@@ -79,27 +82,12 @@ def of_network(shape: Shape, network: Json) -> MeasuredLimit:
     """
     kind = shape.kind
     lacks = kind in ("memory", "generator", "quota")
-    lacks |= kind == "disk" and shape.resource not in network["stations"]
-    lacks |= kind == "contention" and not _predicts_top(network)
+    lacks |= kind == "disk" and shape.resource not in stations
+    predicts_top = throughput_error <= HELD_OUT_LIMIT and response_error >= -RESPONSE_UNEXPLAINED
+    lacks |= kind == "contention" and not predicts_top
     if lacks:
         return MeasuredLimit(LIMIT_OTHER, _no_help(shape))
     return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape.sentence)
-
-
-def _predicts_top(network: Json) -> bool:
-    """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
-    time.
-
-    The prediction comes from a fit without the highest load level if that fit exists.
-    """
-    if network["held_out"] is not None:
-        top: Mapping[str, Any] = network["held_out"]["points"][-1]
-        rate, response = float(top["error"]), float(top["response_error"])
-    else:
-        top = network["levels"][-1]
-        rate = top["fitted_throughput"] / top["throughput"] - 1
-        response = top["fitted_response_s"] / top["response_s"] - 1
-    return rate <= HELD_OUT_LIMIT and response >= -RESPONSE_UNEXPLAINED
 
 
 def _no_help(shape: Shape) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
 from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.groups import ALIKE
-from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
+from towtank.model.fitting.networks.judging import HeldOutLevels, NetworkVerdict, held_out_levels, hold_out, judged
 from towtank.model.fitting.networks.replicates import Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured, measured
 from towtank.model.fitting.networks.spread import spread
-from towtank.model.fitting.networks.tails import corrections, doubts
+from towtank.model.fitting.networks.tails import Correction, corrections, doubts
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import FARTHEST_SATURATED, SATURATED, Assumption, Bands
 from towtank.model.fitting.quota_assumed import quota_assumptions
@@ -47,11 +47,23 @@ class NetworkAnswer:
     network : Network or None
         The fitted network.
     configuration : Configuration
+    verdict : NetworkVerdict
+    held_out : HeldOutLevels or None
+        None if no level could be held out.
+    tails : dict of str to Correction
+        Ratios of measured to computed percentiles.
+    top_errors : tuple of float
+        Relative errors of throughput and response time at the highest load, predicted by a fit without that load if
+        there is one. [ratio]
     """
 
     document: Json
     network: Network | None
     configuration: Configuration
+    verdict: NetworkVerdict = field(default_factory=NetworkVerdict)
+    held_out: HeldOutLevels | None = None
+    tails: Mapping[str, Correction] = field(default_factory=dict)
+    top_errors: tuple[float, float] = (0.0, 0.0)
 
 
 def network_answers(
@@ -104,27 +116,31 @@ def network_answer(
         return NetworkAnswer({**head, "refused": why}, None, configuration)
     solved = solve(of, [(network.parameters, at) for at in conditions(of)])
     test = hold_out(of, highest)
-    held_out = None if test is None else held_out_document(test)
+    held_out = None if test is None else held_out_levels(test)
     tails = corrections(configuration, of, solved)
     verdict = judged(network, solved, held_out, doubts(tails))
     document = {
         **head,
-        "verdict": verdict,
+        "verdict": verdict.document(),
         "stations": _stations(network),
         "transactions": _transactions(network),
         "in_turn": network.parameters.in_turn,
         "at_once": network.parameters.at_once,
         "think_s": float(np.mean(of.think)),
         "levels": _levels(network, solved),
-        "held_out": held_out,
-        "predictions": _predictions(network, verdict["level"], loads),
-        "percentiles": tails,
+        "held_out": None if held_out is None else document_of(held_out),
+        "predictions": _predictions(network, verdict.level, loads),
+        "percentiles": {name: document_of(tail) for name, tail in tails.items()},
         "limits": [document_of(each) for each in limits(network)],
         "sentence": sentence(network),
         "assumptions": [document_of(each) for each in [*_assumptions(network), *quota_assumptions(configuration)]],
         "draws": len(network.draws),
     }
-    return NetworkAnswer(document, network, configuration)
+    levels = of.levels()
+    top = (solved.throughput[-1] / levels.throughput[-1] - 1, solved.response[-1] / levels.response[-1] - 1)
+    if held_out is not None:
+        top = (held_out.points[-1].error, held_out.points[-1].response_error)
+    return NetworkAnswer(document, network, configuration, verdict, held_out, tails, top)
 
 
 @dataclass(frozen=True)
