@@ -192,7 +192,7 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     # ideal scaling starts at the lowest load.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
-    found = limit([first, point], ideal_line([first, point]))
+    found = limit([first, point], ideal_line([first, point])).document()
     assert (found["kind"], found["resource"]) == ("unknown", None)
     assert (
         "the generator's connection pool: requests wait for a connection for 25 % of response time" in found["evidence"]
@@ -215,4 +215,4 @@ def test_a_short_wait_is_neither_doubt_nor_observation(run):
     result = summary(run)
     assert "connection_wait" not in {reason["kind"] for reason in result["verdict"]["reasons"]}
     point = aggregate("users", 10.0, [result])
-    assert "pool" not in limit([point], {"users": 1, "load": 1, "per_user_per_s": 10.0})["evidence"]
+    assert "pool" not in limit([point], {"users": 1, "load": 1, "per_user_per_s": 10.0}).evidence

@@ -21,7 +21,7 @@ from towtank.analysis.limits.search import PLATEAUS_AT_MOST, PlateauFailure, Pla
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.study_verdict import _worse
 from towtank.analysis.system.rates import EDGE_S, Track
-from towtank.analysis.user_groups import _users
+from towtank.analysis.user_groups import _Group, _users
 from towtank.foreign import Requests
 
 NOTE, SUSPECT, INVALID = DoubtLevel.NOTE, DoubtLevel.SUSPECT, DoubtLevel.INVALID
@@ -321,14 +321,14 @@ def test_users_are_divided_by_numbers_or_shares() -> None:
         user_s=np.array([10.0, 10.0, 30.0, 5.0]),
         length_of=lambda chosen: float(chosen.sum()),
     )
-    plan = {
-        "groups": [{"share": 0.25}, {"share": 0.75}],
-        "load": {"stages": [{}, {"users_by_group": [10, 20]}, {"users_by_group": [0, 0]}]},
-    }
+    plan = {"load": {"stages": [{}, {"users_by_group": [10, 20]}, {"users_by_group": [0, 0]}]}}
+    groups, alike = (
+        [_Group.read(0, group) for group in each] for each in ([{"share": 0.25}, {"share": 0.75}], [{}] * 2)
+    )
     chosen = np.array([True, True, True, False])
-    assert _users(plan, measurement, chosen, 2) == pytest.approx([(5 + 10) / 3, (15 + 20) / 3])
-    assert _users(plan, measurement, np.array([False, False, False, True]), 2) == [0.0, 0.0]
-    assert _users({"groups": [{}, {}]}, measurement, chosen, 2) == pytest.approx([25 / 3, 25 / 3])
+    assert _users(plan, groups, measurement, chosen) == pytest.approx([(5 + 10) / 3, (15 + 20) / 3])
+    assert _users(plan, groups, measurement, np.array([False, False, False, True])) == [0.0, 0.0]
+    assert _users({}, alike, measurement, chosen) == pytest.approx([25 / 3, 25 / 3])
 
 
 def test_a_search_has_a_largest_number_of_plateaus() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from towtank.analysis.limits.found import conclude_search, settled_before, stage_of
-from towtank.analysis.limits.plateaus import Plateau, failure
+from towtank.analysis.limits.plateaus import Binding, Failure, Plateau
 from towtank.analysis.limits.search import PlateauFailure, SearchEnd, SearchPlan, Step
 from towtank.analysis.statistics.estimates import NO_ESTIMATE
 
@@ -21,8 +21,8 @@ def plateau(
     level: float, seen: float, kind: PlateauFailure = PlateauFailure.OBJECTIVE_MISSED, start_s: float = 0.0
 ) -> Plateau:
     """Return a plateau (stage of constant load) at `level` users. Its p95 is `seen` [s]; the objective is p95 < 1 s."""
-    missed = failure(kind, f"p95 < 1 s: seen {seen:g} s", seen, 1.0) if seen > 1 else None
-    binding = {"text": "p95 < 1 s", "seen": seen, "limit": 1.0}
+    missed = Failure(kind, f"p95 < 1 s: seen {seen:g} s", seen, 1.0) if seen > 1 else None
+    binding = Binding("p95 < 1 s", "p95", seen, 1.0)
     window: Any = SimpleNamespace(asked_start_s=start_s)
     return Plateau(
         0, level, f"at {level:g}", window, NO_ESTIMATE, {}, 0.0, 0, 0, missed, math.log(seen), binding, None
@@ -46,7 +46,7 @@ def test_margins_of_an_objective_give_the_limit_between_the_ends() -> None:
     assert (found.estimate.low, found.estimate.high) == (100, 200)
     assert found.estimate.value == pytest.approx(100 + 100 * -low / (high - low))
     assert found.best is found.plateaus[2]
-    assert found.failure == failure(PlateauFailure.OBJECTIVE_MISSED, "p95 < 1 s: seen 2.02 s", 2.02, 1.0)
+    assert found.failure == Failure(PlateauFailure.OBJECTIVE_MISSED, "p95 < 1 s: seen 2.02 s", 2.02, 1.0)
 
 
 def test_what_fails_otherwise_has_no_margin() -> None:
@@ -61,14 +61,14 @@ def test_what_passes_everywhere_is_a_bound() -> None:
     assert found.decision.ended is SearchEnd.AT_MOST
     assert (found.estimate.value, found.estimate.high) == (200, None)
     assert found.failure is not None
-    assert (found.failure["seen"], found.failure["limit"]) == (200, 200)
+    assert (found.failure.seen, found.failure.limit) == (200, 200)
 
 
 def test_a_search_that_goes_on_was_interrupted_or_lost_its_service() -> None:
     assert conclude_search("users", PLAN, [plateau(100, 0.5)]).decision.ended is SearchEnd.INTERRUPTED
     died = conclude_search("users", PLAN, [plateau(100, 0.5)], died="content ended")
     assert died.decision.ended is SearchEnd.SERVICE_DIED
-    assert died.failure == failure(PlateauFailure.SERVICE_DIED, "content ended")
+    assert died.failure == Failure(PlateauFailure.SERVICE_DIED, "content ended")
 
 
 def test_the_settle_stage_before_a_plateau_says_whether_it_settled() -> None:
@@ -96,7 +96,7 @@ def test_a_plateau_is_found_by_the_start_of_its_stage() -> None:
 
 def test_a_search_whose_server_falls_silent_ends_at_the_level_below() -> None:
     silent = replace(
-        plateau(200, 1.0), failure=failure(PlateauFailure.OBJECTIVE_MISSED, "silent"), margin=math.inf, binding=None
+        plateau(200, 1.0), failure=Failure(PlateauFailure.OBJECTIVE_MISSED, "silent"), margin=math.inf, binding=None
     )
     found = conclude_search("users", PLAN, [plateau(100, 0.5), silent, plateau(100, 0.5), silent])
     assert (found.decision.ended, found.decision.low, found.decision.high) == (SearchEnd.REFINED, 100, 200)

@@ -82,7 +82,7 @@ def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
     rows = levels(lowest, run_of(50), run_of(80))
     line = ideal_line(rows)
     assert share_of_ideal(line, rows[2].throughput, 80).value == pytest.approx(0.974, abs=0.02)
-    assert of_levels.limit(rows, line)["kind"] == "none"
+    assert of_levels.limit(rows, line).document()["kind"] == "none"
 
 
 def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
@@ -91,11 +91,11 @@ def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
     draws, low, short, seen = random.Random(1), 0, 0, 0
     for _ in range(300):
         rows = levels(*(run_of(users, draws) for users in (20, 50, 80)))
-        found = of_levels.limit(rows, ideal_line(rows))
+        found = of_levels.limit(rows, ideal_line(rows)).document()
         low += "below the ideal line" in found["evidence"]
         short += found["kind"] == "unknown"
         beyond = levels(*(run_of(users, draws) for users in (20, 50, 80, 150)))
-        seen += of_levels.limit(beyond, ideal_line(beyond))["leaves_ideal_at"] == {"after": 80, "at": 150}
+        seen += of_levels.limit(beyond, ideal_line(beyond)).document()["leaves_ideal_at"] == {"after": 80, "at": 150}
     assert short == 0
     assert low <= 0.05 * 300
     assert seen >= 0.95 * 300

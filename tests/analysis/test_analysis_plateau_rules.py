@@ -12,6 +12,7 @@ from towtank.analysis.checks import generator
 from towtank.analysis.limits import plateaus, silence
 from towtank.analysis.limits.plateaus import PlateauRules, _achieved, _flat, _margins, _not_settled, _objectives
 from towtank.analysis.limits.search import PlateauFailure
+from towtank.analysis.objective import Objective
 
 
 def plateau(level: float, throughput: float | None, **more: Any) -> Any:
@@ -21,7 +22,7 @@ def plateau(level: float, throughput: float | None, **more: Any) -> Any:
 
 
 def kinds(found: Any) -> list[str]:
-    return [failure["kind"] for failure in found]
+    return [failure.kind for failure in found]
 
 
 BELOW, FLAT, MISSED = (
@@ -57,7 +58,7 @@ def test_throughput_below_the_offered_rate_fails_beyond_chance(
 
 def test_the_share_that_ended_counts_failures_too() -> None:
     (found,) = _achieved(plateau(100.0, 45.0, errors_share=0.5), PlateauRules(achieved=0.95, is_open=True))
-    assert (found["seen"], found["limit"]) == (pytest.approx(0.9), 0.95)
+    assert (found.seen, found.limit) == (pytest.approx(0.9), 0.95)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_growth_counts_from_the_highest_level_that_passed_below() -> None:
 
 def test_the_gain_is_relative_to_ideal_growth() -> None:
     (found,) = _flat(plateau(300.0, 106.0), PlateauRules(grows=0.05), [plateau(100.0, 100.0)])
-    assert found["seen"] == pytest.approx(0.03)
+    assert found.seen == pytest.approx(0.03)
 
 
 def change(is_gross: bool) -> Any:
@@ -110,11 +111,11 @@ def test_a_change_counts_if_it_is_gross_or_the_stage_did_not_settle(
     settled: bool | None, is_gross: bool, fails: bool
 ) -> None:
     found = list(_not_settled(plateau(1.0, 1.0, settled=settled, changes=[change(is_gross)])))
-    assert [(each["seen"], each["limit"]) for each in found] == ([(0.2, 0.1)] if fails else [])
+    assert [(each.seen, each.limit) for each in found] == ([(0.2, 0.1)] if fails else [])
 
 
-def objective(metric: str, comparison: str, value: float) -> dict[str, Any]:
-    return {"metric": metric, "comparison": comparison, "value": value, "text": f"{metric} {comparison} {value:g}"}
+def objective(metric: str, comparison: str, value: float) -> Objective:
+    return Objective(f"{metric} {comparison} {value:g}", metric, comparison=comparison, limit=value)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def objective(metric: str, comparison: str, value: float) -> dict[str, Any]:
     ],
 )
 def test_an_objective_has_a_margin_above_zero_if_it_is_missed(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], seen: float | None, margin: float | None, missed: bool
+    monkeypatch: pytest.MonkeyPatch, given: Objective, seen: float | None, margin: float | None, missed: bool
 ) -> None:
     monkeypatch.setattr(plateaus, "_seen", lambda *_: seen)
     monkeypatch.setattr(silence, "is_missed", lambda *_: False)

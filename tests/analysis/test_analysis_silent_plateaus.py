@@ -84,7 +84,7 @@ def search(
 
 
 def outcome(plateau: Plateau) -> str | None:
-    return None if plateau.failure is None else plateau.failure["kind"]
+    return None if plateau.failure is None else plateau.failure.kind
 
 
 def second(found: Found) -> Plateau:
@@ -97,8 +97,8 @@ def test_a_server_that_falls_silent_misses_a_response_time(tmp_path: Path) -> No
     plateau = second(found)
     assert outcome(plateau) == "objective_missed"
     assert plateau.failure is not None
-    assert plateau.failure["text"] == "p95 < 1 s: no request ended, and some were in flight for longer than this limit"
-    assert (plateau.failure["seen"], plateau.failure["limit"], plateau.margin) == (None, 1.0, math.inf)
+    assert plateau.failure.text == "p95 < 1 s: no request ended, and some were in flight for longer than this limit"
+    assert (plateau.failure.seen, plateau.failure.limit, plateau.margin) == (None, 1.0, math.inf)
     assert plateau.document()["objective"] == {"text": "p95 < 1 s", "metric": "p95", "seen": None, "limit": 1.0}
 
 
@@ -145,7 +145,7 @@ def test_a_silent_server_carries_no_load_whatever_the_search_stops_on(tmp_path: 
     plateau = second(search(tmp_path, [*answered(), *hanging(24.1)], [], {"errors": 0.01}))
     assert outcome(plateau) == "achieved_below_offered"
     assert plateau.failure is not None
-    assert plateau.failure["text"] == ("no request ended in 20 s, although some were in flight for more than 10 s")
+    assert plateau.failure.text == ("no request ended in 20 s, although some were in flight for more than 10 s")
 
 
 def test_objectives_about_other_things_do_not_name_themselves(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_generator_that_stood_still_is_not_the_system(tmp_path: Path) -> None:
     assert outcome(second(found)) == "generator_saturated"
     assert found.document()["is_lower_bound"]
     assert found.failure is not None
-    assert found.failure["text"] == "the generator stalled for 100 % of the time, limit 10 %"
+    assert found.failure.text == "the generator stalled for 100 % of the time, limit 10 %"
 
 
 NONE = math.inf

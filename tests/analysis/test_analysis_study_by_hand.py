@@ -88,7 +88,7 @@ def points(*rows):
 
 def test_without_a_shortfall_the_limit_is_not_found():
     rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
-    limit = of_levels.limit(rows, ideal_line(rows))
+    limit = of_levels.limit(rows, ideal_line(rows)).document()
     assert not limit["reached"]
     assert "not found: think time limits the load" in limit["evidence"]
     assert limit["leaves_ideal_at"] is None
@@ -97,7 +97,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 def conclude(*runs, kind="users"):
     """Return the limit of a configuration with the given runs, one for each load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
-    return of_levels.limit(rows, ideal_line(rows))
+    return of_levels.limit(rows, ideal_line(rows)).document()
 
 
 def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
@@ -466,7 +466,7 @@ def test_a_search_in_an_invalid_run_found_no_limit():
 
 def test_a_tier_with_more_cpus_saturates_later():
     rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
-    limit = of_levels.limit(rows, ideal_line(rows))
+    limit = of_levels.limit(rows, ideal_line(rows)).document()
     assert (limit["reached"], limit["resource"]) == (True, "content")
 
 

@@ -60,15 +60,15 @@ def bent(stream: Any, load: Any) -> Observations:
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
 
-def model_knee(points: Observations) -> dict[str, Any] | None:
+def model_knee(points: Observations) -> knees.Knee | None:
     return knees.model_knee(candidate("closed", points, SERVERS, THINK_S, None))
 
 
-def peak(points: Observations) -> dict[str, Any] | None:
+def peak(points: Observations) -> knees.Knee | None:
     return knees.model_knee(candidate("usl", points, 1, 0.0, None))
 
 
-def power_knee(points: Observations) -> dict[str, Any] | None:
+def power_knee(points: Observations) -> knees.Knee | None:
     return knees.power_knee(candidate("closed", points, SERVERS, THINK_S, None), THINK_S)
 
 
@@ -100,10 +100,10 @@ CASES = {
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_of_knees_hold_nineteen_times_in_twenty(name: str, tabled: Tabled) -> None:
-    find: Callable[[Observations], dict[str, Any] | None]
+    find: Callable[[Observations], knees.Knee | None]
     find, measure, levels, truth, system = CASES[name]
     found = [find(measure(np.random.default_rng(seed), levels)) for seed in range(STUDIES)]
-    given = np.array([(knee["low"], knee["load"], knee["high"]) for knee in found if knee and knee["low"] is not None])
+    given = np.array([(knee.low, knee.load, knee.high) for knee in found if knee and knee.low is not None])
     assert len(given) >= STUDIES // 2
     low, load, high = given.T
     held, half = float(np.mean((low <= truth) & (truth <= high))), float(np.median(high - low)) / 2

@@ -116,7 +116,7 @@ def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None
-    (shown,) = _resources({"web": {"servers": 1, **found}}).columns[5].cells
+    (shown,) = _resources({"web": {"servers": 1, **found.document()}}).columns[5].cells
     assert shown == "grows from 13 [9, 16] ms to 25 [21, 29] ms (p = 0.017)"
 
 

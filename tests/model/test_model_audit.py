@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from towtank.model.fitting.audit import Quantities, audit, audit_points
+from towtank.model.fitting.audit import Excluded, Quantities, audit, audit_points
 from towtank.model.fitting.measured import _judged
 from towtank.model.fitting.observations import observations
 
@@ -137,8 +137,8 @@ def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
     findings, excluded = _judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})
     assert findings == []
     assert excluded == [
-        {"run": "r001", "load": 30, "why": "invalid: a thread is missing"},
-        {"run": "r002", "load": 40, "why": "no transaction ended in its window"},
+        Excluded("r001", 30, "invalid: a thread is missing"),
+        Excluded("r002", 40, "no transaction ended in its window"),
     ]
 
 
@@ -150,7 +150,7 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
     checked = {**run, "laws": {"little": {**little, "residual": 0.16, "holds": False}, "utilization": []}}
     findings, excluded = _judged({"r001": checked}, {"r001": 10.0})
     assert [bool(finding.suspect) for finding in findings] == [True]
-    assert [each["run"] for each in excluded] == ["r001"]
+    assert [each.run for each in excluded] == ["r001"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from scipy import optimize, stats
 from towtank.model import fitted_error, load_model, solve_models
 from towtank.model.fitting.capacity import _of_line
 from towtank.model.fitting.curves import LINEAR, USL
-from towtank.model.fitting.demand_levels import demand_from_levels
+from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand, demand_from_levels
+from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.fit import fit_curve
 from towtank.model.fitting.goodness import judge
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.observations import observations
 from towtank.model.fitting.replicates import further_measurement
 from towtank.model.fitting.shape import CPU_TIME, Evidence, _sentence
@@ -106,19 +108,19 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
     found = demand_from_levels(rate, busy, 2)
     assert found is not None
-    bend = found["load_dependence"]
+    bend = found.load_dependence
     known = sm.OLS(busy, np.column_stack([np.ones(6), rate, rate**2])).fit()
-    assert bend["p_value"] == pytest.approx(known.pvalues[2], rel=1e-6)
+    assert bend.p_value == pytest.approx(known.pvalues[2], rel=1e-6)
     slopes = [known.params[1] + 2 * known.params[2] * at for at in (5.0, 80.0)]
-    assert [bend["demand_at_lowest_s"], bend["demand_at_highest_s"]] == pytest.approx(slopes, rel=1e-6)
+    assert [bend.demand_at_lowest_s, bend.demand_at_highest_s] == pytest.approx(slopes, rel=1e-6)
     for name, at in (("lowest", 5.0), ("highest", 80.0)):
         (ends,) = known.t_test([0.0, 1.0, 2 * at]).conf_int(0.05)
-        assert bend[f"demand_at_{name}_interval"] == pytest.approx(ends, rel=1e-6), name
+        assert getattr(bend, f"demand_at_{name}_interval") == pytest.approx(ends, rel=1e-6), name
     line = sm.OLS(busy, sm.add_constant(rate)).fit()
     for name, place in (("background", 0), ("demand_s", 1)):
         ends = line.conf_int(0.05)[place]
-        estimate = found[name]
-        assert [estimate["low"], estimate["value"], estimate["high"]] == pytest.approx(
+        estimate = getattr(found, name)
+        assert [estimate.low, estimate.value, estimate.high] == pytest.approx(
             [ends[0], line.params[place], ends[1]], rel=1e-6
         ), name
 
@@ -155,11 +157,11 @@ def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
     load = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
     rate = 10 * load * (1 + np.tile([0.01, -0.02, 0.015], 4)) - 0.02 * load**2
     fit = fit_curve(LINEAR, observations(load, rate))
-    found = next(each for each in judge(fit, None).tests if each["test"] == "lack of fit")
+    found = next(each for each in judge(fit, None).tests if each.test == "lack of fit")
     own = (load[:, None] == np.unique(load)[None, :]).astype(float)
     statistic, p_value, extra = sm.OLS(rate, own).fit().compare_f_test(sm.OLS(rate, load).fit())
-    assert found["freedom"] == [extra, 8]
-    assert (found["statistic"], found["p_value"]) == pytest.approx((statistic, p_value), rel=1e-6)
+    assert found.freedom == (extra, 8)
+    assert (found.statistic, found.p_value) == pytest.approx((statistic, p_value), rel=1e-6)
 
 
 def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
@@ -168,21 +170,23 @@ def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms. At the mean of the levels,
     20 transactions/s, this error has no effect.
     """
-    demand = {"value": 0.010, "low": 0.00804, "high": 0.01196}
-    levels = [{"throughput": 10.0, "utilization": 0.1}, {"throughput": 30.0, "utilization": 0.2}]
-    resource = {"demand_s": demand, "by_level": levels, "servers": 2}
+    levels = (LevelDemand(10.0, 0.1, 0.02), LevelDemand(30.0, 0.2, 0.0133))
+
+    def resource(demand_s: Bounded) -> ResourceDemand:
+        return ResourceDemand(2, (), DemandOfLevels(demand_s, Bounded(None), levels))
+
     rates = np.tile([20.0, 30.0, 10.0], (20_000, 1))
-    busy = _of_line(resource, rates)
+    busy = _of_line(resource(Bounded(0.010, 0.00804, 0.01196)), rates)
     assert busy is not None
     assert busy.mean(axis=0) == pytest.approx([0.3, 0.4, 0.2], rel=0.01)
     # At a distance of 10 transactions/s from the mean of the levels, the error is 10 x 1 ms. Estimated from 20,000
     # random demands, this error is known to 0.5 %.
     assert busy.std(axis=0) == pytest.approx([0.0, 0.01, 0.01], rel=0.02, abs=1e-12)
     assert busy[:, 1] - 0.3 == pytest.approx(0.3 - busy[:, 2], rel=1e-9)
-    sure = _of_line({**resource, "demand_s": {"value": 0.010, "low": None, "high": None}}, rates)
+    sure = _of_line(resource(Bounded(0.010)), rates)
     assert sure is not None
     assert sure[0] == pytest.approx([0.3, 0.4, 0.2], rel=1e-12)
-    assert _of_line({**resource, "demand_s": {"value": None}}, rates) is None
+    assert _of_line(resource(Bounded(None)), rates) is None
 
 
 @pytest.mark.parametrize(("highest", "said"), [(0.012, True), (0.0119, False), (0.005, False)])

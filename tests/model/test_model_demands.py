@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,22 +100,22 @@ def test_a_straight_line_has_the_background_apart() -> None:
     rate = np.array([10.0, 20, 40, 80])
     found = demand_from_levels(rate, 0.1 + 0.02 * rate, 2)
     assert found is not None
-    assert found["demand_s"]["value"] == pytest.approx(0.02, rel=1e-12)
-    assert found["background"]["value"] == pytest.approx(0.1, rel=1e-12)
-    assert found["load_dependence"]["p_value"] > 0.5
-    assert not found["load_dependence"]["depends"]
-    assert found["by_level"][0] == pytest.approx({"throughput": 10.0, "utilization": 0.15, "demand_s": 0.03})
+    assert found.demand_s.value == pytest.approx(0.02, rel=1e-12)
+    assert found.background.value == pytest.approx(0.1, rel=1e-12)
+    assert found.load_dependence.p_value > 0.5
+    assert not found.load_dependence.depends
+    assert astuple(found.by_level[0]) == pytest.approx((10.0, 0.15, 0.03))
 
 
 def test_a_demand_that_grows_with_the_load_is_shown() -> None:
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-4 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None
-    bend = found["load_dependence"]
-    assert (bend["depends"], bend["direction"]) == (True, "grows")
+    bend = found.load_dependence
+    assert (bend.depends, bend.direction) == (True, "grows")
     # The demand at both ends is the slope of busy time, 0.01 + 0.0002 X.
-    assert bend["demand_at_lowest_s"] == pytest.approx(0.012, rel=0.05)
-    assert bend["demand_at_highest_s"] == pytest.approx(0.026, rel=0.05)
+    assert bend.demand_at_lowest_s == pytest.approx(0.012, rel=0.05)
+    assert bend.demand_at_highest_s == pytest.approx(0.026, rel=0.05)
 
 
 def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
@@ -124,14 +125,14 @@ def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
     found = demand_from_levels(rate, 0.1 * rate + 0.01 * np.array([1, -1, -1, 1]), 1)
     assert found is not None
     half = 4.302652729911275 * np.sqrt(2e-4 / 5)
-    assert found["demand_s"]["high"] - found["demand_s"]["value"] == pytest.approx(half, rel=1e-9)
+    assert found.demand_s.high - found.demand_s.value == pytest.approx(half, rel=1e-9)
 
 
 def test_one_level_cannot_distinguish_background_from_demand() -> None:
     found = demand_from_levels(np.array([10.0, 10.0]), np.array([0.5, 0.5]), 1)
     assert found is not None
-    assert found["demand_s"]["value"] == pytest.approx(0.05)
-    assert "cannot be distinguished" in found["note"]
+    assert found.demand_s.value == pytest.approx(0.05)
+    assert "cannot be distinguished" in found.note
 
 
 @pytest.mark.waits

@@ -11,10 +11,14 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.model.fitting import across, capacity, model_file, replicates
+from towtank.model.fitting.audit import Excluded
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import Inverse
+from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
+from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.held_out import error_lines, error_of_band, held_out_error_interval, worst_held_out_row
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import _from_summary
 from towtank.model.fitting.model_file import _relative_error, stations
 from towtank.model.fitting.selection import _because
@@ -37,14 +41,14 @@ def test_the_law_solved_for_the_load_is_its_inverse(sigma: float, kappa: float, 
 @pytest.mark.parametrize(
     ("demand", "error"),
     [
-        ({"value": 2.0, "low": 1.608, "high": 2.392}, 0.1),
-        ({"value": 2.0, "low": None, "high": 2.4}, 0.0),
-        ({"value": 2.0, "low": 1.6, "high": None}, 0.0),
-        ({"value": 2.0}, 0.0),
+        (Bounded(2.0, 1.608, 2.392), 0.1),
+        (Bounded(2.0, None, 2.4), 0.0),
+        (Bounded(2.0, 1.6, None), 0.0),
+        (Bounded(2.0), 0.0),
     ],
 )
-def test_a_demand_has_the_relative_error_of_its_interval(demand: dict[str, Any], error: float) -> None:
-    assert _relative_error(demand) == pytest.approx(error, rel=1e-4)
+def test_a_demand_has_the_relative_error_of_its_interval(demand: Bounded, error: float) -> None:
+    assert _relative_error(demand, demand.value or 0.0) == pytest.approx(error, rel=1e-4)
 
 
 def test_other_programs_slow_a_dependent_bottleneck() -> None:
@@ -118,34 +122,33 @@ def test_runs_belong_to_a_place_by_all_of_its_levels() -> None:
     assert not is_of({"nodes": "one", "index": "present"}, {"nodes": "four"})
 
 
-def resource(demand_s: float, servers: float = 4.0, background: float | None = 0.0, *busy: float) -> dict[str, Any]:
-    levels = [{"utilization": share} for share in busy or (0.5,)]
-    return {
-        "by_level": levels, "servers": servers, "background": {"value": background}, "demand_s": {"value": demand_s},
-    }  # fmt: skip
+def resource(demand_s: float, servers: int = 4, background: float | None = 0.0, *busy: float) -> ResourceDemand:
+    levels = tuple(LevelDemand(1.0, share, demand_s) for share in busy or (0.5,))
+    return ResourceDemand(servers, (), DemandOfLevels(Bounded(demand_s), Bounded(background), levels))
 
 
 def test_the_next_bottleneck_is_that_with_the_lowest_limit() -> None:
     demands = {
-        "app": resource(0.02, 4.0, 0.0, 0.3, 0.9, 0.6),
-        "db": resource(0.02, 2.0),
-        "disk": resource(0.02, 2.0, 1.0),
-        "lan": resource(0.01, 1.0, -0.5),
+        "app": resource(0.02, 4, 0.0, 0.3, 0.9, 0.6),
+        "db": resource(0.02, 2),
+        "disk": resource(0.02, 2, 1.0),
+        "lan": resource(0.01, 1, -0.5),
         "app / gc": resource(1.0),
         "idle": resource(0.0),
     }
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(curve=ClosedCurve(4, 1.0)))
-    document = {
-        "bottleneck": "app", "demands": demands, "limit_throughput": 200.0, "confidence_interval": {},
-    }  # fmt: skip
-    assert capacity._bottleneck(candidate, document) == (
+    document = {"limit_throughput": 200.0, "confidence_interval": {}}
+    answer: Any = SimpleNamespace(bottleneck="app", demands=demands, document=document)
+    assert capacity._bottleneck(answer, candidate) == (
         "the resource with the highest utilization is app, 90 % at most; the limit of the curve is 200 transactions/s; "
         "without this limit disk would be next, at 50 transactions/s"
     )
-    assert "limit of the curve" not in str(capacity._bottleneck(candidate, {**document, "limit_throughput": None}))
-    assert capacity._bottleneck(candidate, {**document, "bottleneck": "none"}) is None
-    alone = {**document, "demands": {"app": demands["app"]}}
-    assert "would be next" not in str(capacity._bottleneck(candidate, alone))
+    answer.document = {"limit_throughput": None}
+    assert "limit of the curve" not in str(capacity._bottleneck(answer, candidate))
+    answer.bottleneck = "none"
+    assert capacity._bottleneck(answer, candidate) is None
+    answer.bottleneck, answer.demands = "app", {"app": demands["app"]}
+    assert "would be next" not in str(capacity._bottleneck(answer, candidate))
 
 
 def summary(path: Path, **more: Any) -> Path:
@@ -163,7 +166,7 @@ def summary(path: Path, **more: Any) -> Path:
 def test_levels_whose_runs_are_all_invalid_are_left_out_of_a_fit(tmp_path: Path) -> None:
     (found,) = _from_summary(summary(tmp_path / "study-summary.json"))
     assert [point["load"] for point in found.points] == [10, 20]
-    assert found.excluded == [{"run": "r4, r5", "load": 30, "why": "invalid"}]
+    assert found.excluded == [Excluded("r4, r5", 30, "invalid")]
     assert [(each.name, each.servers) for each in found.resources] == [("db", 2)]
 
 
@@ -296,8 +299,8 @@ def test_a_class_waits_in_turn_at_a_queue_that_it_visits(discipline: str, name: 
     assert waits_in_turn({"stations": stations}, name) is waits
 
 
-def demand(value: float | None) -> dict[str, Any]:
-    return {"demand_s": {"value": value}}
+def demand(value: float | None) -> ResourceDemand:
+    return ResourceDemand(3, (), DemandOfLevels(Bounded(value), Bounded(None), ()))
 
 
 def test_stations_take_their_time_from_the_rest_until_it_is_used_up() -> None:

@@ -13,7 +13,7 @@ from towtank.model.fitting.curves import AMDAHL, LINEAR, USL
 from towtank.model.fitting.fit import fit_curve
 from towtank.model.fitting.goodness import FIT_REJECTED, aicc, at_most_runs, judge
 from towtank.model.fitting.observations import observations, pooled_errors
-from towtank.model.fitting.prediction import _reach_down, predict_curve
+from towtank.model.fitting.prediction import PredictedValue, Prediction, _reach_down, predict_curve
 from towtank.model.fitting.replicates import block_length, replicates
 from towtank.model.fitting.selection import candidate, choose
 
@@ -154,9 +154,9 @@ def test_repetitions_show_a_lack_of_fit() -> None:
     load = np.repeat(LOAD, 3)
     rate = 50 * load / (1 + (load / 12) ** 3) + np.tile([-0.1, 0.0, 0.1], len(LOAD))
     judgement = judge(fit_curve(AMDAHL, observations(load, rate)), None)
-    test = next(each for each in judgement.tests if each["test"] == "lack of fit")
-    assert test["p_value"] < 1e-6
-    assert test["freedom"] == [6, 16]
+    test = next(each for each in judgement.tests if each.test == "lack of fit")
+    assert test.p_value < 1e-6
+    assert test.freedom == (6, 16)
     assert judgement.level == FIT_REJECTED
 
 
@@ -166,12 +166,10 @@ def test_lack_of_fit_by_hand() -> None:
     load = np.array([1.0, 1, 2, 2, 4, 4])
     rate = load + np.tile([0.1, -0.1], 3)
     test = next(
-        found
-        for found in judge(fit_curve(LINEAR, observations(load, rate)), None).tests
-        if found["test"] == "lack of fit"
+        found for found in judge(fit_curve(LINEAR, observations(load, rate)), None).tests if found.test == "lack of fit"
     )
-    assert test["statistic"] == pytest.approx(0.0, abs=1e-9)
-    assert test["p_value"] == pytest.approx(1.0)
+    assert test.statistic == pytest.approx(0.0, abs=1e-9)
+    assert test.p_value == pytest.approx(1.0)
 
 
 def test_runs_of_signs_by_hand() -> None:
@@ -194,29 +192,29 @@ def test_aicc_by_hand() -> None:
 def test_the_highest_level_is_predicted_without_having_been_seen() -> None:
     tested = candidate("usl", measured(5), 1, 0.0, None).held_out
     assert tested is not None
-    assert [row["load"] for row in tested["points"]] == [48.0]
-    assert abs(tested["worst_error"]) < 0.15
+    assert [row.load for row in tested.points] == [48.0]
+    assert abs(tested.worst_error) < 0.15
     only = candidate("usl", measured(5), 1, 0.0, 2)
     assert only.fit.points.load.max() == 24.0
     assert only.held_out is not None
-    assert [row["load"] for row in only.held_out["points"]] == [32.0, 48.0]
+    assert [row.load for row in only.held_out.points] == [32.0, 48.0]
 
 
 def test_predictions_have_bands_within_bands_and_an_end() -> None:
     fitted = candidate("usl", measured(2), 1, 0.0, None)
-    rows = {row["load"]: row for row in predict_curve(fitted, [24.0, 40.0, 80.0, 200.0], 0.0)}
-    assert [row["range"] for row in rows.values()] == ["measured", "between", "beyond", "beyond"]
-    assert "2 times the highest load measured" in rows[200.0]["refused"]
-    wide = [rows[at]["throughput"]["band_95"] for at in (24.0, 80.0)]
+    rows = {row.load: row for row in predict_curve(fitted, [24.0, 40.0, 80.0, 200.0], 0.0)}
+    assert [row.range for row in rows.values()] == ["measured", "between", "beyond", "beyond"]
+    assert "2 times the highest load measured" in (rows[200.0].refused or "")
+    rates: Any = {at: rows[at].throughput for at in (24.0, 40.0, 80.0)}
+    wide = [rates[at].band_95 for at in (24.0, 80.0)]
     assert wide[1][1] - wide[1][0] > wide[0][1] - wide[0][0]
-    for at in (24.0, 40.0, 80.0):
-        rate = rows[at]["throughput"]
+    for rate in rates.values():
         low, inner_low, inner_high, high = (
-            rate["band_95"][0], rate["band_80"][0], rate["band_80"][1], rate["band_95"][1],
+            rate.band_95[0], rate.band_80[0], rate.band_80[1], rate.band_95[1],
         )  # fmt: skip
-        assert low <= inner_low <= rate["median"] <= inner_high <= high
-        assert rate["measurement_95"][0] < low
-        assert high < rate["measurement_95"][1]
+        assert low <= inner_low <= rate.median <= inner_high <= high
+        assert rate.measurement_95[0] < low
+        assert high < rate.measurement_95[1]
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
@@ -225,40 +223,42 @@ def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict_curve(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
-    assert "bound" not in inside
-    assert beyond["bound"] == "upper"
+    assert inside.bound is None
+    assert beyond.bound == "upper"
     for band in ("band_80", "band_95", "measurement_95"):
-        low, high = beyond["throughput"][band]
+        low, high = getattr(beyond.throughput, band)
         assert low == pytest.approx(320, rel=0.03)
         assert high == pytest.approx(640, rel=0.05)
         assert low < 451 < high
         # The longest response time is N / X - Z, if 320 users have only the throughput X of 160 users.
-        assert beyond["response_s"][band][1] == pytest.approx(320 / low - 0.45)
+        assert getattr(beyond.response_s, band)[1] == pytest.approx(320 / low - 0.45)
+
+
+def value(band: tuple[float, float | None]) -> PredictedValue:
+    return PredictedValue(0.0, 0.0, band, band, band)
 
 
 def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
-    row: dict[str, Any] = {"throughput": {}, "response_s": {}}
-    for band in ("band_80", "band_95", "measurement_95"):
-        row["throughput"][band], row["response_s"][band] = [1.0, 2.0], [1.0, 9.0]
+    row = Prediction(96.0, "beyond", value((1.0, 2.0)), value((1.0, 9.0)))
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
-    _reach_down(row, line, np.zeros((40, len(line.parameters))), 96.0, 0.0)
-    assert row["throughput"]["band_95"] == [0.0, 2.0]
-    assert all(ends == [1.0, None] for ends in row["response_s"].values())
+    row = _reach_down(row, line, np.zeros((40, len(line.parameters))), 0.0)
+    assert row.throughput == value((0.0, 2.0))
+    assert row.response_s == value((1.0, None))
 
 
 def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
     """The lower end of each prediction band is exactly zero. At the highest measured load the throughput was 96 /s."""
-    row: dict[str, Any] = {"throughput": {band: [0.0, 120.0] for band in ("band_80", "band_95", "measurement_95")}}
+    row = Prediction(96.0, "beyond", value((0.0, 120.0)))
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
-    _reach_down(row, line, np.ones((40, len(line.parameters))), 96.0, 0.0)
-    assert [low for low, _ in row["throughput"].values()] == [0.0, 0.0, 0.0]
+    row = _reach_down(row, line, np.ones((40, len(line.parameters))), 0.0)
+    assert row.throughput == value((0.0, 120.0))
 
 
 def test_a_rejected_curve_is_not_carried_beyond_what_was_measured() -> None:
     fitted = candidate("linear", measured(3), 1, 0.0, None)
     rows = predict_curve(fitted, [48.0, 60.0], 0.0)
-    assert "throughput" in rows[0]
-    assert "rejected" in rows[1]["refused"]
+    assert rows[0].throughput is not None
+    assert "rejected" in (rows[1].refused or "")
 
 
 def test_residuals_that_resemble_their_neighbours_are_drawn_in_blocks() -> None:

@@ -34,16 +34,16 @@ def test_lack_of_fit_is_the_f_of_its_definition() -> None:
     is the remaining sum of squares, with 3 levels - 1 parameter = 2 degrees of freedom (Draper and Smith, section 2.1).
     """
     found = goodness.judge(proportional([(9, 11), (22, 24), (25, 27)]), None)
-    test = next(test for test in found.tests if test["test"] == "lack of fit")
+    test = next(test for test in found.tests if test.test == "lack of fit")
     statistic = (2616 - 268**2 / 28 - 6) / 2 / (6 / 3)
-    assert test["freedom"] == [2, 3]
-    assert test["statistic"] == pytest.approx(statistic, rel=1e-6)
-    assert test["p_value"] == pytest.approx(stats.f.sf(statistic, 2, 3), rel=1e-6)
+    assert test.freedom == (2, 3)
+    assert test.statistic == pytest.approx(statistic, rel=1e-6)
+    assert test.p_value == pytest.approx(stats.f.sf(statistic, 2, 3), rel=1e-6)
 
 
 def test_repetitions_that_do_not_differ_are_no_pure_error() -> None:
     found = goodness.judge(proportional([(10, 10), (23, 23), (26, 26)], error=1.0), None)
-    assert not [test for test in found.tests if test["test"] == "lack of fit"]
+    assert not [test for test in found.tests if test.test == "lack of fit"]
 
 
 class Saturating:
@@ -150,11 +150,11 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
         np.array([10.0]), np.array([160.0]), response=np.array([0.05]), think=np.array([0.01])
     )  # fmt: skip
     found = goodness.predicted_against_measured(fit, above, 1)
-    (row,) = found["points"]
-    assert (row["predicted_throughput"], row["error"]) == (pytest.approx(200.0), pytest.approx(0.25))
-    assert row["predicted_response_s"] == pytest.approx(0.04)
-    assert row["response_error"] == pytest.approx(-0.2)
-    assert found["worst_error"] == pytest.approx(0.25)
+    (row,) = found.points
+    assert (row.predicted_throughput, row.error) == (pytest.approx(200.0), pytest.approx(0.25))
+    assert row.predicted_response_s == pytest.approx(0.04)
+    assert row.response_error == pytest.approx(-0.2)
+    assert found.worst_error == pytest.approx(0.25)
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:

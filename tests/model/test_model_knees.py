@@ -26,8 +26,8 @@ def test_the_knee_of_the_model_is_where_the_asymptotes_meet() -> None:
     # The knee is at (D + Z) / D_max = (0.1 + 1.9) / 0.02 = 100 users, with total demand D, think time Z and largest
     # demand D_max.
     assert found is not None
-    assert found["low"] <= 100.0 <= found["high"]
-    assert found["load"] == pytest.approx(100.0, rel=0.05)
+    assert found.low <= 100.0 <= found.high
+    assert found.load == pytest.approx(100.0, rel=0.05)
 
 
 def test_the_knee_of_power_by_brute_force() -> None:
@@ -37,7 +37,7 @@ def test_the_knee_of_power_by_brute_force() -> None:
     loads = np.arange(10.0, 201.0)
     rate = CURVE.throughput(TRUTH, loads)[0]
     best = loads[np.argmax(rate / (loads / rate - 1.9))]
-    assert found["low"] <= best <= found["high"]
+    assert found.low <= best <= found.high
 
 
 def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
@@ -53,8 +53,8 @@ def test_two_straight_lines_break_where_they_meet() -> None:
     rate = np.where(load < 105, load, 105.0)
     found = knees.break_knee(observations(load, rate + 0.5 * np.random.default_rng(1).standard_normal(20)))
     assert found is not None
-    assert found["low"] <= 105.0 <= found["high"]
-    assert found["high"] - found["low"] < 10
+    assert found.low <= 105.0 <= found.high
+    assert found.high - found.low < 10
 
 
 @pytest.mark.parametrize("bend", [20.0, 25.0, 35.0, 40.0])
@@ -62,7 +62,7 @@ def test_a_break_leaves_two_of_five_levels_on_each_side(bend: float) -> None:
     load = np.arange(10.0, 51.0, 10.0)
     found = knees.break_knee(observations(load, np.minimum(load, bend)))
     assert found is not None
-    assert found["load"] == bend
+    assert found.load == bend
 
 
 def test_the_interval_of_a_break_is_that_of_two_straight_lines() -> None:
@@ -79,8 +79,8 @@ def test_the_interval_of_a_break_is_that_of_two_straight_lines() -> None:
     found = knees.break_knee(observations(load, np.minimum(load, 105.0) + np.tile(wave, 2)))
     assert found is not None
     s = np.sqrt(np.sum(np.tile(wave, 2) ** 2) / 16)
-    assert found["load"] == pytest.approx(105.0, abs=0.5)
-    assert found["high"] - found["low"] == pytest.approx(2 * 2.12 * np.sqrt(0.806) * s, rel=0.25)
+    assert found.load == pytest.approx(105.0, abs=0.5)
+    assert found.high - found.low == pytest.approx(2 * 2.12 * np.sqrt(0.806) * s, rel=0.25)
 
 
 def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
@@ -95,21 +95,21 @@ def test_an_objective_is_passed_between_two_levels() -> None:
     # The response time is 0.4 s at 200 users and 1.2 s at 300 users. The limit, 0.8 s, is midway between these two, so
     # the load is 250.
     assert found is not None
-    assert found["load"] == pytest.approx(250.0)
-    assert 230 < found["low"] < 250 < found["high"] < 270
-    assert knees.objective_knee(load, seen, None, 0.8, "")["low"] is None  # type: ignore[index]
+    assert found.load == pytest.approx(250.0)
+    assert 230 < found.low < 250 < found.high < 270
+    assert knees.objective_knee(load, seen, None, 0.8, "").low is None  # type: ignore[union-attr]
     assert knees.objective_knee(load, seen, None, 2.0, "") is None
-    assert knees.objective_knee(load, seen, None, 0.1, "")["load"] == 100.0  # type: ignore[index]
+    assert knees.objective_knee(load, seen, None, 0.1, "").load == 100.0  # type: ignore[union-attr]
 
 
 def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
     points = closed()
     samples = knees.distance_samples(points)
     assert samples is not None
-    knee = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
+    knee = knees.Knee.of("distance", knees.distance_knee(points.load, points.throughput), samples, "")
     # The knee is estimated as a measured load, so both ends of its interval are measured loads. The true knee is (0.1 +
     # 1.9) / 0.02 = 100 users.
-    assert knee["low"] in USERS
-    assert knee["high"] in USERS
-    assert knee["low"] <= 100 <= knee["high"]
+    assert knee.low in USERS
+    assert knee.high in USERS
+    assert knee.low <= 100 <= knee.high
     assert knees.distance_samples(observations(points.load, points.throughput)) is None

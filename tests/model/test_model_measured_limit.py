@@ -19,10 +19,11 @@ from towtank.model.fitting.measured_limit import (
     of_curve,
     of_network,
 )
+from towtank.model.fitting.shape import Shape
 
 
-def shape(kind: str, resource: str | None = None) -> dict[str, Any]:
-    return {"kind": kind, "resource": resource, "sentence": f"the {kind} it was"}
+def shape(kind: str, resource: str | None = None) -> Shape:
+    return Shape(kind, resource, f"the {kind} it was")
 
 
 @pytest.mark.parametrize(
@@ -52,19 +53,9 @@ def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> 
     assert of_curve(None, None, asserted=False) is None
 
 
-def network(error: float, response: float, *, held_out: bool = True) -> dict[str, Any]:
-    """Return a fitted network; at the highest load its throughput and response time have the given relative errors."""
-    level = {"throughput": 50.0, "fitted_throughput": 50.0 * (1 + error), "response_s": 0.4,
-             "fitted_response_s": 0.4 * (1 + response)}  # fmt: skip
-    top = {"error": error, "response_error": response}
-    return {
-        "stations": {"web": {}, "app": {}, "disk sda": {}},
-        "levels": [level | {"fitted_throughput": 50.0, "fitted_response_s": 0.4}, level],
-        "held_out": {"points": [{"error": 0.0, "response_error": 0.0}, top]} if held_out else None,
-    }
+STATIONS = ("web", "app", "disk sda")
 
 
-@pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize(
     ("error", "response", "limit"),
     # Relative errors of throughput and response time. In the first two cases, a pool that the network lacks limits the
@@ -72,19 +63,19 @@ def network(error: float, response: float, *, held_out: bool = True) -> dict[str
     [(0.15, -0.3, LIMIT_OTHER), (0.08, -0.9, LIMIT_OTHER), (0.05, -0.3, LIMIT_STATION), (-0.15, 0.4, LIMIT_STATION)],
 )
 def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(
-    error: float, response: float, limit: str, held_out: bool
+    error: float, response: float, limit: str
 ) -> None:
-    assert of_network(shape("contention"), network(error, response, held_out=held_out)).kind == limit
+    assert of_network(shape("contention"), STATIONS, error, response).kind == limit
 
 
 def test_a_full_disk_limits_a_network_that_has_it() -> None:
-    assert of_network(shape("disk", "disk sda"), network(0, 0)).kind == LIMIT_STATION
-    assert of_network(shape("disk", "disk sdb"), network(0, 0)).kind == LIMIT_OTHER
-    assert of_network(shape("memory", "web"), network(0, 0)).kind == LIMIT_OTHER
-    assert of_network(shape("generator"), network(0, 0)).kind == LIMIT_OTHER
-    assert of_network(shape("quota", "web"), network(0, 0)).kind == LIMIT_OTHER
-    assert of_network(shape("none"), network(0, 0)).kind == LIMIT_NONE
-    assert of_network(shape("cpu", "app"), network(0, 0)).kind == LIMIT_STATION
+    assert of_network(shape("disk", "disk sda"), STATIONS, 0, 0).kind == LIMIT_STATION
+    assert of_network(shape("disk", "disk sdb"), STATIONS, 0, 0).kind == LIMIT_OTHER
+    assert of_network(shape("memory", "web"), STATIONS, 0, 0).kind == LIMIT_OTHER
+    assert of_network(shape("generator"), STATIONS, 0, 0).kind == LIMIT_OTHER
+    assert of_network(shape("quota", "web"), STATIONS, 0, 0).kind == LIMIT_OTHER
+    assert of_network(shape("none"), STATIONS, 0, 0).kind == LIMIT_NONE
+    assert of_network(shape("cpu", "app"), STATIONS, 0, 0).kind == LIMIT_STATION
 
 
 def test_the_lines_of_a_model_file_hold_any_text() -> None:

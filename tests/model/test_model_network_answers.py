@@ -15,8 +15,9 @@ from two_tiers import LEVELS
 from towtank.model.fitting import mix
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.demand_estimators import Series, response_times
-from towtank.model.fitting.documents import _objective_knees
 from towtank.model.fitting.goodness import FIT_REJECTED, FIT_SUPPORTED
+from towtank.model.fitting.intervals import Bounded
+from towtank.model.fitting.knees import of_objectives
 from towtank.model.fitting.measured import read_configurations
 from towtank.model.fitting.networks import answers
 from towtank.model.fitting.networks.closed import conditions, solve
@@ -47,7 +48,7 @@ def test_a_network_that_was_saturated_predicts_farther(
     network: Network, monkeypatch: pytest.MonkeyPatch, share: float, times: float
 ) -> None:
     limit = float(network.measured.levels().throughput[-1]) / share * (1 - 1e-12)
-    monkeypatch.setattr(answers, "limits", lambda _: [{"limit_throughput": {"value": limit}, "station": "db"}])
+    monkeypatch.setattr(answers, "limits", lambda _: [answers.StationLimit("db", Bounded(limit))])
     farthest, why = answers.farthest(network)
     assert farthest == pytest.approx(times * TOP)
     assert why == f"the highest throughput measured is {100 * share:.0f} % of the capacity of db"
@@ -155,7 +156,7 @@ def test_the_knee_of_an_objective_is_that_of_its_transaction() -> None:
         {"text": "errors < 1 %", "metric": "errors", "limit": 0.01},
     ]
     configuration: Any = SimpleNamespace(points=points, objectives=objectives)
-    whole, search, high = _objective_knees(configuration)
-    assert (whole["load"], search["load"], high["load"]) == (pytest.approx(15.0), pytest.approx(25.0), None)
+    whole, search, high = of_objectives(configuration)
+    assert (whole.load, search.load, high.load) == (pytest.approx(15.0), pytest.approx(25.0), None)
     configuration.points = points[:1]
-    assert _objective_knees(configuration) == []
+    assert of_objectives(configuration) == []

@@ -48,13 +48,14 @@ def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) ->
     c is the number of servers and D the demand.
     """
     for row in limits(network):
-        place = [station.name for station in network.measured.stations].index(row["station"])
-        found = row["limit_throughput"]
-        width = np.log(found["high"] / found["low"])
+        place = [station.name for station in network.measured.stations].index(row.station)
+        low, high = row.limit_throughput.low, row.limit_throughput.high
+        assert low is not None and high is not None
+        width = np.log(high / low)
         assert width == pytest.approx(2 * 1.96 * DRIFT * (1 - reached(network)[place]), rel=0.1)
     few = dataclasses.replace(network, draws=network.draws[:50])
     inside, beyond = predicted(few, [float(network.measured.loads[0]), 3 * float(network.measured.loads[-1])])
-    low, high = inside["throughput"]["band_95"]
+    low, high = inside.throughput.band_95
     assert high / low == pytest.approx(1.0, abs=1e-9)
-    low, high = beyond["throughput"]["band_95"]
+    low, high = beyond.throughput.band_95
     assert high / low > 1.1

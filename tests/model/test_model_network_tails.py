@@ -17,7 +17,7 @@ from towtank.model.fitting.curve_tails import SHARES as TAIL_SHARES
 from towtank.model.fitting.networks.closed import CLASS, Condition, Solved, class_names, solve
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
-from towtank.model.fitting.networks.tails import corrections, doubts
+from towtank.model.fitting.networks.tails import Correction, corrections, doubts
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
@@ -70,13 +70,13 @@ def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
     found = corrections(levels, of, solved)
     assert set(found) == {CLASS, *class_names(of)}
     for row in found.values():
-        assert row["ratio"] == pytest.approx(math.sqrt(1.2 * 0.9))
-        assert row["low"] == pytest.approx(0.8 * 0.9)
-        assert row["high"] == pytest.approx(1.1 * 1.2)
-        assert [level["ratio"] for level in row["by_level"]] == pytest.approx(list(FACTORS))
+        assert row.ratio == pytest.approx(math.sqrt(1.2 * 0.9))
+        assert row.low == pytest.approx(0.8 * 0.9)
+        assert row.high == pytest.approx(1.1 * 1.2)
+        assert [level.ratio for level in row.by_level] == pytest.approx(list(FACTORS))
     assert doubts(found) == []
 
 
 @pytest.mark.parametrize(("ratio", "doubtful"), [(0.66, True), (0.67, False), (1.5, False), (1.51, True)])
 def test_a_factor_far_from_one_is_doubted(ratio: float, doubtful: bool) -> None:
-    assert bool(doubts({"buy": {"ratio": ratio}})) is doubtful
+    assert bool(doubts({"buy": Correction(ratio, ratio, ratio, (), {})})) is doubtful

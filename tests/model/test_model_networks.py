@@ -28,11 +28,12 @@ from towtank.errors import MeasurementError
 from towtank.model import load_model, solve_models
 from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import _carried, limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
 from towtank.model.fitting.networks.estimate import Parameters, noise_of
-from towtank.model.fitting.networks.judging import _error_against, held_out_document, hold_out, judged
+from towtank.model.fitting.networks.judging import _error_against, held_out_levels, hold_out, judged
 from towtank.model.fitting.networks.replicates import fit_network
 from towtank.model.fitting.networks.seconds import Levels, Measured, Run
 from towtank.model.fitting.networks.spread import spread
@@ -91,20 +92,20 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
 def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Measured) -> None:
     test = hold_out(known, 1)
     assert test is not None
-    found = held_out_document(test)
-    assert abs(found["worst_error"]) < 1e-6
-    row = found["points"][0]
-    assert row["load"] == LEVELS[-1]
-    assert abs(row["response_error"]) < 1e-5
+    found = held_out_levels(test)
+    assert abs(found.worst_error) < 1e-6
+    row = found.points[0]
+    assert row.load == LEVELS[-1]
+    assert abs(row.response_error) < 1e-5
     # Little's law gives the bands of the response time from those of the throughput.
     for band in ("band_80", "band_95"):
-        low, high = row[f"throughput_{band}"]
-        assert low < row["measured_throughput"] < high
-        assert row[f"response_{band}"] == pytest.approx([row["load"] / rate - THINK_S for rate in (high, low)])
-    assert row["within_95"]
+        low, high = getattr(row, f"throughput_{band}")
+        assert low < row.measured_throughput < high
+        assert getattr(row, f"response_{band}") == pytest.approx([row.load / rate - THINK_S for rate in (high, low)])
+    assert row.within_95
     network = fit_network(known, count=3)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
-    assert judged(network, solved, found, [])["level"] == FIT_SUPPORTED
+    assert judged(network, solved, found, []).level == FIT_SUPPORTED
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
@@ -120,14 +121,14 @@ def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) ->
     spoilt = dataclasses.replace(known, runs=runs)
     test = hold_out(spoilt, 1)
     assert test is not None
-    found = held_out_document(test)
-    assert found["worst_error"] > 0.5
+    found = held_out_levels(test)
+    assert found.worst_error > 0.5
     network = fit_network(spoilt, count=3)
     solved = solve(spoilt, [(network.parameters, condition) for condition in conditions(spoilt)])
     verdict = judged(network, solved, found, [])
-    assert verdict["level"] == FIT_REJECTED
+    assert verdict.level == FIT_REJECTED
     assert f"fitted without the level of {LEVELS[-1]} users, the network predicts the throughput there" in str(
-        verdict["reasons"]
+        verdict.reasons
     )
 
 
@@ -207,11 +208,11 @@ def test_the_bottleneck_after_the_next_is_reported_in_order(known: Measured) -> 
     rows = limits(network)
     carried = [(servers - base) / (np.array(DEMANDS_S[tier]) @ SHARES)
                for (tier, servers), base in zip(TIERS.items(), BACKGROUND, strict=True)]  # fmt: skip
-    assert [row["station"] for row in rows] == ["app", "web"]
-    assert rows[0]["limit_throughput"]["value"] == pytest.approx(carried[1], rel=1e-6)
-    assert rows[1]["limit_throughput"]["value"] == pytest.approx(carried[0], rel=1e-6)
+    assert [row.station for row in rows] == ["app", "web"]
+    assert rows[0].limit_throughput.value == pytest.approx(carried[1], rel=1e-6)
+    assert rows[1].limit_throughput.value == pytest.approx(carried[0], rel=1e-6)
     far = predicted(network, [1000])[0]
-    assert far["throughput"]["curve"] == pytest.approx(carried[1], rel=1e-6)
+    assert far.throughput.curve == pytest.approx(carried[1], rel=1e-6)
 
 
 def test_one_level_or_no_resource_make_no_network(known: Measured) -> None:
@@ -381,8 +382,8 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
     """A disk is hardly used, so its demand is zero in some random replicates. The interval of its capacity has no upper
     end.
     """
-    assert _carried({"value": 3571.4, "low": 1200.0, "high": None}) == "3,600 [1,200, unbounded]"
-    assert _carried({"value": 3571.4, "low": None, "high": None}) == "3,571 [unbounded, unbounded]"
+    assert _carried(Bounded(3571.4, 1200.0, None)) == "3,600 [1,200, unbounded]"
+    assert _carried(Bounded(3571.4)) == "3,571 [unbounded, unbounded]"
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:

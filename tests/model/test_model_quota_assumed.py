@@ -23,18 +23,18 @@ def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
     takes 13.3 ms.
     """
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
-    assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
-    assert found["tested"].startswith(
+    assert found.assumes == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
+    assert found.tested.startswith(
         "no: a lone transaction is served 1.33 times as fast; if more transactions run at the same time"
     )
-    assert found["tested"].endswith("; in up to 25 % of the periods the quota was used up")
+    assert found.tested.endswith("; in up to 25 % of the periods the quota was used up")
 
 
 @pytest.mark.parametrize("cpus", [1.0, 2.0])
 def test_whole_cpus_of_a_quota_are_servers_that_may_stand_still(cpus: float) -> None:
     (found,) = quota_assumptions(configuration(cpus, cpus, 0.4))
-    assert found["assumes"].endswith("is 1 server" if cpus == 1 else "is 2 servers")
-    assert found["tested"].startswith(
+    assert found.assumes.endswith("is 1 server" if cpus == 1 else "is 2 servers")
+    assert found.tested.startswith(
         "no: if more transactions run at the same time, they use up the quota and pause for the rest "
         "of each period of 100 ms"
     )
@@ -49,5 +49,5 @@ def test_the_limit_of_a_container_is_a_quota() -> None:
     limited = configuration(1.5, None, None)
     limited.runs[0]["tiers"]["web"]["cpu_control_group"] = "/docker/web"
     (found,) = quota_assumptions(limited)
-    assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
-    assert found["tested"].endswith("computed high percentiles do not include these pauses")
+    assert found.assumes == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
+    assert found.tested.endswith("computed high percentiles do not include these pauses")

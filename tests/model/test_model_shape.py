@@ -83,10 +83,10 @@ LIMITED = {"x": 60.0, "r": 0.9}
 )
 def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | None) -> None:
     found = classify(configuration(LOW, highest))
-    assert found["kind"] == kind
+    assert found.kind == kind
     if resource is not None:
-        assert found["resource"] == resource
-    assert found["evidence"][0]["at_highest"] == pytest.approx(highest["r"] / LOW["r"])
+        assert found.resource == resource
+    assert found.evidence[0].highest == pytest.approx(highest["r"] / LOW["r"])
 
 
 def pool_of_ten() -> Configuration:
@@ -101,13 +101,13 @@ def pool_of_ten() -> Configuration:
 
 def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_response_rises() -> None:
     found = classify(pool_of_ten())
-    assert found["kind"] == "contention"
-    assert "44 % below the proportional line" in found["sentence"]
-    assert "no limit" not in found["sentence"]
+    assert found.kind == "contention"
+    assert "44 % below the proportional line" in found.sentence
+    assert "no limit" not in found.sentence
     # 14 users wait 20 ms each: 70 / 50 = 1.4 times the response time. The CPU queue explains only a factor of 1.25.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
-    assert classify(levels)["kind"] == "contention"
+    assert classify(levels).kind == "contention"
 
 
 def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
@@ -128,12 +128,12 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
     """
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
-    assert found["kind"] == "contention"
-    assert "response time grew by a factor of 20 and throughput is 9 % below" in found["sentence"]
+    assert found.kind == "contention"
+    assert "response time grew by a factor of 20 and throughput is 9 % below" in found.sentence
     for point in levels.points:
         point["tiers"] = {}
     found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
-    assert found["kind"] == "unknown"
+    assert found.kind == "unknown"
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
@@ -145,16 +145,16 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         mean = {"value": time, "low": 0.9 * time, "high": 1.1 * time, **whole}
         point["response_time_s"] = {"mean": mean}
     found = classify(levels)
-    assert (
-        "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
-        in (found["sentence"])
+    assert "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below" in (
+        found.sentence
     )
     # Both response times have a relative error of 10 %, so the ends of the interval are 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
-    assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
-    low, high = found["evidence"][1]["at_highest_interval"]
-    assert low < found["evidence"][1]["at_highest"] < high
-    assert "at_highest_interval" not in found["evidence"][2]
+    assert found.evidence[0].interval == pytest.approx(ends, rel=3e-4)
+    low, high = found.evidence[1].interval or (None, None)
+    assert low is not None and high is not None
+    assert low < (found.evidence[1].highest or 0.0) < high
+    assert found.evidence[2].interval is None
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
@@ -163,8 +163,8 @@ def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> No
     """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
-    assert found["kind"] == "none"
-    document = {row["what"]: row["at_highest"] for row in found["evidence"]}
+    assert found.kind == "none"
+    document = {row.what: row.highest for row in found.evidence}
     assert document["largest growth that queues at the observed resources explain"] == pytest.approx(2 * rise)
 
 
@@ -184,18 +184,18 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     levels.points[0]["load"], levels.points[1]["load"] = 1, users
     levels.resources = [replace(levels.resources[0], servers=servers)]
     found = classify(levels)
-    assert found["kind"] == "none", found["sentence"]
+    assert found.kind == "none", found.sentence
     if users == 7:
-        assert "which queues at CPUs of this utilization explain" in found["sentence"]
+        assert "which queues at CPUs of this utilization explain" in found.sentence
     # The measured throughput is now lower than these response times explain: users think longer, or the generator
     # starts their requests late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
-    assert classify(levels)["kind"] == "contention"
+    assert classify(levels).kind == "contention"
     # The response times would need a CPU queue at a higher utilization than measured, so users wait for another
     # resource.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
-    assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
+    assert classify(levels).kind == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
 
 def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known() -> None:
@@ -203,8 +203,8 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
     for point in levels.points:
         point["tiers"] = {}
     found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
-    assert found["kind"] == "unknown"
-    assert "no CPU of the system was observed" in found["sentence"]
+    assert found.kind == "unknown"
+    assert "no CPU of the system was observed" in found.sentence
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
@@ -214,25 +214,25 @@ def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
     for point in levels.points:
         point["tiers"] = {}
     found = classify(Configuration("all runs", {}, levels.points, resources=[], runs=levels.runs))
-    assert (found["kind"], found["resource"]) == ("unknown", None)
-    assert "no CPU of the system was observed" in found["sentence"]
-    assert "lock" not in found["sentence"]
+    assert (found.kind, found.resource) == ("unknown", None)
+    assert "no CPU of the system was observed" in found.sentence
+    assert "lock" not in found.sentence
 
 
 def test_cpu_time_that_grows_with_the_load_is_no_plain_saturation() -> None:
     found = classify(configuration(LOW, {"x": 40.0, "r": 2.0, "cpu": 1.99}))
-    assert found["kind"] == "cpu"
+    assert found.kind == "cpu"
     # A transaction uses 20 ms of CPU time at the lowest load and 50 ms at the highest.
-    assert "takes 2.5 times as much CPU time" in found["sentence"]
+    assert "takes 2.5 times as much CPU time" in found.sentence
 
 
 def test_metrics_of_waiting_in_services_are_listed() -> None:
     found = classify(configuration(LOW, {**LIMITED, "cpu": 0.5, "waiting": 37.0}))
-    document = {evidence["what"]: evidence["at_highest"] for evidence in found["evidence"]}
+    document = {evidence.what: evidence.highest for evidence in found.evidence}
     assert document["pool_waiting of web"] == 37.0
 
 
 def test_one_load_shows_no_shape() -> None:
     levels = configuration(LOW, {**LIMITED, "cpu": 1.0})
     levels.points = levels.points[:1]
-    assert classify(levels)["kind"] == "unknown"
+    assert classify(levels).kind == "unknown"

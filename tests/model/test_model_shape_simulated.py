@@ -94,21 +94,21 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
 )
 def test_a_simulated_system_shows_its_limit(kind: str, resource: str | None, tmp_path: Path) -> None:
     found = classify(configuration(kind, tmp_path))
-    assert found["kind"] == kind, found["sentence"]
+    assert found.kind == kind, found.sentence
     if resource is not None:
-        assert found["resource"] == resource
+        assert found.resource == resource
 
 
 def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path) -> None:
     # Each transaction takes 30 ms, so two CPUs allow 66.7 transactions/s. This is 95 % of the generator's calibrated
     # rate, 70 /s.
     found = classify(configuration("cpu", tmp_path, envelope=70.0))
-    assert found["kind"] == "generator"
+    assert found.kind == "generator"
 
 
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
-    waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
+    waiting = next(evidence for evidence in found.evidence if evidence.what == "lock_waiting of web")
     # The lock allows 50 transactions/s. Of 150 users, 50 think and 1 holds the lock, so 99 wait.
-    assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
-    assert waiting["at_lowest"] < 1
+    assert waiting.highest == pytest.approx(150 - 50 - 1, rel=0.1)
+    assert (waiting.lowest or 0.0) < 1

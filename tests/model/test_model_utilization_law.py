@@ -136,7 +136,7 @@ def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
     assert chosen is not None
     assert chosen.name == "closed"
     row = predict_curve(chosen, [4000.0], 8.0)[0]
-    assert 0.95 * 400 < row["throughput"]["curve"] < 1.02 * 400
+    assert 0.95 * 400 < (row.throughput.curve if row.throughput else 0.0) < 1.02 * 400
 
 
 def test_a_straight_line_alone_is_not_carried_above_all_servers_busy() -> None:
@@ -144,8 +144,8 @@ def test_a_straight_line_alone_is_not_carried_above_all_servers_busy() -> None:
     assert choice.chosen is None
     assert "its prediction at a load of 4800 of 597 /s is above" in choice.why
     rows = predict_curve(choice.candidates[0], [2400.0, 4000.0], 8.0)
-    assert "throughput" in rows[0]
-    assert "rejected" in rows[1]["refused"]
+    assert rows[0].throughput is not None
+    assert "rejected" in (rows[1].refused or "")
 
 
 def test_a_straight_line_below_the_limit_of_the_servers_stands() -> None:
@@ -153,7 +153,9 @@ def test_a_straight_line_below_the_limit_of_the_servers_stands() -> None:
     half = observations(points.load, points.throughput, busy=points.busy / 2)
     chosen = choose(("linear",), half, SERVERS, 8.0, None).chosen
     assert chosen is not None
-    assert predict_curve(chosen, [4000.0], 8.0)[0]["throughput"]["curve"] == pytest.approx(4000 / 8.05, rel=0.01)
+    found = predict_curve(chosen, [4000.0], 8.0)[0].throughput
+    assert found is not None
+    assert found.curve == pytest.approx(4000 / 8.05, rel=0.01)
 
 
 @pytest.mark.parametrize(("top", "known"), [(7.98, True), (8.01, True), (8.15, True), (8.2, False), (9.0, False)])

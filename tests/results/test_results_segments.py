@@ -11,6 +11,7 @@ from synthetic_runs import Script, Stage, even_schedule, write_run
 from towtank.results import lines, segments
 from towtank.results.folder import RunFolder
 from towtank.results.following import Follower
+from towtank.results.stream_forms import SeriesForm
 
 STAGES = [Stage("ramp_up", "ramp_up", 1.5, 4), Stage("steady", "steady", 3.0, 4)]
 
@@ -197,7 +198,10 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
 
 
 def test_counts_that_a_thread_left_out_are_zero():
-    empty, full = (segments._series({"of": "step", "id": 2, **more}) for more in ({}, {"offered": 3, "ok": 1}))
+    empty, full = (
+        segments._series(SeriesForm.model_validate({"of": "step", "id": 2, **more}))
+        for more in ({}, {"offered": 3, "ok": 1})
+    )
     counts = ("offered", "started", "ok", "bytes_out", "bytes_in")
     assert [getattr(empty, name) for name in counts] == [0] * 5
     assert [getattr(full, name) for name in counts] == [3, 0, 1, 0, 0]

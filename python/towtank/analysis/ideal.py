@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,7 +103,7 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
-def share_of_ideal(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
+def share_of_ideal(ideal: Mapping[str, Any], throughput: Estimate, load: float) -> Estimate:
     """Return the throughput at a load level, divided by the throughput that ideal scaling would give there. [1]
 
     Parameters

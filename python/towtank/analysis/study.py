@@ -256,13 +256,12 @@ def _describe_configuration(
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
     own = [run for run in runs if str(run["run"]) in names]
-    unknown = of_levels.undecided("the limit could not be computed")
+    unknown = of_levels.LevelsLimit(of_levels.LimitKind.UNDECIDED, "the limit could not be computed")
     ideal = attempt_or(f"ideal line of {label}", None, ideal_line, points)
     configuration["ideal"] = ideal
-    configuration["limit"] = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
-    diagnosis = attempt_or(
-        f"diagnosis of {label}", Diagnosis(Cause.UNKNOWN), diagnose_levels, points, configuration["limit"]
-    )
+    limit = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
+    configuration["limit"] = limit.document()
+    diagnosis = attempt_or(f"diagnosis of {label}", Diagnosis(Cause.UNKNOWN), diagnose_levels, points, limit)
     configuration["diagnosis"] = diagnosis.document()
     configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)
     configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own, load_of)

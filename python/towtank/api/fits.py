@@ -153,7 +153,9 @@ class Fit:
         loads = [float(load) for load in users] if isinstance(users, Sequence) else [float(users)]
         if not all(0 < load < 1e9 for load in loads):
             raise refuse("predict", "users", f"must be loads above 0, got {users!r} instead")
-        found = tuple(map(_prediction, predict_curve(self._candidate, loads, self._answer.think_s)))
+        found = tuple(
+            _prediction(row.document()) for row in predict_curve(self._candidate, loads, self._answer.think_s)
+        )
         return found if several else found[0]
 
     def size(self, **options: Any) -> Sizing:

@@ -108,4 +108,4 @@ def _failed(plateau: Plateau) -> bool:
     """Return True if a plateau failed, for a reason other than a missing steady state, which a pilot run does not
     need.
     """
-    return plateau.failure is not None and plateau.failure["kind"] in _FAILURES
+    return plateau.failure is not None and plateau.failure.kind in _FAILURES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,14 +139,10 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     plateaus = search_of_run(Measurement(segments.read(run.engine)), search, [], []).plateaus
     users = limit_users(plateaus)
     if users is None:
-        why = reason or _first_failure([plateau.failure for plateau in plateaus])
+        why = reason or next((each.failure.text for each in plateaus if each.failure), "nothing was recorded")
         raise MeasurementError(
             f"the pilot run found no load that the system can handle: {why}",
             hint=f"see {run.path}, or give the levels of users as numbers",
         )
     shown = tuple({"users": plateau.level, "throughput_per_s": plateau.throughput.value or 0.0} for plateau in plateaus)
     return PilotResult(users, not is_beyond(plateaus), shown)
-
-
-def _first_failure(failures: Sequence[dict[str, Any] | None]) -> str:
-    return next((str(failure["text"]) for failure in failures if failure), "nothing was recorded")

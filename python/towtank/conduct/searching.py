@@ -5,6 +5,7 @@ plateau.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -161,9 +162,8 @@ class SearchSteering(StageSteering):
         return f"{decision.ended}: limit {limit_text(found)}"
 
     def _say(self, plateau: Plateau, decision: SearchDecision) -> None:
-        document = plateau.document()
         unit = "users" if self.load.of == "users" else "/s"
-        what = "passed" if plateau.failure is None else f"failed: {plateau.failure['text']}"
+        what = "passed" if plateau.failure is None else f"failed: {plateau.failure.text}"
         if decision.level is not None:
             after = f"next {decision.level:g} {unit} ({decision.why})"
         else:
@@ -172,11 +172,16 @@ class SearchSteering(StageSteering):
                 "search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high
             )
         self.run.event(
-            "plateau", **{key: document[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
+            "plateau",
+            level=plateau.whole_level,
+            stage=plateau.stage,
+            passed=plateau.passed,
+            failure=None if plateau.failure is None else asdict(plateau.failure),
+            next=decision.level,
         )
         binding = plateau.binding
-        shown = "" if binding is None else "no response" if binding["seen"] is None else few_digits(binding["seen"])
-        margin = "" if binding is None else f", {binding['text']}: {shown}"
+        shown = "" if binding is None else "no response" if binding.seen is None else few_digits(binding.seen)
+        margin = "" if binding is None else f", {binding.text}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({few_digits(rate, 4)} /s{margin}); {after}")
 

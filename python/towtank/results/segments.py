@@ -7,7 +7,7 @@ If a file was damaged by a kill or a bad disk, its complete lines are still read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from towtank.errors import StudyError
 from towtank.results import lines
 from towtank.results.manifests import EngineForm, checked, read_object
-from towtank.results.stream_forms import has_form
+from towtank.results.stream_forms import FramingForm, IntervalForm, PausesForm, SeriesForm, ThinkForm, has_form
 
 _SECOND_NS = 1e9
 _SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
@@ -223,7 +223,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
             recording.damage.bad_lines += 1
 
 
-def read_interval(document: dict[str, Any], worker: int) -> RecordedInterval | None:
+def read_interval(document: Mapping[str, object], worker: int) -> RecordedInterval | None:
     """Read one line of kind `interval`; return None if the line is damaged."""
     try:
         return interval(document, worker)
@@ -238,78 +238,68 @@ def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[st
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
-def interval(document: dict[str, Any], worker: int) -> RecordedInterval:
+def interval(document: Mapping[str, object], worker: int) -> RecordedInterval:
     """Convert a line of kind `interval`; raise `ValueError` if the line is malformed."""
-    if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
+    form = IntervalForm.model_validate(document)
+    if form.t1_ns < form.t0_ns:
         raise ValueError("no interval")
-    think = document.get("think") or {}
+    think, framing = form.think or ThinkForm(), form.framing or FramingForm()
     return RecordedInterval(
         worker=worker,
-        start_s=document["t0_ns"] / _SECOND_NS,
-        end_s=document["t1_ns"] / _SECOND_NS,
-        stage=int(document["stage"]),
-        users=int(document["users"]),
-        user_s=document["user_ns"] / _SECOND_NS,
-        in_flight=int(document["in_flight"]),
-        connections=int(document.get("connections", 0)),
-        cpu_s=document["cpu_ns"] / _SECOND_NS,
-        lag=document.get("lag"),
-        connect=document.get("connect"),
-        think_count=int(think.get("count", 0)),
-        think_sum_s=think.get("sum_ns", 0) / _SECOND_NS,
-        series=[_series(series) for series in document["series"]],
-        thinks=None if "thinks" not in document else [_pauses(pauses) for pauses in document["thinks"]],
-        arrivals=[int(count) for count in document.get("arrivals") or ()],
-        gaps=document.get("gaps"),
-        gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
-        tls=document.get("tls"),
-        connection_wait=document.get("connection_wait"),
-        handshakes=dict(document.get("handshakes") or {}),
-        waiting=int(document.get("waiting", 0)),
-        places_ok=_counts(document.get("places"), "ok"),
-        places_failed=_counts(document.get("places"), "failed"),
-        gap_s=document["gap_ns"] / _SECOND_NS if "gap_ns" in document else None,
-        stalled_s=document.get("stalled_ns", 0) / _SECOND_NS,
-        **_framing(document.get("framing") or {}),
+        start_s=form.t0_ns / _SECOND_NS,
+        end_s=form.t1_ns / _SECOND_NS,
+        stage=form.stage,
+        users=form.users,
+        user_s=form.user_ns / _SECOND_NS,
+        in_flight=form.in_flight,
+        connections=form.connections,
+        cpu_s=form.cpu_ns / _SECOND_NS,
+        lag=form.lag,
+        connect=form.connect,
+        think_count=think.count,
+        think_sum_s=think.sum_ns / _SECOND_NS,
+        series=[_series(series) for series in form.series],
+        thinks=None if form.thinks is None else [_pauses(pauses) for pauses in form.thinks],
+        arrivals=form.arrivals or [],
+        gaps=form.gaps,
+        gaps_sum_s=form.gaps_sum_ns / _SECOND_NS,
+        tls=form.tls,
+        connection_wait=form.connection_wait,
+        handshakes=form.handshakes or {},
+        waiting=form.waiting,
+        places_ok=form.places.ok if form.places else [],
+        places_failed=form.places.failed if form.places else [],
+        gap_s=None if form.gap_ns is None else form.gap_ns / _SECOND_NS,
+        stalled_s=form.stalled_ns / _SECOND_NS,
+        surplus=framing.surplus,
+        unasked=framing.unasked,
     )
 
 
-def _framing(found: dict[str, Any]) -> dict[str, int]:
-    return {key: int(found.get(key, 0)) for key in ("surplus", "unasked")}
+def _pauses(form: PausesForm) -> Pauses:
+    return Pauses(form.group, form.pause, form.pause_sum_ns / _SECOND_NS)
 
 
-def _counts(places: dict[str, list[int]] | None, key: str) -> list[int]:
-    return [int(count) for count in places[key]] if places else []
-
-
-def _pauses(document: dict[str, Any]) -> Pauses:
-    return Pauses(int(document["group"]), str(document["pause"]), document["pause_sum_ns"] / _SECOND_NS)
-
-
-def _series(document: dict[str, Any]) -> RecordedSeries:
+def _series(form: SeriesForm) -> RecordedSeries:
     return RecordedSeries(
-        of=str(document["of"]),
-        number=int(document["id"]),
-        group=document.get("group"),
-        offered=int(document.get("offered", 0)),
-        started=int(document.get("started", 0)),
-        ok=int(document.get("ok", 0)),
-        failed=dict(document.get("failed") or {}),
-        not_started=dict(document.get("not_started") or {}),
-        bytes_out=int(document.get("bytes_out", 0)),
-        bytes_in=int(document.get("bytes_in", 0)),
-        response=document.get("response"),
-        response_sum_s=document.get("response_sum_ns", 0) / _SECOND_NS,
-        exchange=document.get("exchange"),
-        exchange_sum_s=document.get("exchange_sum_ns", 0) / _SECOND_NS,
-        first_byte=document.get("first_byte"),
-        picked=None if document.get("picked") is None else int(document["picked"]),
-        status_codes=_status_codes(document.get("status_codes")),
+        of=form.of,
+        number=form.id,
+        group=form.group,
+        offered=form.offered or 0,
+        started=form.started or 0,
+        ok=form.ok or 0,
+        failed=form.failed or {},
+        not_started=form.not_started or {},
+        bytes_out=form.bytes_out or 0,
+        bytes_in=form.bytes_in or 0,
+        response=form.response,
+        response_sum_s=form.response_sum_ns / _SECOND_NS,
+        exchange=form.exchange,
+        exchange_sum_s=form.exchange_sum_ns / _SECOND_NS,
+        first_byte=form.first_byte,
+        picked=form.picked,
+        status_codes=None if form.status_codes is None else {int(code): n for code, n in form.status_codes.items()},
     )
-
-
-def _status_codes(found: dict[str, int] | None) -> dict[int, int] | None:
-    return None if found is None else {int(code): int(count) for code, count in found.items()}
 
 
 def read_engine_document(folder: Path) -> dict[str, Any] | None:

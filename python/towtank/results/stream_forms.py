@@ -6,6 +6,7 @@ not be a number. Unknown and missing keys are accepted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -98,6 +99,20 @@ class ThinkForm(_Line):
     sum_ns: Span = 0
 
 
+class PlacesForm(_Line):
+    """Numbers of successful and failed requests at each place of a target. [1]"""
+
+    ok: list[Count]
+    failed: list[Count]
+
+
+class FramingForm(_Line):
+    """Numbers of surplus bytes and of unasked responses on connections. [1]"""
+
+    surplus: Count = 0
+    unasked: Count = 0
+
+
 class IntervalForm(_Line):
     """Keys and types of the record of one load thread between two times of the run."""
 
@@ -115,14 +130,16 @@ class IntervalForm(_Line):
     connection_wait: str | None = None
     think: ThinkForm | None = None
     series: list[SeriesForm]
-    thinks: list[PausesForm] = []
+    thinks: list[PausesForm] | None = None
     arrivals: list[Count] | None = None
     gaps: str | None = None
     gaps_sum_ns: Span = 0
     handshakes: dict[str, Count] | None = None
     waiting: Count = 0
-    gap_ns: Span = 0
+    gap_ns: Span | None = None
     stalled_ns: Span = 0
+    places: PlacesForm | None = None
+    framing: FramingForm | None = None
 
 
 class SampleForm(_Line):
@@ -154,7 +171,7 @@ _FORMS = {
 }  # fmt: skip
 
 
-def has_form(name: str, document: Json) -> bool:
+def has_form(name: str, document: Mapping[str, object]) -> bool:
     """Return True if a line has the keys and types of its kind: `segment`, `interval`, `sample` or `metrics`."""
     try:
         _FORMS[name].validate_python(document)

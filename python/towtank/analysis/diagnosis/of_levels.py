@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from towtank.analysis.aggregation import Point
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
@@ -16,9 +15,8 @@ from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.shape import Rate, flat_over, has_fallen
 from towtank.analysis.diagnosis.sign import WEAK
 from towtank.analysis.diagnosis.signs import nearly_full_cpus, signs
-from towtank.analysis.limits.of_levels import LimitKind
+from towtank.analysis.limits.of_levels import LevelsLimit, LimitKind
 from towtank.analysis.system.rates import lookup
-from towtank.digging import dig
 from towtank.estimates import few_digits
 
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
@@ -38,14 +36,14 @@ share connections. The factor is high because the time is known from a few sampl
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
-def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagnosis:
+def diagnose_levels(points: Sequence[Point], limit: LevelsLimit) -> Diagnosis:
     """Return the diagnosis of what limits a configuration.
 
     Parameters
     ----------
     points : sequence of Point
         Load levels of one configuration, in ascending order.
-    limit : dict
+    limit : LevelsLimit
         Result of `limits.of_levels.limit` for these load levels.
 
     Notes
@@ -54,7 +52,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     was at its limit. If no majority of these runs agrees, the cause is unknown. If a resource is at its limit even at
     the lowest level, it may be used by something other than the load, so the degree of belief is lower.
     """
-    kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
+    kind, evidence = limit.kind, limit.evidence
     ended = [point for point in points if point.usable]
     if not ended:
         return Diagnosis(Cause.UNKNOWN, unknown=("no run of this configuration has a result",))
@@ -64,7 +62,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _none(found, evidence)
     flat = _flat(ended)
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
-        return _nearly_full(top, flat, ended) or _not_known(found, flat, evidence, limit, ended)
+        return _nearly_full(top, flat, ended) or _not_known(found, flat, limit, ended)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
         # A disk may be at its limit even at the lowest load: at higher loads, the system combines several writes into
@@ -214,14 +212,12 @@ def _slowed(points: Sequence[Point]) -> str | None:
     return most if most is not None and len(grown) > 1 and grown[most] > total / 2 else None
 
 
-def _not_known(
-    found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any], points: Sequence[Point]
-) -> Diagnosis:
+def _not_known(found: Diagnosis, flat: str | None, limit: LevelsLimit, points: Sequence[Point]) -> Diagnosis:
     """Return the diagnosis for runs that show no resource at its limit."""
-    kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
+    kind, resource, evidence = limit.kind, limit.resource, limit.evidence
     if kind is LimitKind.CPU and resource:
         settle = f"repeat with more or fewer CPUs for {resource}: throughput changes in proportion if this is the cause"
-        return Diagnosis(Cause.CPU, Place(str(resource)), _SUPPORTED, (evidence,), settle=settle)
+        return Diagnosis(Cause.CPU, Place(resource), _SUPPORTED, (evidence,), settle=settle)
     if flat is None:
         if found.cause is Cause.NONE and kind is LimitKind.UNDECIDED:
             return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.distributions import t_quantile
@@ -45,10 +44,14 @@ class LimitEstimate:
     confidence: float | None = None
     n: int = 0
 
-    def document(self) -> dict[str, Any]:
+    def whole(self) -> LimitEstimate:
+        """Return the estimate with value and interval rounded down to whole numbers, as for a limit in users."""
+        value, low, high = (None if each is None else int(each + 1e-9) for each in (self.value, self.low, self.high))
+        return replace(self, value=value, low=low, high=high)
+
+    def document(self) -> dict[str, object]:
         """Return the estimated limit as JSON for a summary: value, interval, method and number of plateaus."""
-        keys = ("value", "low", "high", "method", "confidence", "n")
-        return {key: getattr(self, key) for key in keys}
+        return asdict(self)
 
 
 def estimate_limit(

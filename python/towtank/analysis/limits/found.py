@@ -4,12 +4,11 @@ system.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.analysis.limits.estimate import LimitEstimate, estimate_limit
-from towtank.analysis.limits.plateaus import Plateau, PlateauRules, failure, judge_plateau
+from towtank.analysis.limits.plateaus import Failure, Plateau, PlateauRules, judge_plateau, written
 from towtank.analysis.limits.search import (
     LOWER_BOUNDS,
     PlateauFailure,
@@ -42,7 +41,7 @@ class Found:
         Final decision; `ended` is `interrupted` if the search was not finished.
     estimate : LimitEstimate
         Highest sustainable load.
-    failure : dict or None
+    failure : Failure or None
         Failure that determined the limit.
     """
 
@@ -51,7 +50,7 @@ class Found:
     plateaus: list[Plateau]
     decision: SearchDecision
     estimate: LimitEstimate
-    failure: dict[str, Any] | None
+    failure: Failure | None
 
     @property
     def best(self) -> Plateau | None:
@@ -61,35 +60,28 @@ class Found:
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the search as JSON for a run summary: limit, reason for the end of the search, and plateaus."""
-        estimate = self.estimate.document()
-        if self.of == "users":
-            # A limit in users is rounded down to a whole number, so that it is not overstated.
-            estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
             "of": self.of,
-            **estimate,
+            # A limit in users is rounded down to a whole number, so that it is not overstated.
+            **(self.estimate.whole() if self.of == "users" else self.estimate).document(),
             "is_lower_bound": self.decision.ended in LOWER_BOUNDS,
             "ended": str(self.decision.ended),
             "why": self.decision.why,
-            "failure": self.failure,
-            "binding": next((plateau.binding for plateau in reversed(self.plateaus) if plateau.binding), None),
-            "window_level": None if best is None else best.document()["level"],
+            "failure": written(self.failure),
+            "binding": written(next((each.binding for each in reversed(self.plateaus) if each.binding), None)),
+            "window_level": None if best is None else best.whole_level,
             "plateaus": [plateau.document() for plateau in self.plateaus],
         }
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value + 1e-9)
-
-
 def search_of_run(
     measurement: Measurement,
-    search: dict[str, Any],
-    objectives: Sequence[dict[str, Any]],
-    events: Sequence[dict[str, Any]],
+    search: Mapping[str, object],
+    objectives: Iterable[Mapping[str, object]],
+    events: Sequence[Mapping[str, object]],
 ) -> Found:
     """Evaluate the plateaus of a run in their order, and derive the limit.
 
@@ -113,10 +105,10 @@ def search_of_run(
         if plateau is None or plateau.window.asked_end_s - stage["start_s"] < whole_s:
             break
         plateaus.append(plateau)
-    return conclude_search(search["of"], plan, plateaus, died=_died(events))
+    return conclude_search(str(search["of"]), plan, plateaus, died=_died(events))
 
 
-def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
+def settled_before(stage: int, events: Sequence[Mapping[str, object]]) -> bool | None:
     """Return True if the settle stage before a given stage ended in a steady state, and False if it did not. Return
     None if there is no record of this.
     """
@@ -126,7 +118,7 @@ def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
     return None
 
 
-def _died(events: Sequence[dict[str, Any]]) -> str | None:
+def _died(events: Sequence[Mapping[str, object]]) -> str | None:
     return next((str(event.get("message", "")) for event in events if event.get("k") == "service_died"), None)
 
 
@@ -152,22 +144,20 @@ def _estimate(plateaus: list[Plateau], decision: SearchDecision) -> LimitEstimat
 
 
 def _missed(plateau: Plateau) -> bool:
-    return plateau.failure is not None and plateau.failure["kind"] == PlateauFailure.OBJECTIVE_MISSED
+    return plateau.failure is not None and plateau.failure.kind is PlateauFailure.OBJECTIVE_MISSED
 
 
-def _failure(
-    plan: SearchPlan, plateaus: list[Plateau], decision: SearchDecision, died: str | None
-) -> dict[str, Any] | None:
+def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: SearchDecision, died: str | None) -> Failure | None:
     """Return the failure that determines the limit: the reason for the end of the search, or else the last failure at
     the lowest failing load level.
     """
     if decision.ended is SearchEnd.SERVICE_DIED and died is not None:
-        return failure(PlateauFailure.SERVICE_DIED, died)
+        return Failure(PlateauFailure.SERVICE_DIED, died)
     if decision.ended is SearchEnd.AT_MOST:
         text = f"the highest allowed level, {plan.at_most:g}, passes"
-        return failure(PlateauFailure.AT_MOST_REACHED, text, decision.low, plan.at_most)
+        return Failure(PlateauFailure.AT_MOST_REACHED, text, decision.low, plan.at_most)
     if decision.ended is SearchEnd.CONTRADICTORY:
-        return failure(PlateauFailure.CONTRADICTORY, decision.why)
+        return Failure(PlateauFailure.CONTRADICTORY, decision.why)
     failed = [plateau.failure for plateau in plateaus if plateau.level == decision.high and plateau.failure is not None]
     return failed[-1] if failed else None
 

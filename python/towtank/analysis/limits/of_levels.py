@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,9 +13,9 @@ from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.ideal import share_of_ideal
-from towtank.analysis.statistics import estimates
-from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate, estimate_of
 from towtank.analysis.system.limited_disks import AT_LIMIT, limited_disks
+from towtank.digging import dig
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
@@ -44,6 +44,60 @@ _CHANGES = (DoubtKind.NO_STEADY_STATE, DoubtKind.NOT_SETTLED, DoubtKind.BACKLOG)
 beyond the limit.
 """
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
+
+
+@dataclass(frozen=True)
+class LoadsAround:
+    """Neighbouring load levels between which throughput leaves the line of ideal scaling.
+
+    Attributes
+    ----------
+    after : float or None
+        Highest load below `at`; None if `at` is the lowest load. [1] or [1/s]
+    at : float
+        Lowest load at which throughput is clearly below the line. [1] or [1/s]
+    """
+
+    after: float | None
+    at: float
+
+
+@dataclass(frozen=True)
+class LevelsLimit:
+    """Limit of a configuration, as its load levels show it.
+
+    Attributes
+    ----------
+    kind : LimitKind
+    evidence : str
+        Measured values that show the limit, or the reason why the levels do not show one.
+    resource : str or None
+        Name of the limiting tier; None if the resource was not observed.
+    knee_users : Estimate
+        Load at which the asymptotic bounds cross. [1]
+    leaves_ideal_at : LoadsAround or None
+    peak_throughput_per_s : Estimate
+        Throughput of the level with the highest throughput. [1/s]
+    """
+
+    kind: LimitKind
+    evidence: str
+    resource: str | None = None
+    knee_users: Estimate = NO_ESTIMATE
+    leaves_ideal_at: LoadsAround | None = None
+    peak_throughput_per_s: Estimate = NO_ESTIMATE
+
+    def document(self) -> dict[str, object]:
+        """Return the limit as JSON for a study summary; `reached` is None if the limit is undecided."""
+        return {
+            "kind": str(self.kind),
+            "reached": _REACHED.get(self.kind, True),
+            "resource": self.resource,
+            "evidence": self.evidence,
+            "knee_users": self.knee_users.document(),
+            "leaves_ideal_at": None if self.leaves_ideal_at is None else asdict(self.leaves_ideal_at),
+            "peak_throughput_per_s": self.peak_throughput_per_s.document(),
+        }
 
 
 @dataclass(frozen=True)
@@ -105,7 +159,7 @@ class Level:
         return f"{shown} % ({low} to {high} %)"
 
 
-def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, Any]:
+def limit(points: Sequence[Point], ideal: Mapping[str, Any] | None) -> LevelsLimit:
     """Decide whether the system reached its limit. If so, also determine the load and the limiting resource.
 
     Parameters
@@ -114,12 +168,6 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
         Load levels of one configuration, in ascending order.
     ideal : dict or None
         Result of `ideal.ideal_line`.
-
-    Returns
-    -------
-    dict
-        `kind` (a `LimitKind`), `reached` (None if undecided), `resource` (a tier; None if the resource was not
-        observed), `evidence` as text, `knee_users`, `leaves_ideal_at` and `peak_throughput_per_s`.
 
     Notes
     -----
@@ -139,36 +187,20 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     """
     usable = [point for point in points if point.is_valid and point.throughput.value and point.load]
     if not usable or ideal is None:
-        return undecided("no valid run")
+        return LevelsLimit(LimitKind.UNDECIDED, "no valid run")
     levels = _levels(usable, ideal)
     kind, level, evidence = _conclusion(levels, [point for point in points if point.load > usable[-1].load])
-    resource = level.tier if level is not None and kind is LimitKind.CPU else None
-    return _document(kind, resource, evidence, usable, [short for short in levels if short.is_short])
-
-
-def undecided(why: str) -> dict[str, Any]:
-    """Return an undecided limit as JSON for a study summary. `why` is the reason."""
-    return _document(LimitKind.UNDECIDED, None, why, [], [])
-
-
-def _document(
-    kind: LimitKind, resource: str | None, evidence: str, usable: list[Point], short: list[Level]
-) -> dict[str, Any]:
-    peak = max(
-        (point.throughput for point in usable), key=lambda found: found.value or 0.0, default=estimates.NO_ESTIMATE
+    return LevelsLimit(
+        kind,
+        evidence,
+        level.tier if level is not None and kind is LimitKind.CPU else None,
+        knee(usable),
+        _leaves_between(usable, [short for short in levels if short.is_short]),
+        max((point.throughput for point in usable), key=lambda found: found.value or 0.0),
     )
-    return {
-        "kind": str(kind),
-        "reached": _REACHED.get(kind, True),
-        "resource": resource,
-        "evidence": evidence,
-        "knee_users": (knee(usable) if usable else estimates.NO_ESTIMATE).document(),
-        "leaves_ideal_at": _leaves_between(usable, short),
-        "peak_throughput_per_s": peak.document(),
-    }
 
 
-def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
+def _levels(usable: Sequence[Point], ideal: Mapping[str, Any]) -> list[Level]:
     first = usable[0]
     above = [
         Level(point, share_of_ideal(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]
@@ -229,7 +261,7 @@ def _fails(point: Point) -> bool:
     Beyond the limit, doubts about a changing system are expected. With any other doubt, such as a saturated generator,
     the system might have served the failed transactions.
     """
-    kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
+    kinds = [{kind for kind, _ in _doubts(run, "invalid")} for run in point.usable]
     of_system = {str(DoubtKind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
     return (
         not point.is_valid
@@ -238,8 +270,11 @@ def _fails(point: Point) -> bool:
     )
 
 
-def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
-    return [doubt for doubt in run["verdict"]["reasons"] if doubt.get("level") in levels]
+def _doubts(run: Mapping[str, object], *levels: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and message of each doubt about a run that has one of the given levels."""
+    for doubt in dig(run, "verdict", "reasons"):
+        if dig(doubt, "level") in levels:
+            yield str(dig(doubt, "kind")), str(dig(doubt, "message"))
 
 
 def _changing(point: Point) -> str | None:
@@ -247,7 +282,7 @@ def _changing(point: Point) -> str | None:
     other runs. Return None if no run has such a doubt.
     """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
-    return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
+    return _first([message for kind, message in found if kind in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
@@ -257,15 +292,12 @@ def _first(messages: list[str]) -> str | None:
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
-def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return two loads as a dict: `at`, the lowest load at which throughput is clearly below the line of ideal scaling,
-    and `after`, the load below it. Return None if there is no such load.
-    """
+def _leaves_between(usable: list[Point], short: list[Level]) -> LoadsAround | None:
     if not short:
         return None
     first = short[0].point.load
     below = [point.load for point in usable if point.load < first]
-    return {"after": below[-1] if below else None, "at": first}
+    return LoadsAround(below[-1] if below else None, first)
 
 
 def _cpu_evidence(level: Level) -> str:
@@ -291,7 +323,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _failing_evidence(top: Level, failing: Point) -> str:
-    messages = [doubt["message"] for run in failing.usable for doubt in _doubts(run, "invalid")]
+    messages = [message for run in failing.usable for _, message in _doubts(run, "invalid")]
     beyond = f"{failing.load:,.10g} {'users' if failing.kind == 'users' else 'arrivals per second'}"
     highest = f"{top.load} is the highest valid level ({_observed(top.point)})"
     return f"at {beyond} too many transactions fail ({_first(messages)}); {highest}"

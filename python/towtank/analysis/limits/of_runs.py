@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from towtank.analysis.limits.estimate import BRACKET, TESTED
+from towtank.analysis.limits.estimate import BRACKET, TESTED, LimitEstimate
 from towtank.analysis.statistics import t_interval
-from towtank.analysis.statistics.estimates import CONFIDENCE, RUNS
+from towtank.analysis.statistics.estimates import RUNS
+from towtank.digging import dig
 from towtank.estimates import few_digits, interval_texts
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True)
+class _RunLimit:
+    """Limit that the search of a run found.
+
+    Attributes
+    ----------
+    run, of, ended : str
+        Name of the run, quantity of the load (`users` or `rate`), and reason for the end of the search.
+    estimate : LimitEstimate
+    is_lower_bound : bool
+        True if the search found only a lower bound.
+    failure, binding : object
+        Failure and objective that determined the limit, as in the summary of the run.
+    """
+
+    run: str
+    of: str
+    ended: str
+    estimate: LimitEstimate
+    is_lower_bound: bool
+    failure: object
+    binding: object
+
+    @classmethod
+    def read(cls, run: Mapping[str, object]) -> _RunLimit | None:
+        """Read the limit from the summary of a run; None if the run made no search."""
+        limit = run.get("limit")
+        if not limit:
+            return None
+        of, ended, lower, failure, binding = (
+            dig(limit, key) for key in ("of", "ended", "is_lower_bound", "failure", "binding")
+        )
+        estimate = LimitEstimate(*(dig(limit, field.name) for field in fields(LimitEstimate)))
+        return cls(str(run["run"]), of, ended, estimate, lower, failure, binding)
+
+    def document(self) -> dict[str, object]:
+        return {
+            "run": self.run,
+            **self.estimate.document(),
+            "is_lower_bound": self.is_lower_bound,
+            "ended": self.ended,
+        }
 
 
-def found_limit(runs: Sequence[Json]) -> Json | None:
+def found_limit(runs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
     """Combine the limits that several runs of the same search found.
 
     Parameters
@@ -35,57 +78,47 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
         - A run found only a lower bound, so that no interval is correct: the result is the smallest value of all runs,
         as a lower bound.
     """
-    limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
+    limits = [limit for run in runs if (limit := _RunLimit.read(run)) is not None]
     if not limits:
         return None
-    found = [(name, limit) for name, limit in limits if limit["value"] is not None and not limit["is_lower_bound"]]
-    bounds = [limit["value"] for _, limit in limits if limit["is_lower_bound"] and limit["value"] is not None]
-    about = found or limits
+    known = [limit for limit in limits if limit.estimate.value is not None]
+    found = [limit for limit in known if not limit.is_lower_bound]
+    bounds = len(known) - len(found)
+    about = (found or limits)[0]
     common = {
-        "of": about[0][1]["of"],
-        "failure": about[0][1]["failure"],
-        "binding": about[0][1]["binding"],
-        "runs": [{"run": name, **_brief(limit)} for name, limit in limits],
-        "lower_bounds": len(bounds),
-        "not_found": sum(limit["value"] is None for _, limit in limits),
+        "of": about.of,
+        "failure": about.failure,
+        "binding": about.binding,
+        "runs": [limit.document() for limit in limits],
+        "lower_bounds": bounds,
+        "not_found": len(limits) - len(known),
     }
-    if len(found) == 1 and not bounds:
-        return {**common, **_interval(found[0][1]), "is_lower_bound": False}
-    if len(found) > 1 and not bounds:
-        return {**common, **_over([limit for _, limit in found]), "is_lower_bound": False}
-    values = [*bounds, *(float(limit["value"]) for _, limit in found)]
+    if found and not bounds:
+        return {**common, **_over([limit.estimate for limit in found]).document(), "is_lower_bound": False}
+    values = [
+        value if limit.is_lower_bound else float(value)
+        for limit in known
+        if (value := limit.estimate.value) is not None
+    ]
     lowest = min(values, default=None)
-    bare = {"value": lowest, "low": lowest, "high": None, "method": "none", "confidence": None, "n": len(values)}
-    return {**common, **bare, "is_lower_bound": lowest is not None}
+    bare = LimitEstimate(lowest, lowest, n=len(values))
+    return {**common, **bare.document(), "is_lower_bound": lowest is not None}
 
 
-def _over(found: Sequence[Json]) -> Json:
+def _over(found: Sequence[LimitEstimate]) -> LimitEstimate:
     """Combine the limits of several runs, each of which found a limit."""
-    values = [float(limit["value"]) for limit in found]
-    ends = [(limit["low"], limit["high"]) for limit in found]
-    lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
-    if len(lows) < len(found) or len(highs) < len(found):
-        return _keys(t_interval(values).of_quantity().document())
-    if any(limit["method"] != TESTED for limit in found):
-        bare = {"value": min(values), "low": min(lows), "high": max(highs)}
-        return {**bare, "method": BRACKET, "confidence": None, "n": len(found)}
+    if len(found) == 1:
+        return found[0]
+    values = [float(limit.value or 0.0) for limit in found]
+    lows = [limit.low for limit in found if limit.low is not None]
+    highs = [limit.high for limit in found if limit.high is not None]
+    complete = len(lows) == len(highs) == len(found)
+    if complete and any(limit.method != TESTED for limit in found):
+        return LimitEstimate(min(values), min(lows), max(highs), BRACKET, n=len(found))
     over = t_interval(values).of_quantity()
-    open_low, open_high = max(lows), min(highs)
-    if open_low <= open_high and over.low is not None and over.high is not None:
-        over = replace(over, low=min(over.low, open_low), high=max(over.high, open_high))
-    return _keys(over.document())
-
-
-def _brief(limit: Json) -> Json:
-    return {**_interval(limit), "is_lower_bound": limit["is_lower_bound"], "ended": limit["ended"]}
-
-
-def _interval(limit: Json) -> Json:
-    return {key: limit[key] for key in ("value", "low", "high", "method", "confidence", "n")}
-
-
-def _keys(document: Json) -> Json:
-    return {**_interval(document), "confidence": CONFIDENCE}
+    if complete and max(lows) <= min(highs) and over.low is not None and over.high is not None:
+        over = replace(over, low=min(over.low, max(lows)), high=max(over.high, min(highs)))
+    return LimitEstimate(over.value, over.low, over.high, over.method, over.confidence, over.n)
 
 
 def limit_text(limit: Mapping[str, Any]) -> str:

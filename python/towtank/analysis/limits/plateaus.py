@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -16,11 +15,12 @@ from towtank.analysis.doubts import percent_text, seconds, signed_percent
 from towtank.analysis.limits import silence
 from towtank.analysis.limits.search import PlateauFailure, PlateauOutcome
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.objective import COMPARISONS
+from towtank.analysis.objective import Objective
 from towtank.analysis.statistics import ERROR_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
+from towtank.digging import dig
 from towtank.estimates import few_digits
 
 # Throughput fails only if it is below the arrival rate by more than this many standard deviations of a Poisson count,
@@ -39,8 +39,8 @@ class PlateauRules:
 
     Attributes
     ----------
-    objectives : list of dict
-        Objectives from the manifest of the study that apply at every load; empty if the search ignores objectives.
+    objectives : sequence of Objective
+        Objectives of the study that apply at every load; empty if the search ignores objectives.
     errors, achieved, grows : float or None
         Limits from `stop_when` of the search; None for a criterion that the search does not use. They are the largest
         share of failures, the smallest share of the arrival rate that must be completed, and the smallest share of
@@ -49,29 +49,67 @@ class PlateauRules:
         True for an open load.
     """
 
-    objectives: list[dict[str, Any]] = field(default_factory=list)
+    objectives: Sequence[Objective] = ()
     errors: float | None = None
     achieved: float | None = None
     grows: float | None = None
     is_open: bool = False
 
     @classmethod
-    def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> PlateauRules:
+    def of(cls, search: Mapping[str, object], objectives: Iterable[Mapping[str, object]]) -> PlateauRules:
         """Derive the criteria from the entry `search` in the manifest of a run, and from the objectives of the
         study.
         """
-        stops = search["stop_when"]
-        usable = (
-            [objective for objective in objectives if _is_searched(objective)] if "objective_missed" in stops else []
-        )
+        stops = dig(search, "stop_when") or {}
+        usable = [each for each in map(Objective.read, objectives) if _is_searched(each)]
         return cls(
-            usable, stops.get("errors"), stops.get("achieved"), stops.get("throughput_grows"), search["of"] == "rate"
+            tuple(usable) if "objective_missed" in stops else (),
+            errors=dig(stops, "errors"),
+            achieved=dig(stops, "achieved"),
+            grows=dig(stops, "throughput_grows"),
+            is_open=search.get("of") == "rate",
         )
 
 
-def _is_searched(objective: dict[str, Any]) -> bool:
-    at_a_load = objective.get("users") is not None or objective.get("rate") is not None
-    return not at_a_load and objective.get("phase") in (None, "steady")
+def _is_searched(objective: Objective) -> bool:
+    return objective.load is None and objective.phase in (None, "steady")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Reason why a plateau failed, or why a search found its limit.
+
+    Attributes
+    ----------
+    kind : PlateauFailure
+    text : str
+    seen, limit : float or None
+        Measured value and limit, in the base unit of the quantity; None if the reason has no number.
+    """
+
+    kind: PlateauFailure
+    text: str
+    seen: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Objective with the largest margin at a plateau.
+
+    Attributes
+    ----------
+    text, metric : str
+    seen : float or None
+        Measured value, in the base unit of the metric; None if requests were in flight for longer than the limit and
+        none of them ended.
+    limit : float
+    """
+
+    text: str
+    metric: str
+    seen: float | None
+    limit: float
 
 
 @dataclass(frozen=True)
@@ -88,13 +126,13 @@ class Plateau:
         Name of the steady stage of the plateau.
     window : Window
         Analysed window within the steady stage.
-    failure : dict or None
-        `kind`, `text`, `seen` and `limit` of the first failure; None if the plateau passed.
+    failure : Failure or None
+        First failure; None if the plateau passed.
     margin : float or None
         Largest log(measured value / limit) over all objectives; above 0 if an objective is missed. Infinite if requests
         were in flight for longer than the limit and none of them ended. None if no objective has a value.
-    binding : dict or None
-        Objective that determines `margin`: `text`, `metric`, `seen` (None if the margin is infinite) and `limit`.
+    binding : Binding or None
+        Objective that determines `margin`.
     settled : bool or None
         True if the settle stage before the plateau ended because the system was steady; None if its length was fixed.
     waiting : float
@@ -111,13 +149,13 @@ class Plateau:
     stage: str
     window: Window
     throughput: Estimate
-    response: dict[str, Any]
+    response: Mapping[str, object]
     errors_share: float
     waiting: float
     in_flight: float
-    failure: dict[str, Any] | None
+    failure: Failure | None
     margin: float | None
-    binding: dict[str, Any] | None
+    binding: Binding | None
     settled: bool | None
     throughput_error: float | None = None
 
@@ -128,27 +166,36 @@ class Plateau:
     @property
     def outcome(self) -> PlateauOutcome:
         """Result of the plateau for the decisions of the search: level, kind of failure, and margin."""
-        kind = None if self.failure is None else PlateauFailure(self.failure["kind"])
-        return PlateauOutcome(self.level, kind, self.margin)
+        return PlateauOutcome(self.level, None if self.failure is None else self.failure.kind, self.margin)
 
-    def document(self) -> dict[str, Any]:
+    @property
+    def whole_level(self) -> float:
+        """Load level as summaries write it: an integer if it is a whole number. [1] or [1/s]"""
+        return int(self.level) if self.level.is_integer() else self.level
+
+    def document(self) -> dict[str, object]:
         """Return the plateau as JSON for a run summary: level, window, outcome and measured values."""
         return {
-            "level": int(self.level) if self.level.is_integer() else self.level,
+            "level": self.whole_level,
             "stage": self.stage,
             "start_s": self.window.start_s,
             "end_s": self.window.end_s,
             "left_out_s": self.window.start_s - self.window.asked_start_s,
             "passed": self.passed,
-            "failure": self.failure,
+            "failure": written(self.failure),
             "settled": self.settled,
             "steady": self.window.steady,
             "throughput_per_s": self.throughput.document(),
             "response_time_s": {key: self.response[key] for key in ("mean", "p50", "p95", "p99")},
             "errors_share": self.errors_share,
             "waiting_at_end": self.waiting,
-            "objective": self.binding,
+            "objective": written(self.binding),
         }
+
+
+def written(part: Failure | Binding | None) -> dict[str, object] | None:
+    """Return a part of a plateau as JSON for a run summary; None if it is missing."""
+    return None if part is None else asdict(part)
 
 
 def judge_plateau(
@@ -217,51 +264,44 @@ def judge_plateau(
         settled=settled,
         throughput_error=_throughput_error(every.ok[chosen], measurement.lengths[chosen]),
     )
-    failure = next(_failures(draft, measurement, chosen, rules, before), None)
-    return Plateau(**{**draft.__dict__, "failure": failure})
+    return replace(draft, failure=next(_failures(draft, measurement, chosen, rules, before), None))
 
 
-def _margins(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the margin of each objective, log(measured value / limit), and an entry for the run summary that describes
-    the objective.
-    """
+def _margins(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, Binding]]:
+    """Yield the margin of each objective, log(measured value / limit), and the objective with its measured value."""
     for objective in rules.objectives:
-        seen, limit = _seen(objective, measurement, chosen), objective.get("value")
-        if not isinstance(limit, int | float):
+        seen, limit = _seen(objective, measurement, chosen), objective.limit
+        if limit is None:
             continue
-        upward = objective.get("comparison") in (">", ">=")
-        entry = {"text": objective.get("text", ""), "metric": objective.get("metric", ""), "seen": seen, "limit": limit}
+        binding = Binding(objective.text, objective.metric, seen, limit)
         if silence.is_missed(objective, measurement, chosen):
-            yield math.inf, {**entry, "seen": None}
+            yield math.inf, replace(binding, seen=None)
         elif seen is not None and seen > 0 and limit > 0:
-            yield (math.log(limit / seen) if upward else math.log(seen / limit)), entry
+            yield math.log(limit / seen if objective.is_upward else seen / limit), binding
 
 
-def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
+def _seen(objective: Objective, measurement: Measurement, chosen: Mask) -> float | None:
     """Return the measured value of an objective at a plateau. If the objective applies to windows, this is the value of
     the worst window.
     """
-    metric = str(objective.get("metric"))
-    column = objective_scopes.column_of(measurement, objective.get("transaction"))
-    every = objective.get("every_s")
-    if every is None:
+    metric, column = objective.metric, objective_scopes.column_of(measurement, objective.transaction)
+    if objective.every_s is None:
         return objective_scopes.value(metric, column, measurement, chosen)
     values = [
         value
-        for window in objective_scopes.windows_of(measurement, chosen, float(every))
+        for window in objective_scopes.windows_of(measurement, chosen, objective.every_s)
         if (value := objective_scopes.value(metric, column, measurement, window)) is not None
     ]
-    upward = objective.get("comparison") in (">", ">=")
-    return (min if upward else max)(values, default=None)
+    return (min if objective.is_upward else max)(values, default=None)
 
 
 def _failures(
     plateau: Plateau, measurement: Measurement, chosen: Mask, rules: PlateauRules, before: Sequence[Plateau]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Failure]:
     yield from _generator(measurement, chosen)
     if rules.errors is not None and plateau.errors_share > rules.errors:
         text = f"{percent_text(plateau.errors_share)} of transactions failed, limit {percent_text(rules.errors)}"
-        yield failure(PlateauFailure.ERRORS, text, plateau.errors_share, rules.errors)
+        yield Failure(PlateauFailure.ERRORS, text, plateau.errors_share, rules.errors)
     yield from _objectives(rules, measurement, chosen)
     yield from _silent(rules, measurement, chosen)
     yield from _achieved(plateau, rules)
@@ -269,37 +309,32 @@ def _failures(
     yield from _flat(plateau, rules, before)
 
 
-def failure(kind: PlateauFailure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
-    """Return a failure as JSON for a run summary."""
-    return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
-
-
-def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+def _generator(measurement: Measurement, chosen: Mask) -> Iterator[Failure]:
     threads, length = max(1, measurement.recording.workers), measurement.length_of(chosen)
     busy = float(measurement.cpu_s[chosen].sum()) / length / threads
     if busy > GENERATOR_BUSY:
         text = f"the generator's threads were busy for {percent_text(busy)}, limit {percent_text(GENERATOR_BUSY)}"
-        yield failure(PlateauFailure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
+        yield Failure(PlateauFailure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
     stalled = float(measurement.stalled_s[chosen].sum()) / length
     if stalled > STALL_INVALID:
         text = f"the generator stalled for {percent_text(stalled)} of the time, limit {percent_text(STALL_INVALID)}"
-        yield failure(PlateauFailure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
+        yield Failure(PlateauFailure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
 
 
-def _objectives(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+def _objectives(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[Failure]:
     for objective in rules.objectives:
-        seen, limit = _seen(objective, measurement, chosen), objective.get("value")
-        compare = COMPARISONS.get(str(objective.get("comparison")))
-        if silence.is_missed(objective, measurement, chosen):
-            text = f"{objective.get('text', '')}: no request ended, and some were in flight for longer than this limit"
-            yield failure(PlateauFailure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
-        if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
+        seen, limit = _seen(objective, measurement, chosen), objective.limit
+        if limit is None:
             continue
-        text = f"{objective.get('text', '')}: seen {_shown(str(objective.get('metric')), seen)}"
-        yield failure(PlateauFailure.OBJECTIVE_MISSED, text, seen, float(limit))
+        if silence.is_missed(objective, measurement, chosen):
+            text = f"{objective.text}: no request ended, and some were in flight for longer than this limit"
+            yield Failure(PlateauFailure.OBJECTIVE_MISSED, text, None, limit)
+        if seen is not None and not objective.compare(seen, limit):
+            text = f"{objective.text}: seen {_shown(objective.metric, seen)}"
+            yield Failure(PlateauFailure.OBJECTIVE_MISSED, text, seen, limit)
 
 
-def _silent(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+def _silent(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[Failure]:
     """Yield a failure if requests were in flight for a long time but no request ended. The stop criteria of the search
     do not affect this failure.
     """
@@ -308,7 +343,7 @@ def _silent(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iter
         text = (
             f"no request ended in {seconds(measurement.length_of(chosen))}, although some were in flight for more than "
         )
-        yield failure(PlateauFailure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
+        yield Failure(PlateauFailure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
 
 
 def _shown(metric: str, value: float) -> str:
@@ -321,7 +356,7 @@ def _shown(metric: str, value: float) -> str:
     )
 
 
-def _achieved(plateau: Plateau, rules: PlateauRules) -> Iterator[dict[str, Any]]:
+def _achieved(plateau: Plateau, rules: PlateauRules) -> Iterator[Failure]:
     if not rules.is_open or rules.achieved is None or plateau.throughput.value is None:
         return
     length = plateau.window.length_s
@@ -331,22 +366,22 @@ def _achieved(plateau: Plateau, rules: PlateauRules) -> Iterator[dict[str, Any]]
     missing = (plateau.level - ended) * length
     if share < rules.achieved and missing > _CHANCE * math.sqrt(plateau.level * length):
         text = f"{few_digits(ended, 4)} /s of the offered {plateau.level:g} /s ended ({percent_text(share)}), "
-        yield failure(
+        yield Failure(
             PlateauFailure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent_text(rules.achieved)}", share, rules.achieved
         )
 
 
-def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
+def _not_settled(plateau: Plateau) -> Iterator[Failure]:
     """Yield a failure for each measured value that still changes. Only gross changes count, unless the settle stage
     ended without a steady state.
     """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
             text = f"{change.text} still changes by {signed_percent(change.share)} over the steady stage"
-            yield failure(PlateauFailure.NOT_SETTLED, text, abs(change.share), change.tolerance)
+            yield Failure(PlateauFailure.NOT_SETTLED, text, abs(change.share), change.tolerance)
 
 
-def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
+def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> Iterator[Failure]:
     """Yield a failure if throughput grew too little, compared with the highest passed level below this plateau. The
     growth must be below the required share of ideal growth, and significantly below the share `_HALF`.
     """
@@ -364,7 +399,7 @@ def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> I
         text = f"throughput changes from {few_digits(first, 4)} /s at {other.level:g} "
         text += f"to {few_digits(second, 4)} /s at {plateau.level:g}: "
         text += f"{percent_text(gain)} of ideal growth, limit {percent_text(rules.grows)}"
-        yield failure(PlateauFailure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
+        yield Failure(PlateauFailure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:

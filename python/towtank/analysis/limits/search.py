@@ -14,12 +14,12 @@ yields only a lower bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from towtank.analysis.limits.estimate import tested_ends
+from towtank.digging import dig
 
 
 class PlateauFailure(StrEnum):
@@ -110,16 +110,16 @@ class SearchPlan:
         return self.refine_to or 0.0
 
 
-def search_plan_of(document: dict[str, Any]) -> SearchPlan:
+def search_plan_of(document: Mapping[str, object]) -> SearchPlan:
     """Read the settings of a search from the entry `search` in the manifest of a run."""
-    refine = document.get("refine")
+    start, at_most = (float(dig(document, key)) for key in ("start", "at_most"))
     return SearchPlan(
-        start=float(document["start"]),
-        at_most=float(document["at_most"]),
-        steps=tuple(Step(step.get("by"), step.get("times"), step.get("up_to")) for step in document["steps"]),
-        whole=document["of"] == "users",
-        refine_to=refine["to"] if refine else None,
-        repeats=refine["repeats"] if refine else 1,
+        start,
+        at_most,
+        tuple(Step(*(dig(step, key) for key in ("by", "times", "up_to"))) for step in dig(document, "steps")),
+        whole=document.get("of") == "users",
+        refine_to=dig(document, "refine", "to"),
+        repeats=dig(document, "refine", "repeats") or 1,
     )
 
 

@@ -8,41 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from towtank.analysis import objective_scopes
 from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement
+from towtank.analysis.objective import Objective
 
 _TIMES = frozenset({"mean", "min", "max", "p50", "p90", "p95", "p99", "p99.9"})
 _EDGE_S = 1e-6
 
 
-def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
+def is_missed(objective: Objective, measurement: Measurement, chosen: Mask) -> bool:
     """Return True if an objective is certainly missed, because requests were in flight for longer than its limit and
     none ended.
 
     Parameters
     ----------
-    objective : dict
-        Objective from the manifest of a study. If it has an entry `every_s`, it applies to each window of that length.
+    objective : Objective
+        If it has `every_s`, it applies to each window of that length.
     measurement : Measurement
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the plateau.
     """
-    limit = objective.get("value")
-    if objective.get("metric") not in _TIMES or objective.get("comparison") not in ("<", "<="):
+    if objective.metric not in _TIMES or objective.is_upward or objective.limit is None:
         return False
-    if not isinstance(limit, int | float):
-        return False
-    every = objective.get("every_s")
-    requests = _Requests.of(measurement, chosen, objective.get("transaction"))
-    windows = [chosen] if every is None else objective_scopes.windows_of(measurement, chosen, float(every))
-    return any(requests.are_silent(window, float(limit)) for window in windows)
+    every, limit = objective.every_s, objective.limit
+    requests = _Requests.of(measurement, chosen, objective.transaction)
+    windows = [chosen] if every is None else objective_scopes.windows_of(measurement, chosen, every)
+    return any(requests.are_silent(window, limit) for window in windows)
 
 
-def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
+def waited_for(objectives: Sequence[Objective], measurement: Measurement, chosen: Mask) -> float | None:
     """Return a time for which requests were certainly in flight at a plateau while no request ended. [s]
 
     Returns
@@ -51,11 +48,7 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
         Half of the length of the plateau, or the largest limit of an objective about response times, whichever is
         longer. None if a request ended, or if no request was in flight for so long.
     """
-    limits = [
-        float(objective["value"])
-        for objective in objectives
-        if objective.get("metric") in _TIMES and isinstance(objective.get("value"), int | float)
-    ]
+    limits = [each.limit for each in objectives if each.metric in _TIMES and each.limit is not None]
     waited = max(measurement.length_of(chosen) / 2, *limits, 0.0)
     return waited if _Requests.of(measurement, chosen).are_silent(chosen, waited) else None
 

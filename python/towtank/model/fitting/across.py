@@ -30,12 +30,13 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis import estimate_from_document, standard_error_of
+from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.across_network import Growth, Shared, throughputs
 from towtank.model.fitting.fit import Fit, fit_curve
-from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, mean_by_cycle, read_configurations
 from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.prediction import Bands
 from towtank.model.fitting.replicates import SEED, replicates
 from towtank.model.quota import PERIOD_S
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
@@ -115,7 +116,7 @@ def _work(configuration: Configuration, asked: Json) -> Floats | None:
     return np.asarray(np.array(cpus) / np.array(rates) * (sum(rates) / sum(cpus)), dtype=float)
 
 
-def _points(fit: Fit) -> list[Json]:
+def _points(fit: Fit) -> list[dict[str, object]]:
     fitted = fit.fitted
     return [
         {"load": float(load), "throughput": float(rate), "curve": float(curve)}
@@ -146,18 +147,12 @@ def _solved(
     return found
 
 
-def _row(load: float, rates: Floats, best: float, think_s: float) -> Json:
-    row: Json = {"load": float(load), "throughput": _summary(best, rates)}
+def _row(load: float, rates: Floats, best: float, think_s: float) -> dict[str, object]:
+    row: dict[str, object] = {"load": float(load), "throughput": document_of(Bands.of(best, rates))}
     times = load / rates - think_s
     if (times > 0).mean() > 0.975 and load / best > think_s:
-        row["response_s"] = _summary(load / best - think_s, times)
+        row["response_s"] = document_of(Bands.of(load / best - think_s, times))
     return row
-
-
-def _summary(best: float, values: Floats) -> Json:
-    shares = {"band_80": 0.80, "band_95": 0.95}
-    bands = {name: list(percentiles(values, share)) for name, share in shares.items()}
-    return {"curve": float(best), "median": float(np.median(values)), **bands}
 
 
 def _requests(configuration: Configuration) -> float:

@@ -98,7 +98,7 @@ class Shared:
     utilization: float
     period_s: float = PERIOD_S
 
-    def document(self) -> Json:
+    def document(self) -> dict[str, object]:
         """Return this shared host, with its service time, as a JSON object for the prediction."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 

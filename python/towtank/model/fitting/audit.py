@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -97,6 +96,15 @@ class Quantities:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """Run that is not modelled: its name, its load as the study asked for it, and the reason."""
+
+    run: str
+    load: float | None
+    why: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """Result of checking one operational law on one run.
 
@@ -115,7 +123,7 @@ class Finding:
     suspect: str = ""
     message: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the result of this check as a JSON object: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,

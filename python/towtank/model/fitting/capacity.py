@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from towtank.containment import Failed, attempt, attempt_or
+from towtank.digging import dig
+from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.estimates import few_digits, number_estimate
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.demands import demands_document
+from towtank.model.fitting.demands import ResourceDemand, demands_document
 from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results
 from towtank.model.fitting.drift import Drifted, drifted
 from towtank.model.fitting.goodness import FIT_REJECTED
@@ -22,7 +24,7 @@ from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.networks.answers import farthest as farthest_load
 from towtank.model.fitting.networks.answers import network_answer, predicted
 from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.prediction import BANDS, farthest, predict_curve
+from towtank.model.fitting.prediction import BANDS, Prediction, farthest, predict_curve
 from towtank.model.fitting.replicates import SEED
 from towtank.model.fitting.selection import CurveCandidate
 
@@ -49,8 +51,8 @@ def capacity_document(path: Path) -> Json:
     """
     try:
         answers = fit_results(path, FitRequest("auto"), None)
-        demands = attempt_or("demands by class", {}, demands_document, path).get("configurations", [])
-        classes = {str(configuration["key"]): configuration["classes"] for configuration in demands}
+        demands = dig(attempt_or("demands by class", {}, demands_document, path), "configurations") or ()
+        classes = {str(dig(configuration, "key")): dig(configuration, "classes") for configuration in demands}
     except (MeasurementError, ModelError, StudyError) as error:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
@@ -87,10 +89,11 @@ def _configuration(answer: CurveAnswer, classes: Json) -> Json:
     shown = answer.choice.chosen
     if shown is None:
         return {**document, "refused": answer.choice.why}
-    document["grid"] = curve_grid(shown, answer.think_s)
-    document["utilization"] = _utilization(shown, document, [float(row["load"]) for row in document["grid"]])
-    document["bottleneck_sentence"] = _bottleneck(shown, document)
-    loads = [float(row["load"]) for row in document["grid"]]
+    grid = predict_grid(shown, answer.think_s)
+    loads = [row.load for row in grid]
+    document["grid"] = [row.document() for row in grid]
+    document["utilization"] = _utilization(answer, shown, loads)
+    document["bottleneck_sentence"] = _bottleneck(answer, shown)
     network = attempt(f"network of {answer.document['label']}", _network, answer, document, loads)
     document["network"] = {"refused": network.sentence} if isinstance(network, Failed) else network
     return {**document, "refused": None}
@@ -106,34 +109,41 @@ def _network(answer: CurveAnswer, document: Json, loads: list[float]) -> Json | 
         return None
     found = network_answer(answer.configuration)
     fitted = found.document
-    if found.network is None or fitted["verdict"]["level"] == FIT_REJECTED:
+    if found.network is None or found.verdict.level == FIT_REJECTED:
         return fitted
     every = max(1, len(loads) // _NETWORK_GRID)
     levels = [float(row["load"]) for row in fitted["levels"]]
     at = sorted({*levels, *(load for load in loads[::every] if load <= farthest_load(found.network)[0])})
-    fitted["grid"] = [{"load": load, **row} for load, row in zip(at, predicted(found.network, at), strict=True)]
+    grid = dict(zip(at, predicted(found.network, at), strict=True))
+    fitted["grid"] = [{"load": load, **document_of(row)} for load, row in grid.items()]
     for name, station in fitted["stations"].items():
-        if name in document["demands"]:
+        if name in answer.demands:
             document["utilization"][name] = {
                 "servers": station["servers"],
                 "by": "network",
-                "measured": _measured_use(document, document["demands"][name]),
-                "curve": [{"load": row["load"], **row["utilization"][name]} for row in fitted["grid"]],
+                "measured": _measured_use(answer, answer.demands[name]),
+                "curve": [{"load": load, **document_of(row.utilization[name])} for load, row in grid.items()],
             }
     return fitted
 
 
-def _measured_use(document: Json, resource: Json) -> list[Json]:
+def _measured_use(answer: CurveAnswer, resource: ResourceDemand) -> list[dict[str, object]]:
     """Return the load and the measured utilization of a resource at each load level."""
-    by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
-    return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
+    by_rate = dict(zip(map(float, answer.points.throughput), map(float, answer.points.load), strict=True))
+    levels = resource.demand.by_level
+    return [{**document_of(row), "load": by_rate[row.throughput]} for row in levels if row.throughput in by_rate]
 
 
-def curve_grid(candidate: CurveCandidate, think_s: float) -> list[Json]:
+def predict_grid(candidate: CurveCandidate, think_s: float) -> list[Prediction]:
     """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
     measured range.
     """
-    return [row for row in predict_curve(candidate, _loads(candidate), think_s) if "throughput" in row]
+    return [row for row in predict_curve(candidate, _loads(candidate), think_s) if row.throughput is not None]
+
+
+def curve_grid(candidate: CurveCandidate, think_s: float) -> list[dict[str, object]]:
+    """Return `predict_grid` as JSON objects."""
+    return [row.document() for row in predict_grid(candidate, think_s)]
 
 
 def _loads(candidate: CurveCandidate) -> list[float]:
@@ -144,23 +154,23 @@ def _loads(candidate: CurveCandidate) -> list[float]:
     return sorted({float(level) for level in [*even, *points.levels] if 0 < level <= last})
 
 
-def _utilization(candidate: CurveCandidate, document: Json, loads: list[float]) -> Json:
+def _utilization(answer: CurveAnswer, candidate: CurveCandidate, loads: list[float]) -> dict[str, object]:
     """Return the utilization of every resource by name: measured at each load level, and predicted by the curve.
     [ratio]
     """
     at = np.array(loads)
     drawn = drifted(candidate.fit, candidate.replicates, at)
-    found: Json = {}
-    for name, resource in document["demands"].items():
-        servers = int(resource["servers"])
-        rows = _of_bottleneck(candidate, drawn) if name == document["bottleneck"] else _of_line(resource, drawn.rates)
+    found: dict[str, object] = {}
+    for name, resource in answer.demands.items():
+        servers = resource.servers
+        rows = _of_bottleneck(candidate, drawn) if name == answer.bottleneck else _of_line(resource, drawn.rates)
         if rows is None:
             continue
         shares = np.clip(rows / servers, 0.0, 1.0)
         found[name] = {
             "servers": servers,
             "by": "curve",
-            "measured": _measured_use(document, resource),
+            "measured": _measured_use(answer, resource),
             "curve": [
                 {
                     "load": load,
@@ -183,38 +193,38 @@ def _of_bottleneck(candidate: CurveCandidate, drawn: Drifted) -> Floats | None:
     return curve.busy(candidate.replicates, drawn.rates * drawn.factors)
 
 
-def _of_line(resource: Json, curves: Floats) -> Floats | None:
+def _of_line(resource: ResourceDemand, curves: Floats) -> Floats | None:
     """Return the number of busy servers of a resource in each replicate, computed from a straight line of busy servers
     over throughput. The slope of the line varies at random between replicates, by its standard error.
     """
-    demand, levels = resource["demand_s"], resource["by_level"]
-    if demand["value"] is None:
+    demand, levels = resource.demand.demand_s, resource.demand.by_level
+    if demand.value is None:
         return None
-    rates = np.array([row["throughput"] for row in levels])
-    busy = np.array([row["utilization"] for row in levels]) * resource["servers"]
-    error = 0.0 if demand["high"] is None else (demand["high"] - demand["low"]) / (2 * _NORMAL)
-    slopes = demand["value"] + error * np.random.default_rng(SEED).standard_normal((len(curves), 1))
+    rates = np.array([row.throughput for row in levels])
+    busy = np.array([row.utilization for row in levels]) * resource.servers
+    error = 0.0 if demand.low is None or demand.high is None else (demand.high - demand.low) / (2 * _NORMAL)
+    slopes = demand.value + error * np.random.default_rng(SEED).standard_normal((len(curves), 1))
     return np.asarray(busy.mean() + slopes * (curves - rates.mean()), dtype=float)
 
 
-def _bottleneck(candidate: CurveCandidate, document: Json) -> str | None:
+def _bottleneck(answer: CurveAnswer, candidate: CurveCandidate) -> str | None:
     """Describe the bottleneck, the highest throughput that it allows, and the next bottleneck."""
-    name = document["bottleneck"]
-    resource = document["demands"].get(name)
+    name = answer.bottleneck
+    resource = None if name is None else answer.demands.get(name)
     if resource is None:
         return None
-    top = max(resource["by_level"], key=lambda row: float(row["utilization"]))
-    words = [f"the resource with the highest utilization is {name}, {100 * top['utilization']:.3g} % at most"]
-    limit = document.get("limit_throughput")
+    top = max(row.utilization for row in resource.demand.by_level)
+    words = [f"the resource with the highest utilization is {name}, {100 * top:.3g} % at most"]
+    limit = dig(answer.document, "limit_throughput")
     if limit and isinstance(candidate.fit.curve, ClosedCurve):
-        pair = document["confidence_interval"].get("limit_throughput") or (None, None)
+        pair = dig(answer.document, "confidence_interval", "limit_throughput") or (None, None)
         carried = few_digits(limit, 4) if None in pair else number_estimate(limit, *pair)
         words.append(f"the limit of the curve is {carried} transactions/s")
     # Parts of a tier share the servers of the tier, so a part has no throughput limit of its own.
     others = [
-        ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
-        for key, other in document["demands"].items()
-        if key != name and " / " not in key and (other["demand_s"]["value"] or 0) > 0
+        ((other.servers - max(0.0, other.demand.background.value or 0.0)) / value, key)
+        for key, other in answer.demands.items()
+        if key != name and " / " not in key and (value := other.demand.demand_s.value or 0) > 0
     ]
     if others:
         rate, key = min(others)

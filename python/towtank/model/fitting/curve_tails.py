@@ -70,7 +70,7 @@ class Tails:
         """Mean absolute logarithm of the ratios of measured to computed 95th percentile; 0 if all ratios are 1."""
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
-    def document(self) -> Json:
+    def document(self) -> dict[str, object]:
         """Return the ratios of measured to computed percentiles as a JSON object: mean, bounds, and ratio at each load
         level.
         """

@@ -5,21 +5,84 @@ The line separates the demand (its slope) from background work (its intercept).
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from towtank.distributions import t_quantile, t_tail
+from towtank.documents import document_of
+from towtank.model.fitting.intervals import CONFIDENCE, Bounded
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
 """Significance level of the test for curvature of busy servers over throughput. Curvature means that the demand depends
 on the load.
 """
-_CONFIDENCE = 0.95
 
 
-def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class LevelDemand:
+    """Throughput [1/s], utilization [ratio], and busy time per transaction [s] at a load level."""
+
+    throughput: float
+    utilization: float
+    demand_s: float
+
+
+@dataclass(frozen=True)
+class LoadDependence:
+    """Test whether the demand depends on the load.
+
+    Attributes
+    ----------
+    p_value : float
+        Probability of a curvature as large as the measured one if the demand is constant.
+    depends : bool
+        True if the curvature is significant.
+    direction : str
+        `grows` or `falls`.
+    demand_at_lowest_s, demand_at_highest_s : float or None
+        Demand at the lowest and at the highest throughput, each with its interval. [s]
+    """
+
+    p_value: float
+    depends: bool
+    direction: str
+    demand_at_lowest_s: float | None
+    demand_at_lowest_interval: tuple[float | None, float | None]
+    demand_at_highest_s: float | None
+    demand_at_highest_interval: tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class DemandOfLevels:
+    """Service demand of the mean transaction at a resource.
+
+    Attributes
+    ----------
+    demand_s : Bounded
+        Busy time per transaction. [s]
+    background : Bounded
+        Servers that background work keeps busy. [1]
+    by_level : tuple of LevelDemand
+    load_dependence : LoadDependence or None
+        None with fewer than four load levels.
+    note : str or None
+        Restriction of the estimate.
+    """
+
+    demand_s: Bounded
+    background: Bounded
+    by_level: tuple[LevelDemand, ...]
+    load_dependence: LoadDependence | None = None
+    note: str | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the demand as a JSON object; without `note` if there is none."""
+        return {name: value for name, value in document_of(self).items() if name != "note" or value is not None}
+
+
+def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> DemandOfLevels | None:
     """Fit a straight line U = U_0 + D X through the load levels, and test the points for curvature.
 
     Parameters
@@ -33,8 +96,8 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
     Returns
     -------
-    dict or None
-        `demand_s` and `background` with intervals, `by_level`, `load_dependence`; None with fewer than two points.
+    DemandOfLevels or None
+        None without points.
 
     Notes
     -----
@@ -47,34 +110,20 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
     x, u = throughput[seen], busy[seen]
     if not len(x):
         return None
-    levels = [
-        {"throughput": float(a), "utilization": float(b / servers), "demand_s": float(b / a)}
-        for a, b in zip(x, u, strict=True)
-    ]
+    levels = tuple(LevelDemand(float(a), float(b / servers), float(b / a)) for a, b in zip(x, u, strict=True))
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
         # With a single load level, all busy time is attributed to transactions. A note in the result states this.
         value = float(np.sum(u) / np.sum(x))
-        return {
-            "demand_s": _estimate(value, None),
-            "background": _estimate(None, None),
-            "by_level": levels,
-            "load_dependence": None,
-            "note": "one load level: background work cannot be distinguished from demand",
-        }
+        note = "one load level: background work cannot be distinguished from demand"
+        return DemandOfLevels(Bounded(value), Bounded(None), levels, note=note)
     design = np.stack([np.ones(len(x)), x], axis=1)
     factors, covariance, _ = _regression(design, u)
     errors = None if covariance is None else np.sqrt(np.diag(covariance))
-    result: dict[str, Any] = {
-        "demand_s": _estimate(factors[1], errors[1] if errors is not None else None, len(x) - 2),
-        "background": _estimate(factors[0], errors[0] if errors is not None else None, len(x) - 2),
-        "by_level": levels,
-        "load_dependence": _bend(x, u),
-    }
-    if factors[0] < 0:
-        result["note"] = (
-            "the fitted background is negative: the demand grows with the load, or there are too few levels"
-        )
-    return result
+    background, demand = (
+        _estimate(value, None if errors is None else errors[place], len(x) - 2) for place, value in enumerate(factors)
+    )
+    negative = "the fitted background is negative: the demand grows with the load, or there are too few levels"
+    return DemandOfLevels(demand, background, levels, _bend(x, u), negative if factors[0] < 0 else None)
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
@@ -91,17 +140,14 @@ def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, 
     return factors, np.asarray(variance * np.linalg.inv(design.T @ design), dtype=float), misses
 
 
-def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dict[str, Any]:
-    half = None if error is None else t_quantile(0.5 + _CONFIDENCE / 2, freedom) * error
-    return {
-        "value": None if value is None else float(value),
-        "low": None if half is None or value is None else float(value - half),
-        "high": None if half is None or value is None else float(value + half),
-        "confidence": _CONFIDENCE,
-    }
+def _estimate(value: float, error: float | None, freedom: int) -> Bounded:
+    if error is None:
+        return Bounded(float(value))
+    half = t_quantile(0.5 + CONFIDENCE / 2, freedom) * error
+    return Bounded(float(value), float(value - half), float(value + half))
 
 
-def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
+def _bend(x: Floats, u: Floats) -> LoadDependence | None:
     """Test if busy time grows faster or slower than linearly with throughput; None with fewer than four load levels.
 
     The test fits a parabola b_0 + b_1 z + b_2 z^2, where z is the standardised throughput. The demand at the lowest and
@@ -125,18 +171,18 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
         _slope(np.array([0.0, 1.0, 2 * end]) / x.std(), factors, covariance, freedom)
         for end in (scaled.min(), scaled.max())
     )
-    return {
-        "p_value": p_value,
-        "depends": p_value < LEVEL,
-        "direction": "grows" if factors[2] > 0 else "falls",
-        "demand_at_lowest_s": low["value"],
-        "demand_at_lowest_interval": [low["low"], low["high"]],
-        "demand_at_highest_s": high["value"],
-        "demand_at_highest_interval": [high["low"], high["high"]],
-    }
+    return LoadDependence(
+        p_value,
+        p_value < LEVEL,
+        "grows" if factors[2] > 0 else "falls",
+        low.value,
+        (low.low, low.high),
+        high.value,
+        (high.low, high.high),
+    )
 
 
-def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
+def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> Bounded:
     """Return a weighted sum of the regression coefficients, with its confidence interval."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

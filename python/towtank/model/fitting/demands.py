@@ -6,16 +6,19 @@ estimated from short intervals of the runs.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis import estimate_from_document
+from towtank.analysis import estimate_of
 from towtank.containment import Failed, attempt
+from towtank.digging import dig
+from towtank.documents import document_of
 from towtank.model.fitting.demand_classes import demands_of_classes
-from towtank.model.fitting.demand_levels import demand_from_levels
+from towtank.model.fitting.demand_levels import DemandOfLevels, demand_from_levels
 from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series
 from towtank.model.fitting.machines import disks
 from towtank.model.fitting.measured import Configuration, Resource, read_configurations
@@ -23,6 +26,19 @@ from towtank.model.fitting.observations import Floats
 from towtank.results import STUDY_MANIFEST, ResultsFolder
 
 SCHEMA = "towtank/model-demands/1"
+
+
+@dataclass(frozen=True)
+class ResourceDemand:
+    """Service demand of the mean transaction at a resource, with its number of servers [1] and its tiers."""
+
+    servers: int
+    tiers: tuple[str, ...]
+    demand: DemandOfLevels
+
+    def document(self) -> dict[str, object]:
+        """Return the demand as a JSON object."""
+        return {"servers": self.servers, "tiers": list(self.tiers), **self.demand.document()}
 
 
 def demands_document(path: Path) -> dict[str, Any]:
@@ -46,15 +62,9 @@ def demands_document(path: Path) -> dict[str, Any]:
     }
 
 
-def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
+def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, object]:
     """Return the service demands of one configuration at each resource, as a JSON object."""
-    document: dict[str, Any] = {
-        "label": configuration.label,
-        "key": configuration.key,
-        "excluded": configuration.excluded,
-        "resources": resource_demands(configuration),
-        "classes": {},
-    }
+    resources, classes = resource_demands(configuration), {}
     if folder is not None:
         runs = [run for run in folder.runs() if run.run_id in {str(kept["run"]) for kept in configuration.runs}]
         series, servers = read_series(runs, configuration.resources)
@@ -64,9 +74,15 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
             timed = bottleneck is not None and name == bottleneck.name
             found = pooled(series, name, servers[name], timed=timed)
             if found is not None:
-                document["classes"][name] = demands_of_classes(*found)
-    document["why_none"] = "" if document["resources"] or document["classes"] else _why_none(configuration)
-    return document
+                classes[name] = demands_of_classes(*found)
+    return {
+        "label": configuration.label,
+        "key": configuration.key,
+        "excluded": [document_of(run) for run in configuration.excluded],
+        "resources": {name: resource.document() for name, resource in resources.items()},
+        "classes": classes,
+        "why_none": "" if resources or classes else _why_none(configuration),
+    }
 
 
 def _why_none(configuration: Configuration) -> str:
@@ -79,40 +95,31 @@ def _why_none(configuration: Configuration) -> str:
     return f"the CPU time of {names} is unknown {loads}: observe the services on their hosts"
 
 
-def resource_demands(configuration: Configuration) -> dict[str, Any]:
+def resource_demands(configuration: Configuration) -> dict[str, ResourceDemand]:
     """Return the service demand of the mean transaction at every resource, estimated from the load levels."""
-    points = configuration.points
     rates = np.array(
-        [estimate_from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float
+        [estimate_of(point, "throughput_per_s").value or np.nan for point in configuration.points], dtype=float
     )
-    found: dict[str, Any] = {}
-    for resource in configuration.resources:
-        _add(found, resource.name, rates, configuration.cpus(resource), resource)
-        for tier in resource.tiers:
-            parts = dict.fromkeys(part for point in points for part in point["tiers"].get(tier, {}).get("parts", {}))
-            for part in parts:
-                used = [_part(point, tier, part) for point in points]
-                _add(
-                    found,
-                    f"{tier} / {part}",
-                    rates,
-                    np.array(used, dtype=float) / resource.part,
-                    replace(resource, tiers=(tier,)),
-                )
-    for disk, busy in _disks(configuration).items():
-        _add(found, f"disk {disk}", rates, busy, Resource(disk, 1, ()))
+    found = {}
+    for name, busy, resource in _busy(configuration):
+        demand = demand_from_levels(rates, busy, resource.servers)
+        if demand is not None:
+            found[name] = ResourceDemand(resource.servers, resource.tiers, demand)
     return found
 
 
-def _part(point: dict[str, Any], tier: str, part: str) -> float:
-    value = estimate_from_document(point["tiers"].get(tier, {}).get("parts", {}).get(part, {}).get("cpus_used")).value
-    return np.nan if value is None else value
-
-
-def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource: Resource) -> None:
-    demand = demand_from_levels(rates, busy, resource.servers)
-    if demand is not None:
-        found[name] = {"servers": resource.servers, "tiers": list(resource.tiers), **demand}
+def _busy(configuration: Configuration) -> Iterator[tuple[str, Floats, Resource]]:
+    """Yield name, busy servers at each load level, and servers of each resource, of its parts, and of each disk."""
+    points = configuration.points
+    for resource in configuration.resources:
+        yield resource.name, configuration.cpus(resource), resource
+        for tier in resource.tiers:
+            for part in dict.fromkeys(part for point in points for part in dig(point, "tiers", tier, "parts") or ()):
+                used = [estimate_of(point, "tiers", tier, "parts", part, "cpus_used").value for point in points]
+                cpus = np.array(used, dtype=float) / resource.part
+                yield f"{tier} / {part}", cpus, replace(resource, tiers=(tier,))
+    for disk, busy in _disks(configuration).items():
+        yield f"disk {disk}", busy, Resource(disk, 1, ())
 
 
 def _disks(configuration: Configuration) -> dict[str, Floats]:

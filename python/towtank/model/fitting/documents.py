@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis import DoubtKind, estimate_from_document, metric_of_objective, standard_error_of
+from towtank.analysis import DoubtKind
 from towtank.containment import Failed, attempt
+from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError
 from towtank.files import put_text
 from towtank.model.fitting import knees, model_file
-from towtank.model.fitting.audit import Finding, audit_points
+from towtank.model.fitting.audit import Excluded, Finding, audit_points
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curve_tails import curve_tails
 from towtank.model.fitting.curves import USL_PARAMETERS
-from towtank.model.fitting.demands import resource_demands
+from towtank.model.fitting.demands import ResourceDemand, resource_demands
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.fit import CURVES
-from towtank.model.fitting.goodness import FIT_REJECTED
+from towtank.model.fitting.goodness import FIT_REJECTED, Judgement
 from towtank.model.fitting.intervals import (
     CONFIDENCE,
     percentiles,
@@ -29,15 +31,16 @@ from towtank.model.fitting.intervals import (
     standard_errors,
     t_intervals,
 )
+from towtank.model.fitting.knees import Knee
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.measured_limit import of_curve
 from towtank.model.fitting.mix import mix_of
-from towtank.model.fitting.observations import Floats, Observations
-from towtank.model.fitting.prediction import default_loads, held_out, predict_curve, trust
+from towtank.model.fitting.observations import Observations
+from towtank.model.fitting.prediction import Assumption, default_loads, held_out, predict_curve, trust
 from towtank.model.fitting.quota_assumed import quota_assumptions
 from towtank.model.fitting.replicates import REPLICATES, block_length
 from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Choice, CurveCandidate, choose
-from towtank.model.fitting.shape import classify
+from towtank.model.fitting.shape import Shape, classify
 from towtank.model.fitting.table import PointColumns, read_points
 
 SCHEMA = "towtank/model-fit/1"
@@ -84,6 +87,10 @@ class CurveAnswer:
     choice : Choice
     points : Observations
     think_s : float
+    demands : dict of str to ResourceDemand
+        Demands of the mean transaction by resource; empty for a CSV file.
+    shape : Shape or None
+        Shape of the measured points; None for a CSV file.
     configuration : Configuration or None
     asserted : bool
         True if the user stated the number of servers of the bottleneck."""
@@ -92,8 +99,16 @@ class CurveAnswer:
     choice: Choice
     points: Observations
     think_s: float
+    demands: Mapping[str, ResourceDemand] = field(default_factory=dict)
+    shape: Shape | None = None
     configuration: Configuration | None = None
     asserted: bool = False
+
+    @property
+    def bottleneck(self) -> str | None:
+        """Name of the bottleneck; None if it is unknown."""
+        found = None if self.configuration is None else self.configuration.bottleneck()
+        return None if found is None else found.name
 
 
 def fit_table(path: Path, columns: PointColumns, request: FitRequest) -> CurveAnswer:
@@ -103,7 +118,7 @@ def fit_table(path: Path, columns: PointColumns, request: FitRequest) -> CurveAn
     failing = {finding.name for finding in findings if finding.suspect}
     kept = points.chosen(np.array([name not in failing for name in points.names]))
     excluded = [
-        {"run": finding.name, "load": float(points.load[points.names.index(finding.name)]), "why": finding.message}
+        Excluded(finding.name, float(points.load[points.names.index(finding.name)]), finding.message)
         for finding in findings
         if finding.suspect
     ]
@@ -147,17 +162,26 @@ def _fit_configuration(configuration: Configuration, request: FitRequest) -> Cur
         findings=configuration.findings,
         excluded=configuration.excluded,
         think_s=configuration.think_s,
+        doubts=attribution_doubts(configuration),
+        assumptions=quota_assumptions(configuration),
+        knees_of_objectives=knees.of_objectives(configuration),
     )
-    _doubt(answer.document["verdict"], attribution_doubts(configuration))
-    answer.configuration, answer.asserted = configuration, request.servers is not None
-    answer.document["bottleneck"] = bottleneck.name if bottleneck else None
-    answer.document["mix"] = mix.document(points.load) if mix else None
-    answer.document["shape"] = classify(configuration)
-    if answer.document.get("trust"):
-        answer.document["trust"]["assumptions"] += quota_assumptions(configuration)
-    answer.document["demands"] = resource_demands(configuration)
-    answer.document["knees"] = _objective_knees(configuration) + answer.document["knees"]
-    return answer
+    demands, shape = resource_demands(configuration), classify(configuration)
+    document = {
+        **answer.document,
+        "bottleneck": bottleneck.name if bottleneck else None,
+        "mix": mix.document(points.load) if mix else None,
+        "shape": shape.document(),
+        "demands": {name: demand.document() for name, demand in demands.items()},
+    }
+    return replace(
+        answer,
+        document=document,
+        demands=demands,
+        shape=shape,
+        configuration=configuration,
+        asserted=request.servers is not None,
+    )
 
 
 def _thinking(points: Observations, think_s: float) -> Observations:
@@ -167,15 +191,18 @@ def _thinking(points: Observations, think_s: float) -> Observations:
 def _answer(
     points: Observations,
     request: FitRequest,
-    head: Json,
+    head: Mapping[str, object],
     *,
     servers: int,
     findings: list[Finding],
-    excluded: list[Json],
+    excluded: list[Excluded],
     think_s: float | None = None,
+    doubts: Sequence[str] = (),
+    assumptions: Iterable[Assumption] = (),
+    knees_of_objectives: Iterable[Knee] = (),
 ) -> CurveAnswer:
     if not points.count:
-        raise MeasurementError("\n".join(["no point can be modelled:", *(f"  {run['why']}" for run in excluded)]))
+        raise MeasurementError("\n".join(["no point can be modelled:", *(f"  {run.why}" for run in excluded)]))
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
     choice = choose(request.curves, points, servers, think, request.hold_out)
     if request.curve != "auto" and not choice.candidates and "label" not in head:
@@ -185,7 +212,7 @@ def _answer(
             why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
         )
     shown = _shown(choice, request.curve)
-    document = {
+    document: Json = {
         **head,
         "curve": shown.name if shown else None,
         **(_parameters(shown) if shown else {}),
@@ -193,16 +220,20 @@ def _answer(
             "checked": len(findings),
             "findings": [finding.document() for finding in findings if finding.suspect],
         },
-        "excluded": excluded,
+        "excluded": [document_of(run) for run in excluded],
         "points": _points(points, shown),
     }
     if shown:
-        document |= _worth(shown, points, request, think)
-    else:
+        loads = default_loads(shown) if request.loads is None else request.loads
         document |= {
-            "verdict": {"level": FIT_REJECTED, "reasons": [{"level": FIT_REJECTED, "text": choice.why}], "tests": []}
+            "verdict": shown.judgement.document([*_interval_doubts(shown), *doubts]),
+            "held_out": held_out(shown, points),
+            "predictions": [row.document() for row in predict_curve(shown, loads, think)],
+            "trust": trust(shown, think, assumptions),
         }
-    document["knees"] = _knees(shown, points, think)
+    else:
+        document["verdict"] = Judgement([(FIT_REJECTED, choice.why)]).document(doubts)
+    document["knees"] = [document_of(knee) for knee in (*knees_of_objectives, *knees.of_points(shown, points, think))]
     if request.curve == "auto":
         document["choice"] = _choice(choice)
     return CurveAnswer(document, choice, points, think)
@@ -222,7 +253,7 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _parameters(candidate: CurveCandidate) -> Json:
+def _parameters(candidate: CurveCandidate) -> dict[str, object]:
     """Return the parameters of a fitted curve and the quantities derived from them, each with its confidence
     intervals."""
     fit = candidate.fit
@@ -257,7 +288,7 @@ def _parameters(candidate: CurveCandidate) -> Json:
     }
 
 
-def _points(points: Observations, shown: CurveCandidate | None) -> list[Json]:
+def _points(points: Observations, shown: CurveCandidate | None) -> list[dict[str, object]]:
     """Return each measured point as a JSON object. If the point was part of the fit, add the fitted throughput with its
     bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
@@ -266,43 +297,25 @@ def _points(points: Observations, shown: CurveCandidate | None) -> list[Json]:
         names, drawn = shown.fit.points.names, shown.fit.problem.model(shown.replicates)
         fitted = dict(zip(names, map(float, shown.fit.fitted), strict=True))
         bands = {name: list(percentiles(drawn[:, place])) for place, name in enumerate(names)}
-    rows = []
-    for place, name in enumerate(points.names):
-        row: Json = {
+    columns = {
+        "load": points.load,
+        "throughput": points.throughput,
+        "standard_error": points.error,
+        "response_s": points.response,
+        "think_s": points.think,
+        "busy": points.busy,
+        "work": points.work,
+        "others": points.others,
+    }
+    return [
+        {
             "name": name,
-            "load": float(points.load[place]),
-            "throughput": float(points.throughput[place]),
-            "standard_error": None if points.error is None else float(points.error[place]),
-            "response_s": None if points.response is None else float(points.response[place]),
-            "think_s": None if points.think is None else float(points.think[place]),
-            "busy": None if points.busy is None else float(points.busy[place]),
-            "work": None if points.work is None else float(points.work[place]),
-            "others": None if points.others is None else float(points.others[place]),
+            **{key: None if values is None else float(values[place]) for key, values in columns.items()},
             "fitted_throughput": fitted.get(name),
             "fitted_throughput_band_95": bands.get(name),
         }
-        rows.append(row)
-    return rows
-
-
-def _worth(candidate: CurveCandidate, points: Observations, request: FitRequest, think_s: float) -> Json:
-    loads = default_loads(candidate) if request.loads is None else request.loads
-    doubts = _interval_doubts(candidate)
-    verdict = candidate.judgement.document()
-    _doubt(verdict, doubts)
-    return {
-        "verdict": verdict,
-        "held_out": held_out(candidate, points),
-        "predictions": predict_curve(candidate, loads, think_s),
-        "trust": trust(candidate, think_s),
-    }
-
-
-def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to the verdict on a fit; unless the verdict is `rejected`, it becomes `doubtful`."""
-    if doubts:
-        verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
-        verdict["level"] = verdict["level"] if verdict["level"] == FIT_REJECTED else "doubtful"
+        for place, name in enumerate(points.names)
+    ]
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
@@ -332,7 +345,7 @@ def _interval_doubts(candidate: CurveCandidate) -> list[str]:
     ]
 
 
-def _choice(choice: Choice) -> Json:
+def _choice(choice: Choice) -> dict[str, object]:
     best = min((candidate.aicc for candidate in choice.candidates if candidate.aicc is not None), default=None)
     rows = [
         {
@@ -340,7 +353,7 @@ def _choice(choice: Choice) -> Json:
             "aicc": candidate.aicc,
             "delta_aicc": None if candidate.aicc is None or best is None else candidate.aicc - best,
             "joint_aicc": candidate.joint_aicc,
-            "held_out_error": candidate.held_out["worst_error"] if candidate.held_out else None,
+            "held_out_error": candidate.held_out.worst_error if candidate.held_out else None,
             "held_out_interval": candidate.held_out_interval,
             "parameters": dict(zip(candidate.fit.curve.parameters, map(float, candidate.fit.parameters), strict=True)),
             "verdict": candidate.judgement.level,
@@ -349,50 +362,6 @@ def _choice(choice: Choice) -> Json:
         for candidate in choice.candidates
     ]
     return {"why": choice.why, "candidates": rows, "refused": choice.refused}
-
-
-def _knees(shown: CurveCandidate | None, points: Observations, think_s: float) -> list[Json]:
-    found = [knees.break_knee(points)]
-    if shown is not None:
-        found = [knees.model_knee(shown), knees.power_knee(shown, think_s), *found]
-    distance = knees.distance_knee(points.load, points.throughput)
-    rows = [knee for knee in found if knee is not None]
-    if distance is not None:
-        how = "farthest above the chord (Kneedle): a drawing aid only"
-        rows.append(knees.knee("distance", distance, knees.distance_samples(points), how))
-    return rows
-
-
-_TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
-
-
-def _objective_knees(configuration: Configuration) -> list[Json]:
-    """Return, for each response-time objective, the load at which its limit is exceeded, with the interval of this
-    load."""
-    found = []
-    for objective in configuration.objectives:
-        metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
-        if metric not in _TIMES or not isinstance(limit, int | float) or len(configuration.points) < 2:
-            continue
-        text = str(objective["text"])
-        named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
-        about = {"metric": metric, "transaction": named}
-        pairs = [(point, metric_of_objective(point, about)) for point in configuration.points]
-        seen = [(point, value) for point, value in pairs if value is not None]
-        if len(seen) < 2:
-            continue
-        load: Floats = np.array([float(point["load"]) for point, _ in seen])
-        errors = [_time_error(point, metric, named) for point, _ in seen]
-        known = None if any(error is None for error in errors) else np.array(errors, dtype=float)
-        at = knees.objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
-        found.append(at or knees.knee("objective", None, None, f"{text}: limit not exceeded up to {load[-1]:g}"))
-    return found
-
-
-def _time_error(point: Json, metric: str, named: str | None) -> float | None:
-    """Return the standard error of a response time at a point; None if its interval is unknown. [s]"""
-    where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
-    return standard_error_of(estimate_from_document(where))
 
 
 def _closed(choice: Choice) -> CurveCandidate | None:
@@ -404,7 +373,7 @@ def _closed(choice: Choice) -> CurveCandidate | None:
     return min(known, key=lambda candidate: candidate.joint_aicc or 0.0) if known else next(iter(found), None)
 
 
-def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str = "") -> Json:
+def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str = "") -> dict[str, object]:
     """Write the fitted curve of a closed system as a model file, and compare the throughput of the written model with
     the measured throughput.
 
@@ -435,12 +404,11 @@ def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str =
             else "no closed curve describes the points"
         )
         raise ModelError(f"{without}: {why}")
-    demands = answer.document.get("demands", {})
-    found, left = model_file.stations(closed, answer.configuration, demands)
+    found, left = model_file.stations(closed, answer.configuration, answer.demands)
     known = (closed, source, found, left, answer.think_s)
     points = answer.configuration.points if answer.configuration else ()
     tails = curve_tails(points, lambda order: model_file.model_text(*known, discipline=order), model_file.CLASS)
-    limit = of_curve(answer.configuration, answer.document.get("shape"), asserted=answer.asserted)
+    limit = of_curve(answer.configuration, answer.shape, asserted=answer.asserted)
     put_text(path, model_file.model_text(*known, tails=tails, limit=limit))
     check = model_file.checked(closed, found, left, answer.think_s)
     return {"file": str(path), "check": check, "percentiles": None if tails is None else tails.document()}

@@ -7,13 +7,14 @@ curve and states the reason.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from towtank.distributions import f_tail
+from towtank.documents import document_of
 from towtank.errors import ModelError
 from towtank.estimates import few_digits
 from towtank.model.fitting.closed_curve import ClosedCurve
@@ -43,6 +44,66 @@ FEW_POINTS = 6
 _ROUNDING = 1e-9
 
 
+@dataclass(frozen=True)
+class FitTest:
+    """Significance test of a fit: name, test statistic, degrees of freedom or sample sizes, and p-value."""
+
+    test: str
+    statistic: float
+    freedom: tuple[int, int]
+    p_value: float
+
+
+@dataclass(frozen=True)
+class HeldOutPoint:
+    """Point that was left out of a fit, with the prediction of the fit.
+
+    Attributes
+    ----------
+    load : float
+        Load. [1] or [1/s]
+    measured_throughput, predicted_throughput : float
+        [1/s]
+    error : float
+        Relative error of the predicted throughput. [ratio]
+    measured_response_s, predicted_response_s, response_error : float or None
+        Response times [s] and relative error [ratio]; None if response times or think times are unknown.
+    """
+
+    load: float
+    measured_throughput: float
+    predicted_throughput: float
+    error: float
+    measured_response_s: float | None = None
+    predicted_response_s: float | None = None
+    response_error: float | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the point as a JSON object, without unknown response times."""
+        return {name: value for name, value in document_of(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Comparison of a prediction with measurements at the highest loads, which were left out of the fit.
+
+    Attributes
+    ----------
+    levels : int
+        Number of load levels that were left out. [1]
+    curve : str
+        Name of the family of curves.
+    worst_error : float
+        Largest relative error of throughput, with its sign. [ratio]
+    points : tuple of HeldOutPoint
+    """
+
+    levels: int
+    curve: str
+    worst_error: float
+    points: tuple[HeldOutPoint, ...]
+
+
 @dataclass
 class Judgement:
     """Verdict on a fitted curve, with the reasons and the tests behind it.
@@ -51,12 +112,11 @@ class Judgement:
     ----------
     reasons : list of (str, str)
         Level (`doubtful` or `rejected`) and sentence.
-    tests : list of dict
-        Each test with its statistic and p-value.
+    tests : list of FitTest
     """
 
     reasons: list[tuple[str, str]] = field(default_factory=list)
-    tests: list[dict[str, Any]] = field(default_factory=list)
+    tests: list[FitTest] = field(default_factory=list)
 
     @property
     def level(self) -> str:
@@ -82,10 +142,14 @@ class Judgement:
         """Add a reason that makes the verdict `rejected`."""
         self.reasons.append((FIT_REJECTED, sentence))
 
-    def document(self) -> dict[str, Any]:
-        """Return the verdict as a JSON object: level, reasons and tests."""
-        reasons = [{"level": level, "text": text} for level, text in self.reasons]
-        return {"level": self.level, "reasons": reasons, "tests": self.tests}
+    def document(self, doubts: Iterable[str] = ()) -> dict[str, object]:
+        """Return the verdict as a JSON object: level, reasons and tests. Each of `doubts` is a further reason, which
+        makes the verdict `doubtful` unless it is `rejected`.
+        """
+        further = [(FIT_DOUBTFUL, text) for text in doubts]
+        level = FIT_DOUBTFUL if further and self.level != FIT_REJECTED else self.level
+        reasons = [{"level": each, "text": text} for each, text in [*self.reasons, *further]]
+        return {"level": level, "reasons": reasons, "tests": [document_of(test) for test in self.tests]}
 
 
 def aicc(fit: Fit) -> float | None:
@@ -133,7 +197,7 @@ def joint_aicc(fit: Fit) -> float | None:
     return count * math.log(max(squares, least) / count) + 2 * size + 2 * size * (size + 1) / (count - size - 1)
 
 
-def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
+def judge(fit: Fit, held_out: HeldOut | None) -> Judgement:
     """Run all checks of goodness of fit on a curve, and return the verdict."""
     judgement = Judgement()
     _count(fit, judgement)
@@ -148,10 +212,10 @@ def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
             "because load fills a cache, requests share work, or the lowest levels include a warm-up; find the cause "
             "before you extrapolate the curve"
         )
-    if held_out and abs(held_out["worst_error"]) > HELD_OUT_LIMIT:
+    if held_out and abs(held_out.worst_error) > HELD_OUT_LIMIT:
         judgement.doubt(
             f"fitted without the highest load, the curve predicts the throughput there with an error of "
-            f"{_percent(held_out['worst_error'])}, limit {_percent(HELD_OUT_LIMIT)}"
+            f"{_percent(held_out.worst_error)}, limit {_percent(HELD_OUT_LIMIT)}"
         )
     return judgement
 
@@ -224,9 +288,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
         return
     statistic = max(0.0, lack / lack_freedom / (pure / pure_freedom))
     p_value = f_tail(statistic, lack_freedom, pure_freedom)
-    judgement.tests.append(
-        {"test": "lack of fit", "statistic": statistic, "freedom": [lack_freedom, pure_freedom], "p_value": p_value}
-    )
+    judgement.tests.append(FitTest("lack of fit", statistic, (lack_freedom, pure_freedom), p_value))
     if p_value < LEVEL:
         judgement.shape(
             fit,
@@ -243,7 +305,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
     if min(above, below) < 2:
         return
     p_value = at_most_runs(above, below, runs)
-    judgement.tests.append({"test": "runs of signs", "statistic": runs, "freedom": [above, below], "p_value": p_value})
+    judgement.tests.append(FitTest("runs of signs", runs, (above, below), p_value))
     if p_value < LEVEL:
         judgement.shape(
             fit,
@@ -298,14 +360,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
         return
     statistic = gained / extra / left
     p_value = f_tail(statistic, extra, larger.freedom)
-    judgement.tests.append(
-        {
-            "test": f"against {wider.name}",
-            "statistic": statistic,
-            "freedom": [extra, larger.freedom],
-            "p_value": p_value,
-        }
-    )
+    judgement.tests.append(FitTest(f"against {wider.name}", statistic, (extra, larger.freedom), p_value))
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
         shown = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
@@ -338,26 +393,18 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
     return fit.curve.throughput(parameters, above.load), above.think
 
 
-def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with the measured points at higher loads, which were left out of the fit; return
-    the comparison as a JSON object.
-    """
+def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> HeldOut:
+    """Compare the prediction of a fit with the measured points at higher loads, which were left out of the fit."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1
     rows = []
     for number in range(above.count):
-        row = {
-            "load": float(above.load[number]),
-            "measured_throughput": float(above.throughput[number]),
-            "predicted_throughput": float(predicted[number]),
-            "error": float(errors[number]),
-        }
+        load, rate = float(above.load[number]), float(predicted[number])
+        point = HeldOutPoint(load, float(above.throughput[number]), rate, float(errors[number]))
         if above.response is not None and think is not None:
-            response = float(above.load[number] / predicted[number] - think[number])
-            measured = float(above.response[number])
-            row |= {"measured_response_s": measured, "predicted_response_s": response}
-            row |= {"response_error": response / measured - 1}
-        rows.append(row)
-    worst = float(errors[np.argmax(np.abs(errors))])
-    return {"levels": levels, "curve": fit.curve.name, "worst_error": worst, "points": rows}
+            response, measured = float(load / predicted[number] - think[number]), float(above.response[number])
+            error = response / measured - 1
+            point = replace(point, measured_response_s=measured, predicted_response_s=response, response_error=error)
+        rows.append(point)
+    return HeldOut(levels, fit.curve.name, float(errors[np.argmax(np.abs(errors))]), tuple(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,23 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Estimate with its confidence interval. Value and ends are None if unknown; an end is None if it is infinite."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    confidence: float = CONFIDENCE
+
+    @classmethod
+    def of(cls, value: float, samples: Floats) -> Bounded:
+        """Return a value with the interval of its bootstrap replicates."""
+        return cls(float(value), *percentiles(samples))
+
+
 # The end of a profile interval is searched in successive ranges, each four times as long as the range before. The
 # constants are the number of parameter values in a range, the length of the first range in half-widths of the linear
 # interval, and the largest number of ranges.

@@ -9,13 +9,17 @@ load at which two straight lines through the points meet.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from towtank.analysis import estimate_of, metric_of_objective, standard_error_of
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.drift import at_saturation
-from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.intervals import CONFIDENCE, percentiles
+from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import SEED
 from towtank.model.fitting.selection import CurveCandidate
@@ -24,16 +28,36 @@ _DRAWS = 1000
 _POWER_STEPS = 60
 
 
-def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return a knee as a JSON object: its kind, its load with an interval, and its definition in words."""
-    low, high = (None, None) if samples is None or load is None else percentiles(samples)
-    return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
+@dataclass(frozen=True)
+class Knee:
+    """Knee of a capacity curve by one definition.
 
-
-def model_knee(candidate: CurveCandidate) -> dict[str, Any] | None:
-    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law, as
-    JSON object.
+    Attributes
+    ----------
+    kind : str
+        `model`, `peak`, `efficiency`, `break`, `distance` or `objective`.
+    load, low, high : float or None
+        Load of the knee and its interval; None if there is no knee, or no interval. [1] or [1/s]
+    how : str
+        Definition in words.
     """
+
+    kind: str
+    load: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    how: str
+
+    @classmethod
+    def of(cls, kind: str, load: float | None, samples: Floats | None, how: str) -> Knee:
+        """Return a knee with the interval of the loads `samples`, without an interval if they are None."""
+        low, high = (None, None) if samples is None or load is None else percentiles(samples)
+        return cls(kind, load, low, high, CONFIDENCE, how)
+
+
+def model_knee(candidate: CurveCandidate) -> Knee | None:
+    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law."""
     curve, fit = candidate.fit.curve, candidate.fit
     name, how = (
         ("knee_load", "(D + Z) / D_max of the closed curve")
@@ -44,15 +68,15 @@ def model_knee(candidate: CurveCandidate) -> dict[str, Any] | None:
     if best is None or not math.isfinite(best[0]):
         return None
     kind = "model" if isinstance(curve, ClosedCurve) else "peak"
-    return knee(kind, float(best[0]), curve.derived(at_saturation(fit, candidate.replicates))[name], how)
+    return Knee.of(kind, float(best[0]), curve.derived(at_saturation(fit, candidate.replicates))[name], how)
 
 
-def power_knee(candidate: CurveCandidate, think_s: float) -> dict[str, Any] | None:
-    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, as a JSON object.
+def power_knee(candidate: CurveCandidate, think_s: float) -> Knee | None:
+    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve.
 
     Returns
     -------
-    dict or None
+    Knee or None
         None if the power is largest at the lowest or the highest measured load, so that no knee lies between these
         loads.
 
@@ -70,7 +94,7 @@ def power_knee(candidate: CurveCandidate, think_s: float) -> dict[str, Any] | No
     if not loads[0] < best < loads[-1]:
         return None
     drawn = _largest_power(loads, curve.throughput(candidate.replicates, loads), think_s)
-    return knee("efficiency", float(best), drawn, "largest throughput over response time on the fitted curve")
+    return Knee.of("efficiency", float(best), drawn, "largest throughput over response time on the fitted curve")
 
 
 def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
@@ -80,12 +104,12 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
     return np.asarray(loads[np.argmax(power, axis=1)], dtype=float)
 
 
-def break_knee(points: Observations) -> dict[str, Any] | None:
-    """Return the load at which two straight lines, fitted to the measured throughput, meet, as a JSON object.
+def break_knee(points: Observations) -> Knee | None:
+    """Return the load at which two straight lines, fitted to the measured throughput, meet.
 
     Returns
     -------
-    dict or None
+    Knee or None
         None with fewer than five levels, or if the second line is not flatter than the first.
 
     Notes
@@ -118,7 +142,9 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
     noise = scale * size * stream.standard_normal((_DRAWS, points.count))
     drawn, drawn_slopes = _best_break(designs, fitted + noise)
     samples = np.where(drawn_slopes < 0, candidates[drawn], np.nan)
-    return knee("break", float(candidates[number]), samples, "load at which two straight lines through the points meet")
+    return Knee.of(
+        "break", float(candidates[number]), samples, "load at which two straight lines through the points meet"
+    )
 
 
 def _hinged(load: Floats, at: float) -> Floats:
@@ -176,8 +202,8 @@ def distance_samples(points: Observations) -> Floats | None:
     return np.array([np.nan if load is None else load for load in found])
 
 
-def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a response time exceeds its limit, interpolated between load levels, as a JSON object.
+def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> Knee | None:
+    """Return the load at which a response time exceeds its limit, interpolated between load levels.
 
     Parameters
     ----------
@@ -190,7 +216,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
     Returns
     -------
-    dict or None
+    Knee or None
         None if the limit is exceeded at no measured load.
     """
     at = _crossing(load, seen[None, :], limit)[0]
@@ -198,10 +224,10 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
         return None
     how = f"{text}: load at which the limit is exceeded"
     if errors is None:
-        return knee("objective", float(at), None, how)
+        return Knee.of("objective", float(at), None, how)
     stream = np.random.default_rng(SEED)
     drawn = seen + errors * stream.standard_normal((_DRAWS, len(seen)))
-    return knee("objective", float(at), _crossing(load, drawn, limit), how)
+    return Knee.of("objective", float(at), _crossing(load, drawn, limit), how)
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
@@ -218,3 +244,48 @@ def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
         part = np.where(first > 0, (limit - low) / (high - low), 0.0)
     at = load[before] + part * (load[first] - load[before])
     return np.asarray(np.where(above.any(axis=1), np.where(first > 0, at, load[0]), np.nan), dtype=float)
+
+
+def of_points(shown: CurveCandidate | None, points: Observations, think_s: float) -> list[Knee]:
+    """Return the knees of measured points, and of the fitted curve `shown` if there is one."""
+    found = [break_knee(points)]
+    if shown is not None:
+        found = [model_knee(shown), power_knee(shown, think_s), *found]
+    distance = distance_knee(points.load, points.throughput)
+    rows = [knee for knee in found if knee is not None]
+    if distance is not None:
+        how = "farthest above the chord (Kneedle): a drawing aid only"
+        rows.append(Knee.of("distance", distance, distance_samples(points), how))
+    return rows
+
+
+_TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
+
+
+def of_objectives(configuration: Configuration) -> list[Knee]:
+    """Return, for each response-time objective, the load at which its limit is exceeded, with the interval of this
+    load."""
+    found = []
+    for objective in configuration.objectives:
+        metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
+        if metric not in _TIMES or not isinstance(limit, int | float) or len(configuration.points) < 2:
+            continue
+        text = str(objective["text"])
+        named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
+        about = {"metric": metric, "transaction": named}
+        pairs = [(point, metric_of_objective(point, about)) for point in configuration.points]
+        seen = [(point, value) for point, value in pairs if value is not None]
+        if len(seen) < 2:
+            continue
+        load: Floats = np.array([float(point["load"]) for point, _ in seen])
+        errors = [_time_error(point, metric, named) for point, _ in seen]
+        known = None if any(error is None for error in errors) else np.array(errors, dtype=float)
+        at = objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
+        found.append(at or Knee.of("objective", None, None, f"{text}: limit not exceeded up to {load[-1]:g}"))
+    return found
+
+
+def _time_error(point: Mapping[str, object], metric: str, named: str | None) -> float | None:
+    """Return the standard error of a response time at a point; None if its interval is unknown. [s]"""
+    where = ("transactions", named, f"{metric}_s") if named else ("response_time_s", metric)
+    return standard_error_of(estimate_of(point, *where))

@@ -22,7 +22,7 @@ from towtank.analysis import (
     summaries_of,
 )
 from towtank.errors import MeasurementError, StudyError
-from towtank.model.fitting.audit import Finding, Quantities, audit
+from towtank.model.fitting.audit import Excluded, Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 
@@ -65,8 +65,8 @@ class Configuration:
         Points of the study summary, from runs that passed the audit, in ascending order of load.
     findings : list of Finding
         Audit findings of all runs.
-    excluded : list of dict
-        Runs that are not modelled: `run`, `load`, `why`.
+    excluded : list of Excluded
+        Runs that are not modelled.
     resources : list of Resource
     objectives : list of dict
         Objectives of the study summary, with measured values.
@@ -80,7 +80,7 @@ class Configuration:
     key: dict[str, str]
     points: list[Json]
     findings: list[Finding] = field(default_factory=list)
-    excluded: list[Json] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
     objectives: list[Json] = field(default_factory=list)
     runs: list[Json] = field(default_factory=list)
@@ -230,7 +230,7 @@ def read_configurations(path: Path) -> list[Configuration]:
     else:
         found = _from_summary(path if path.is_file() else path / STUDY_SUMMARY_FILE)
     if not any(configuration.points for configuration in found):
-        reasons = [f"  {run['run']}: {run['why']}" for configuration in found for run in configuration.excluded]
+        reasons = [f"  {run.run}: {run.why}" for configuration in found for run in configuration.excluded]
         raise MeasurementError(
             "\n".join([f"{path}: no run can be modelled:", *reasons]),
             hint="remove the causes that these messages state, and repeat the runs",
@@ -249,7 +249,7 @@ def _from_summary(path: Path) -> list[Configuration]:
     for configuration in summary.get("configurations", []):
         usable = [point for point in configuration["points"] if any(level != "invalid" for level in point["verdicts"])]
         left = [
-            {"run": ", ".join(point["runs"]), "load": point["load"], "why": "invalid"}
+            Excluded(", ".join(point["runs"]), point["load"], "invalid")
             for point in configuration["points"]
             if point not in usable
         ]
@@ -281,7 +281,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         loads = {name: float(point["load"]) for point in configuration["points"] for name in point["runs"]}
         names = list(loads)
         findings, excluded = _judged({name: summaries[name] for name in names}, loads)
-        bad = {run["run"] for run in excluded}
+        bad = {run.run for run in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
         points: list[Json] = next((entry["points"] for entry in described if entry["key"] == configuration["key"]), [])
@@ -305,7 +305,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     return found
 
 
-def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
+def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Excluded]]:
     """Return the audit findings of all runs, and the excluded runs. A run is excluded if it is invalid, contains no
     throughput, or contradicts an operational law.
     """
@@ -314,7 +314,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
     for name, run in runs.items():
         if run["verdict"]["level"] == "invalid":
             why = "; ".join(doubt["message"] for doubt in run["verdict"]["reasons"] if doubt["level"] == "invalid")
-            excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"invalid: {why}"})
+            excluded.append(Excluded(name, run["users"].get("asked"), f"invalid: {why}"))
         else:
             usable[name] = run
     findings = audit([quantities for name, run in usable.items() if (quantities := _quantities(name, run)) is not None])
@@ -322,9 +322,9 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
         broken = [finding for finding in findings if finding.name == name and finding.suspect]
         if broken:
             why = "; ".join(finding.message for finding in broken)
-            excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"fails the audit: {why}"})
+            excluded.append(Excluded(name, run["users"].get("asked"), f"fails the audit: {why}"))
         elif empty := _empty(run, loads[name]):
-            excluded.append({"run": name, "load": run["users"].get("asked"), "why": empty})
+            excluded.append(Excluded(name, run["users"].get("asked"), empty))
     return findings, excluded
 
 

@@ -5,14 +5,13 @@ a station of the model.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.model.fitting.goodness import HELD_OUT_LIMIT
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.shape import Shape
 
-Json = dict[str, Any]
 LIMIT_STATION, LIMIT_ASSERTED, LIMIT_NONE, LIMIT_OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
 """Largest share of the mean response time at the highest load that the network may leave unexplained. A larger share
@@ -41,14 +40,13 @@ class MeasuredLimit:
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
-def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
+def of_curve(configuration: Configuration | None, shape: Shape | None, *, asserted: bool) -> MeasuredLimit | None:
     """Return what limits the load, according to the shape of a measured curve; None without a configuration or a shape.
 
     Parameters
     ----------
     configuration : Configuration or None
-    shape : dict or None
-        Shape as `shape.classify` returns it.
+    shape : Shape or None
     asserted : bool
         True if the user stated the number of servers of the limiting station.
     """
@@ -57,20 +55,24 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
     if configuration.bottleneck() is None:
         why = "no CPU of the system was observed, so the limit of the system and the effect of more CPUs are unknown"
         return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, why)
-    if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
+    if shape.kind in ("contention", "disk", "memory", "generator", "quota"):
         return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, _no_help(shape))
-    return MeasuredLimit(LIMIT_STATION if shape["kind"] == "cpu" else LIMIT_NONE, shape["sentence"])
+    return MeasuredLimit(LIMIT_STATION if shape.kind == "cpu" else LIMIT_NONE, shape.sentence)
 
 
-def of_network(shape: Json, network: Json) -> MeasuredLimit:
+def of_network(
+    shape: Shape, stations: Collection[str], throughput_error: float, response_error: float
+) -> MeasuredLimit:
     """Return what limits the load, for a network whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
-    shape : dict
-        Shape as `shape.classify` returns it.
-    network : dict
-        Document of the network: `stations`, `levels` and `held_out`.
+    shape : Shape
+    stations : collection of str
+        Names of the stations.
+    throughput_error, response_error : float
+        Relative errors of the throughput and of the mean response time that the network predicts at the highest load.
+        [ratio]
 
     Notes
     -----
@@ -78,30 +80,15 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
     correctly, the queues of the network explain the contention. If the network predicts too high a throughput at the
     highest load, or less than half of the response time, the network lacks the station that limits the system.
     """
-    kind = shape["kind"]
+    kind = shape.kind
     lacks = kind in ("memory", "generator", "quota")
-    lacks |= kind == "disk" and shape["resource"] not in network["stations"]
-    lacks |= kind == "contention" and not _predicts_top(network)
+    lacks |= kind == "disk" and shape.resource not in stations
+    predicts_top = throughput_error <= HELD_OUT_LIMIT and response_error >= -RESPONSE_UNEXPLAINED
+    lacks |= kind == "contention" and not predicts_top
     if lacks:
         return MeasuredLimit(LIMIT_OTHER, _no_help(shape))
-    return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape["sentence"])
+    return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape.sentence)
 
 
-def _predicts_top(network: Json) -> bool:
-    """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
-    time.
-
-    The prediction comes from a fit without the highest load level if that fit exists.
-    """
-    if network["held_out"] is not None:
-        top: Mapping[str, Any] = network["held_out"]["points"][-1]
-        rate, response = float(top["error"]), float(top["response_error"])
-    else:
-        top = network["levels"][-1]
-        rate = top["fitted_throughput"] / top["throughput"] - 1
-        response = top["fitted_response_s"] / top["response_s"] - 1
-    return rate <= HELD_OUT_LIMIT and response >= -RESPONSE_UNEXPLAINED
-
-
-def _no_help(shape: Json) -> str:
-    return f"no measurement shows that more CPUs help: {shape['sentence']}"
+def _no_help(shape: Shape) -> str:
+    return f"no measurement shows that more CPUs help: {shape.sentence}"

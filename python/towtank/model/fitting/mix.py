@@ -8,7 +8,6 @@ used. The held-out levels are not used to estimate demands of classes, so that t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class Mix:
     scatter_left: dict[str, float]
     demands: dict[str, float]
 
-    def document(self, loads: Floats) -> dict[str, Any]:
+    def document(self, loads: Floats) -> dict[str, object]:
         """Return the estimator, the demands, and the work of the mean transaction at each load, as a JSON object."""
         rows = zip(loads, self.work, strict=True)
         return {

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curve_tails import SHARING, Tails, tails_lines
+from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.held_out import error_lines
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.measured_limit import MeasuredLimit
 from towtank.model.fitting.network import Rates, network_throughput
@@ -59,7 +61,7 @@ class Station:
 
 
 def stations(
-    candidate: CurveCandidate, configuration: Configuration | None, demands: dict[str, Any]
+    candidate: CurveCandidate, configuration: Configuration | None, demands: Mapping[str, ResourceDemand]
 ) -> tuple[list[Station], float]:
     """Return the stations of a fitted curve of a closed system, and the time that a transaction spends outside these
     stations. [s]
@@ -70,7 +72,7 @@ def stations(
         Candidate of a closed curve.
     configuration : Configuration or None
         Configuration of the points; if None, the bottleneck is the only station.
-    demands : dict
+    demands : dict of str to ResourceDemand
         Demands as `resource_demands` returns them.
 
     Notes
@@ -95,22 +97,22 @@ def stations(
     )
     found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
     for resource in configuration.resources if configuration else []:
-        measured = (demands.get(resource.name) or {}).get("demand_s", {})
-        value = measured.get("value")
-        if bottleneck is not None and resource.name != bottleneck.name and value and 0 < value <= left:
+        measured = demands[resource.name].demand.demand_s if resource.name in demands else None
+        value = None if measured is None else measured.value
+        if bottleneck is not None and resource.name != bottleneck.name and measured and value and 0 < value <= left:
             how = "CPU time over throughput"
-            name, error = _safe(resource.name), _relative_error(measured)
-            found.append(Station(name, resource.servers, float(value), how, error))
+            name, error = _safe(resource.name), _relative_error(measured, value)
+            found.append(Station(name, resource.servers, value, how, error))
             left -= value
     return found, left
 
 
-def _relative_error(demand: dict[str, Any]) -> float:
+def _relative_error(demand: Bounded, value: float) -> float:
     """Return the relative standard error of a service demand, computed from its 95 % interval; 0 without an interval.
     [ratio]
     """
-    low, high = demand.get("low"), demand.get("high")
-    return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
+    low, high = demand.low, demand.high
+    return 0.0 if low is None or high is None else (high - low) / 2 / _NORMAL_95 / value
 
 
 def draws(candidate: CurveCandidate, found: list[Station], left: float) -> dict[str, list[float]]:
@@ -220,7 +222,7 @@ def _fitted(
         f"  verdict: {candidate.judgement.level}",
     ]
     if held_out is not None:
-        lines += error_lines(float(held_out["worst_error"]), candidate.held_out_interval)
+        lines += error_lines(held_out.worst_error, candidate.held_out_interval)
     lines += limit.lines() if limit is not None else []
     if tails is not None:
         lines += [
@@ -249,7 +251,7 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
     return [predicted / (measured + half) - 1, predicted / (measured - half) - 1]
 
 
-def checked(candidate: CurveCandidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
+def checked(candidate: CurveCandidate, found: list[Station], left: float, think_s: float) -> list[dict[str, object]]:
     """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
     load.
 
@@ -261,7 +263,7 @@ def checked(candidate: CurveCandidate, found: list[Station], left: float, think_
     exact = network_throughput(
         top, [(station.demand_s, station.rates or station.servers) for station in found], left + think_s
     )
-    rows = []
+    rows: list[dict[str, object]] = []
     known = [None] * len(points.load) if points.error is None else [float(error) for error in points.error]
     for load, measured, standard_error in zip(points.load, points.throughput, known, strict=True):
         users = round(float(load))

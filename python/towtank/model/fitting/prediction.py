@@ -4,17 +4,19 @@ assumptions.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from towtank.documents import document_of
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST, LINEAR
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import drifted
 from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.goodness import FIT_REJECTED
-from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.intervals import Interval, percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import further_measurement
 from towtank.model.fitting.selection import CurveCandidate
@@ -28,6 +30,76 @@ service demand) determines the throughput.
 """
 SATURATED = 0.9
 """Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Value of a fitted model with the bands of the true system.
+
+    Attributes
+    ----------
+    curve, median : float
+        Value of the fit, and median over the bootstrap replicates.
+    band_80, band_95 : tuple
+        Percentiles over the replicates. An end that is infinite is None.
+    """
+
+    curve: float
+    median: float
+    band_80: Interval
+    band_95: Interval
+
+    @classmethod
+    def of(cls, best: float, curves: Floats) -> Bands:
+        """Return the bands of the values of the replicates."""
+        return cls(float(best), float(np.median(curves)), *(percentiles(curves, share) for share in BANDS.values()))
+
+
+@dataclass(frozen=True)
+class PredictedValue(Bands):
+    """Predicted throughput [1/s] or response time [s]; `measurement_95` is the band of a repeated measurement."""
+
+    measurement_95: Interval
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Prediction of a fitted curve at one load.
+
+    Attributes
+    ----------
+    load : float
+        Load. [1] or [1/s]
+    range : str
+        `measured`, `between` or `beyond` the measured loads.
+    throughput : PredictedValue or None
+        None if the prediction is refused. [1/s]
+    response_s : PredictedValue or None
+        None if the response time N / X - Z is too imprecise. [s]
+    bound : str or None
+        `upper` if the true system may serve less than the curve.
+    refused : str or None
+        Reason why no prediction is made.
+    """
+
+    load: float
+    range: str
+    throughput: PredictedValue | None = None
+    response_s: PredictedValue | None = None
+    bound: str | None = None
+    refused: str | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the prediction as a JSON object, without unknown values."""
+        return {name: value for name, value in document_of(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Assumption of a model, and how the measurements test it."""
+
+    assumes: str
+    tested: str
 
 
 def farthest(candidate: CurveCandidate) -> tuple[float, str]:
@@ -50,21 +122,14 @@ def default_loads(candidate: CurveCandidate) -> list[float]:
     return sorted({*levels, *(load for load in beyond if load > max(levels))})
 
 
-def predict_curve(candidate: CurveCandidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
+def predict_curve(candidate: CurveCandidate, loads: list[float], think_s: float) -> list[Prediction]:
     """Predict throughput and response time at loads, or state the reason why no prediction is made.
-
-    Returns
-    -------
-    list of dict
-        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`,
-        `band_95` and `measurement_95`. `response_s` has the same keys. It is missing if the response time N / X - Z is
-        too imprecise. A refused prediction has only `load`, `range` and `refused` with the reason.
 
     Notes
     -----
     `band_80` and `band_95` are bands of the true curve: percentiles over the bootstrap replicates. The demand of a
     replicate drifts beyond the measured utilizations (module `drift`). `measurement_95` also includes the error of a
-    repeated measurement. An end that is infinite is None.
+    repeated measurement.
 
     A straight line has no limit, but the true system may reach a limit anywhere beyond the highest measured load.
     Beyond that load, the bands therefore begin at the throughput of the highest measured load, and `bound` is `upper`.
@@ -72,18 +137,11 @@ def predict_curve(candidate: CurveCandidate, loads: list[float], think_s: float)
     limit, why = farthest(candidate)
     allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
     found = _bands(candidate, np.array(allowed), think_s) if allowed else {}
-    rows = []
-    for load in loads:
-        row: dict[str, Any] = {"load": load, "range": _range(candidate, load)}
-        if load in found:
-            row |= found[load]
-        else:
-            beyond = (
-                f"beyond {limit:g}, {limit / candidate.fit.points.load.max():g} times the highest load measured: {why}"
-            )
-            row["refused"] = _refusal(candidate, load) or beyond
-        rows.append(row)
-    return rows
+    beyond = f"beyond {limit:g}, {limit / candidate.fit.points.load.max():g} times the highest load measured: {why}"
+    return [
+        found.get(load) or Prediction(load, _range(candidate, load), refused=_refusal(candidate, load) or beyond)
+        for load in loads
+    ]
 
 
 def _range(candidate: CurveCandidate, load: float) -> str:
@@ -102,7 +160,7 @@ def _refusal(candidate: CurveCandidate, load: float) -> str | None:
     return None
 
 
-def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[float, dict[str, Any]]:
+def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[float, Prediction]:
     fit, parameters = candidate.fit, candidate.replicates
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
@@ -111,77 +169,89 @@ def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[flo
     # 0.
     again = np.maximum(again, 0.0)
     found = {}
-    for number, load in enumerate(loads):
-        row: dict[str, Any] = {"throughput": _summary(float(best[number]), curves[:, number], again[:, number])}
+    for number, each in enumerate(loads):
+        load, rates, seen = float(each), curves[:, number], again[:, number]
         with np.errstate(divide="ignore"):
-            times = load / curves[:, number] - think_s
-            row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
-        if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
-            # Far below the knee, N / X - Z is a small difference of large numbers, so that even its sign is uncertain.
-            row.pop("response_s")
+            times = load / rates - think_s
+            slow = _value(load / best[number] - think_s, times, load / seen - think_s)
+        # Far below the knee, N / X - Z is a small difference of large numbers, so that even its sign is uncertain.
+        known = slow.curve > 0 and (slow.band_95[0] or 0.0) >= 0
+        rate = _value(best[number], rates, seen)
+        row = Prediction(load, _range(candidate, load), rate, slow if known else None)
         if fit.curve is LINEAR and load > fit.points.load.max():
-            _reach_down(row, fit, parameters, float(load), think_s)
-        found[float(load)] = row
+            row = _reach_down(row, fit, parameters, think_s)
+        found[load] = row
     return found
 
 
-def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
+def _value(best: float, curves: Floats, again: Floats) -> PredictedValue:
+    return PredictedValue(**vars(Bands.of(best, curves)), measurement_95=percentiles(again, 0.95))
+
+
+def _reach_down(row: Prediction, fit: Fit, parameters: Floats, think_s: float) -> Prediction:
     """Extend the bands of a straight line down to the throughput at the highest measured load, because the true system
     may reach a limit just above that load.
     """
     top = np.array([float(fit.points.load.max())])
     kept = fit.curve.throughput(parameters, top)[:, 0]
-    row["bound"] = "upper"
-    for band, share in {**BANDS, "measurement_95": 0.95}.items():
+    if row.throughput is None:
+        return row
+    rates, times = _bands_by_share(row.throughput), None if row.response_s is None else _bands_by_share(row.response_s)
+    for band, share in enumerate((*BANDS.values(), 0.95)):
         low = percentiles(kept, share)[0]
         if low is None:
             continue
-        before = row["throughput"][band][0]
-        row["throughput"][band][0] = low if before is None else min(low, before)
-        if "response_s" in row and row["response_s"][band][1] is not None:
+        before, most = rates[band]
+        rates[band] = (low if before is None else min(low, before), most)
+        if times is not None and (high := times[band][1]) is not None:
             # If the lower end of the throughput band is zero, the band of the response time has no upper end.
-            slowest = load / low - think_s if low > 0 else None
-            row["response_s"][band][1] = None if slowest is None else max(slowest, row["response_s"][band][1])
+            times[band] = (times[band][0], max(row.load / low - think_s, high) if low > 0 else None)
+    slow = None if row.response_s is None or times is None else _with_bands(row.response_s, times)
+    return replace(row, throughput=_with_bands(row.throughput, rates), response_s=slow, bound="upper")
 
 
-def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
-    row: dict[str, Any] = {"curve": best, "median": float(np.median(curves))}
-    for name, share in BANDS.items():
-        row[name] = list(percentiles(curves, share))
-    row["measurement_95"] = list(percentiles(again, 0.95))
-    return row
+def _bands_by_share(value: PredictedValue) -> list[Interval]:
+    return [value.band_80, value.band_95, value.measurement_95]
 
 
-def held_out(candidate: CurveCandidate, points: Observations) -> dict[str, Any] | None:
+def _with_bands(value: PredictedValue, bands: list[Interval]) -> PredictedValue:
+    return PredictedValue(value.curve, value.median, *bands)
+
+
+def held_out(candidate: CurveCandidate, points: Observations) -> dict[str, object] | None:
     """Compare measurements at held-out load levels with the predictions of a fit without these levels; return a
     JSON object.
 
     The bands include the error of a repeated measurement; `within_95` is True if the measurement lies in the 95 % band.
     """
-    tested, document = candidate.tested, candidate.held_out
-    if tested is None or document is None:
+    tested, compared = candidate.tested, candidate.held_out
+    if tested is None or compared is None:
         return None
     above, again = points.chosen(points.load > tested.points.load.max()), candidate.measured_again
     assert again is not None
     curve = tested.curve
     think = above.conditions(curve.think_s).think_s if isinstance(curve, ClosedCurve) else above.think
     rows = []
-    for number, row in enumerate(document["points"]):
+    for number, point in enumerate(compared.points):
         drawn = again[:, number]
-        more: dict[str, Any] = {f"throughput_{name}": list(percentiles(drawn, share)) for name, share in BANDS.items()}
-        low, high = more["throughput_band_95"]
-        more["within_95"] = low <= row["measured_throughput"] <= (np.inf if high is None else high)
-        if "measured_response_s" in row and think is not None:
+        row = {**point.document(), **_bands_of("throughput", drawn)}
+        low, high = percentiles(drawn)
+        row["within_95"] = (low or 0.0) <= point.measured_throughput <= (np.inf if high is None else high)
+        if point.measured_response_s is not None and think is not None:
             with np.errstate(divide="ignore"):
                 times = np.maximum(above.load[number] / drawn - think[number], 0.0)
-            more |= {f"response_{name}": list(percentiles(times, share)) for name, share in BANDS.items()}
-        rows.append({**row, **more})
-    return {**document, "points": rows, "refitted": candidate.refitted}
+            row |= _bands_of("response", times)
+        rows.append(row)
+    return {**document_of(compared), "points": rows, "refitted": candidate.refitted}
 
 
-def trust(candidate: CurveCandidate, think_s: float) -> dict[str, Any]:
+def _bands_of(name: str, drawn: Floats) -> dict[str, object]:
+    return {f"{name}_{band}": list(percentiles(drawn, share)) for band, share in BANDS.items()}
+
+
+def trust(candidate: CurveCandidate, think_s: float, further: Iterable[Assumption] = ()) -> dict[str, object]:
     """Return the basis of the predictions as a JSON object: measured range, assumptions with their tests, and the error
-    at held-out load levels.
+    at held-out load levels. `further` are the assumptions about the resources.
     """
     points = candidate.fit.points
     limit, why = farthest(candidate)
@@ -194,58 +264,58 @@ def trust(candidate: CurveCandidate, think_s: float) -> dict[str, Any]:
         "levels": len(points.levels),
         "points": points.count,
         "repeated": points.count > len(points.levels),
-        "held_out_error": tested["worst_error"] if tested else None,
+        "held_out_error": tested.worst_error if tested else None,
         "verdict": candidate.judgement.level,
-        "assumptions": _assumptions(candidate, think_s),
+        "assumptions": [document_of(each) for each in [*_assumptions(candidate, think_s), *further]],
     }
 
 
-def _assumptions(candidate: CurveCandidate, think_s: float) -> list[dict[str, str]]:
+def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
     points = candidate.fit.points
-    tests = {test["test"]: test for test in candidate.judgement.tests}
+    tests = {test.test for test in candidate.judgement.tests}
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
     found = [
-        {"assumes": f"the curve has the shape of {candidate.name}", "tested": spread},
+        Assumption(f"the curve has the shape of {candidate.name}", spread),
         _assumed_of_demands(candidate),
     ]
     if points.work is not None:
         found.append(
-            {
-                "assumes": "predictions are for the mean mix of the measured levels",
-                "tested": f"the demands of the mixes are {points.work.min():.3f} to {points.work.max():.3f} times "
+            Assumption(
+                "predictions are for the mean mix of the measured levels",
+                f"the demands of the mixes are {points.work.min():.3f} to {points.work.max():.3f} times "
                 "that of the mean mix",
-            }
+            )
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
         low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
         found.append(
-            {
-                "assumes": f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
-                "tested": f"they used {low:.2g} to {high:.2g} % at the measured levels",
-            }
+            Assumption(
+                f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
+                f"they used {low:.2g} to {high:.2g} % at the measured levels",
+            )
         )
     if isinstance(candidate.fit.curve, ClosedCurve):
         servers = candidate.fit.curve.servers
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
-            {"assumes": "one bottleneck; requests wait nowhere else", "tested": tested},
-            {
-                "assumes": f"{'one server' if servers == 1 else f'{servers} equal servers'} at the bottleneck",
-                "tested": "no: taken as given",
-            },
+            Assumption("one bottleneck; requests wait nowhere else", tested),
+            Assumption(
+                f"{'one server' if servers == 1 else f'{servers} equal servers'} at the bottleneck",
+                "no: taken as given",
+            ),
         ]
     elif think_s > 0:
         found.append(
-            {
-                "assumes": f"the load counts users that also think for {think_s:.3g} s; the parameters describe the "
+            Assumption(
+                f"the load counts users that also think for {think_s:.3g} s; the parameters describe the "
                 f"whole cycle and change with the think time",
-                "tested": "no",
-            }
+                "no",
+            )
         )
     return found
 
 
-def _assumed_of_demands(candidate: CurveCandidate) -> dict[str, str]:
+def _assumed_of_demands(candidate: CurveCandidate) -> Assumption:
     """Return the assumption of the curve about the service demand, and how the measurements test this assumption."""
     fit = candidate.fit
     busy = fit.busy_misses
@@ -258,8 +328,8 @@ def _assumed_of_demands(candidate: CurveCandidate) -> dict[str, str]:
             f"the demand at the bottleneck changes linearly with its utilization, from {1e3 * idle:.3g} ms at no "
             f"use to {1e3 * full:.3g} ms at full use"
         )
-        return {"assumes": assumes, "tested": tested}
-    return {"assumes": "demands do not depend on the load", "tested": tested}
+        return Assumption(assumes, tested)
+    return Assumption("demands do not depend on the load", tested)
 
 
 def _range_of(values: Floats) -> tuple[float, float, float]:

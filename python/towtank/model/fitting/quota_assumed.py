@@ -5,25 +5,14 @@ limits the number of processors.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from towtank.model.fitting.measured import Configuration, Resource
+from towtank.model.fitting.prediction import Assumption
 from towtank.model.quota import PERIOD_S
 
-Json = dict[str, Any]
 
-
-def quota_assumptions(configuration: Configuration) -> list[Json]:
+def quota_assumptions(configuration: Configuration) -> list[Assumption]:
     """Return the assumptions about resources under a CPU quota, with the measured effect of the quota.
-
-    Parameters
-    ----------
-    configuration : Configuration
-
-    Returns
-    -------
-    list of dict
-        Entries `{assumes, tested}`.
 
     Notes
     -----
@@ -52,12 +41,12 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
         used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
         seen = f"; in up to {100 * max(used_up):.0f} % of the periods the quota was used up" if used_up else ""
         found.append(
-            {
-                "assumes": f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
-                "tested": f"no: {alone}if more transactions run at the same time, they use up the quota and "
+            Assumption(
+                f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
+                f"no: {alone}if more transactions run at the same time, they use up the quota and "
                 "pause for the rest of each period of "
                 f"{1e3 * PERIOD_S:.0f} ms; computed high percentiles do not include these pauses{seen}",
-            }
+            )
         )
     return found
 

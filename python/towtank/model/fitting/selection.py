@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from towtank.model.fitting.fit import Fit, curve_named, fit_curve, superlinear
 from towtank.model.fitting.goodness import (
     FIT_REJECTED,
     MISS_LIMIT,
+    HeldOut,
     Judgement,
     aicc,
     fit_below,
@@ -25,7 +25,7 @@ from towtank.model.fitting.goodness import (
     judge,
     predicted_against_measured,
 )
-from towtank.model.fitting.held_out import Interval, held_out_error_interval, measured_again
+from towtank.model.fitting.held_out import Interval, error_of_band, measured_again
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import replicates
@@ -57,7 +57,7 @@ class CurveCandidate:
     fit : Fit
     judgement : Judgement
     aicc : float or None
-    held_out : dict or None
+    held_out : HeldOut or None
         Comparison of prediction and measurement at the highest levels.
     refitted : bool
         True if `fit` includes the held-out levels. They were then left out of `tested` only.
@@ -72,7 +72,7 @@ class CurveCandidate:
     fit: Fit
     judgement: Judgement
     aicc: float | None
-    held_out: dict[str, Any] | None
+    held_out: HeldOut | None
     refitted: bool
     joint_aicc: float | None = None
     tested: Fit | None = None
@@ -102,15 +102,15 @@ class CurveCandidate:
         """
         if self.held_out is None or self.measured_again is None:
             return None
-        drawn = self.measured_again.T
-        rows = zip(self.held_out["points"], drawn, strict=True)
-        return held_out_error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
+        rows = zip(self.held_out.points, self.measured_again.T, strict=True)
+        worst, again = max(rows, key=lambda row: abs(row[0].error))
+        return error_of_band(percentiles(again), worst.measured_throughput)
 
     def held_out_text(self) -> str:
         """Render the largest error of throughput at the held-out load levels in per cent, with its interval; `-`
         without held-out levels.
         """
-        return "-" if self.held_out is None else relative_error(self.held_out["worst_error"], self.held_out_interval)
+        return "-" if self.held_out is None else relative_error(self.held_out.worst_error, self.held_out_interval)
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _rank(contender: CurveCandidate) -> float:
 
 
 def _held_out_error(contender: CurveCandidate) -> float:
-    return abs(contender.held_out["worst_error"]) if contender.held_out else float("inf")
+    return abs(contender.held_out.worst_error) if contender.held_out else float("inf")
 
 
 def _because(chosen: CurveCandidate, able: list[CurveCandidate], close: list[CurveCandidate]) -> str:

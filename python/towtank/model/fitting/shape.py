@@ -86,7 +86,7 @@ class Evidence:
     speaks_for: str | None
     interval: tuple[float | None, float | None] | None = None
 
-    def document(self) -> Json:
+    def document(self) -> dict[str, object]:
         """Return the evidence as a JSON object: its values at the lowest and highest load, and its threshold."""
         return {
             "what": self.what,
@@ -98,22 +98,35 @@ class Evidence:
         }
 
 
-def classify(configuration: Configuration) -> Json:
-    """Return the kind of limit that a configuration shows, with the evidence, as a JSON object.
+@dataclass(frozen=True)
+class Shape:
+    """Kind of limit that a configuration shows.
 
-    Returns
-    -------
-    dict
-        `kind` (`cpu`, `quota`, `contention`, `disk`, `memory`, `generator`, `none`, `unknown`), `resource`,
-        `sentence`, `evidence`.
+    Attributes
+    ----------
+    kind : str
+        `cpu`, `quota`, `contention`, `disk`, `memory`, `generator`, `none` or `unknown`.
+    resource : str or None
+        Name of the limiting resource.
+    sentence : str
+    evidence : tuple of Evidence
+        All examined metrics.
     """
+
+    kind: str
+    resource: str | None
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+
+    def document(self) -> dict[str, object]:
+        """Return the kind of limit with its evidence as a JSON object."""
+        return {**vars(self), "evidence": [item.document() for item in self.evidence]}
+
+
+def classify(configuration: Configuration) -> Shape:
+    """Return the kind of limit that a configuration shows, with the evidence."""
     if len(configuration.points) < 2:
-        return {
-            "kind": "unknown",
-            "resource": None,
-            "sentence": "a single load level does not show the limit",
-            "evidence": [],
-        }
+        return Shape("unknown", None, "a single load level does not show the limit")
     grown, reached = _grown(configuration), _reached(configuration)
     rise, shortfall = grown.value, 1 - (1.0 if reached.value is None else reached.value)
     below = None if reached.low is None or reached.high is None else (1 - reached.high, 1 - reached.low)
@@ -133,12 +146,7 @@ def classify(configuration: Configuration) -> Json:
     )
     by_queues = _is_by_queues(configuration, rise, shortfall)
     kind, resource = _decide(evidence, rise, shortfall, by_queues=by_queues)
-    return {
-        "kind": kind,
-        "resource": resource,
-        "sentence": _sentence(kind, resource, evidence, by_queues=by_queues),
-        "evidence": [item.document() for item in evidence],
-    }
+    return Shape(kind, resource, _sentence(kind, resource, evidence, by_queues=by_queues), tuple(evidence))
 
 
 def _explained(evidence: list[Evidence]) -> float:

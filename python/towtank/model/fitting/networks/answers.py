@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from towtank.containment import Failed, attempt
+from towtank.documents import document_of
 from towtank.errors import MeasurementError
 from towtank.estimates import number_estimate
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import FIT_REJECTED
-from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.intervals import Bounded, percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
 from towtank.model.fitting.networks.drifting import drifted, utilization
 from towtank.model.fitting.networks.groups import ALIKE
-from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
+from towtank.model.fitting.networks.judging import HeldOutLevels, NetworkVerdict, held_out_levels, hold_out, judged
 from towtank.model.fitting.networks.replicates import Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured, measured
 from towtank.model.fitting.networks.spread import spread
-from towtank.model.fitting.networks.tails import corrections, doubts
+from towtank.model.fitting.networks.tails import Correction, corrections, doubts
 from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.prediction import BANDS, FARTHEST_SATURATED, SATURATED
+from towtank.model.fitting.prediction import FARTHEST_SATURATED, SATURATED, Assumption, Bands
 from towtank.model.fitting.quota_assumed import quota_assumptions
 
 NETWORK_SCHEMA = "towtank/model-network/1"
@@ -46,11 +47,23 @@ class NetworkAnswer:
     network : Network or None
         The fitted network.
     configuration : Configuration
+    verdict : NetworkVerdict
+    held_out : HeldOutLevels or None
+        None if no level could be held out.
+    tails : dict of str to Correction
+        Ratios of measured to computed percentiles.
+    top_errors : tuple of float
+        Relative errors of throughput and response time at the highest load, predicted by a fit without that load if
+        there is one. [ratio]
     """
 
     document: Json
     network: Network | None
     configuration: Configuration
+    verdict: NetworkVerdict = field(default_factory=NetworkVerdict)
+    held_out: HeldOutLevels | None = None
+    tails: Mapping[str, Correction] = field(default_factory=dict)
+    top_errors: tuple[float, float] = (0.0, 0.0)
 
 
 def network_answers(
@@ -85,8 +98,9 @@ def network_answers(
     ]
 
 
-def _head(configuration: Configuration) -> Json:
-    return {"label": configuration.label, "key": configuration.key, "excluded": configuration.excluded, "refused": None}
+def _head(configuration: Configuration) -> dict[str, object]:
+    excluded = [document_of(run) for run in configuration.excluded]
+    return {"label": configuration.label, "key": configuration.key, "excluded": excluded, "refused": None}
 
 
 def network_answer(
@@ -102,32 +116,63 @@ def network_answer(
         return NetworkAnswer({**head, "refused": why}, None, configuration)
     solved = solve(of, [(network.parameters, at) for at in conditions(of)])
     test = hold_out(of, highest)
-    held_out = None if test is None else held_out_document(test)
+    held_out = None if test is None else held_out_levels(test)
     tails = corrections(configuration, of, solved)
     verdict = judged(network, solved, held_out, doubts(tails))
     document = {
         **head,
-        "verdict": verdict,
+        "verdict": verdict.document(),
         "stations": _stations(network),
         "transactions": _transactions(network),
         "in_turn": network.parameters.in_turn,
         "at_once": network.parameters.at_once,
         "think_s": float(np.mean(of.think)),
         "levels": _levels(network, solved),
-        "held_out": held_out,
-        "predictions": _predictions(network, verdict["level"], loads),
-        "percentiles": tails,
-        "limits": limits(network),
+        "held_out": None if held_out is None else document_of(held_out),
+        "predictions": _predictions(network, verdict.level, loads),
+        "percentiles": {name: document_of(tail) for name, tail in tails.items()},
+        "limits": [document_of(each) for each in limits(network)],
         "sentence": sentence(network),
-        "assumptions": _assumptions(network) + quota_assumptions(configuration),
+        "assumptions": [document_of(each) for each in [*_assumptions(network), *quota_assumptions(configuration)]],
         "draws": len(network.draws),
     }
-    return NetworkAnswer(document, network, configuration)
+    levels = of.levels()
+    top = (solved.throughput[-1] / levels.throughput[-1] - 1, solved.response[-1] / levels.response[-1] - 1)
+    if held_out is not None:
+        top = (held_out.points[-1].error, held_out.points[-1].response_error)
+    return NetworkAnswer(document, network, configuration, verdict, held_out, tails, top)
 
 
-def _estimate(value: float, samples: Floats) -> Json:
-    low, high = percentiles(samples)
-    return {"value": float(value), "low": low, "high": high, "confidence": 0.95}
+@dataclass(frozen=True)
+class NetworkPrediction:
+    """Prediction of a fitted network at one number of users.
+
+    Attributes
+    ----------
+    throughput, response_s : Bands
+        Transactions per second [1/s], and mean response time [s].
+    responses_s : dict of str to Bands
+        Mean response time of each transaction. [s]
+    utilization : dict of str to Bands
+        Utilization of each station. [ratio]
+    """
+
+    throughput: Bands
+    response_s: Bands
+    responses_s: dict[str, Bands]
+    utilization: dict[str, Bands]
+
+
+@dataclass(frozen=True)
+class StationLimit:
+    """Highest throughput that a station allows, with its interval. [1/s]"""
+
+    station: str
+    limit_throughput: Bounded
+
+
+def _estimate(value: float, samples: Floats) -> dict[str, object]:
+    return document_of(Bounded.of(value, samples))
 
 
 def typical(of: Measured) -> Condition:
@@ -139,8 +184,8 @@ def typical(of: Measured) -> Condition:
     return Condition(round(float(of.loads[-1])), float(np.mean(of.think)), shares, of.others.mean(axis=0))
 
 
-def _stations(network: Network) -> Json:
-    of, found = network.measured, {}
+def _stations(network: Network) -> dict[str, object]:
+    of, found = network.measured, dict[str, object]()
     shares = typical(of).shares
     for place, (station, grouping) in enumerate(zip(of.stations, network.groupings, strict=True)):
         demands = network.parameters.demands[place]
@@ -166,7 +211,7 @@ def _stations(network: Network) -> Json:
     return found
 
 
-def _transactions(network: Network) -> Json:
+def _transactions(network: Network) -> dict[str, object]:
     of = network.measured
     shares, drawn = typical(of).shares, np.array([draw.delays for draw in network.draws])
     return {
@@ -180,7 +225,7 @@ def _transactions(network: Network) -> Json:
     }
 
 
-def _levels(network: Network, solved: Solved) -> list[Json]:
+def _levels(network: Network, solved: Solved) -> list[dict[str, object]]:
     """Return the load levels as JSON objects, with measured values and their intervals, and with values of the network
     and their bands over the replicates.
     """
@@ -221,34 +266,33 @@ def farthest(network: Network) -> tuple[float, str]:
     """
     of = network.measured
     top, first = float(of.loads[-1]), limits(network)[0]
-    reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
-    reason = f"the highest throughput measured is {100 * reached:.0f} % of the capacity of {first['station']}"
+    reached = float(of.levels().throughput.max()) / (first.limit_throughput.value or math.inf)
+    reason = f"the highest throughput measured is {100 * reached:.0f} % of the capacity of {first.station}"
     return (FARTHEST_SATURATED if reached >= SATURATED else FARTHEST) * top, reason
 
 
-def _predictions(network: Network, level: str, loads: Sequence[float] | None) -> list[Json]:
+def _predictions(network: Network, level: str, loads: Sequence[float] | None) -> list[dict[str, object]]:
     of = network.measured
     top, (limit, why) = float(of.loads[-1]), farthest(network)
     wanted = loads if loads is not None else [*of.loads, *(round(share * top) for share in BEYOND)]
-    rows: list[Json] = []
+    rows = []
     for load in wanted:
         inside = "measured" if load in of.loads else "between" if of.loads[0] <= load <= top else "beyond"
-        row: Json = {"load": float(load), "range": inside}
+        refused = ""
         if level == FIT_REJECTED and inside == "beyond":
-            row["refused"] = "the network is rejected, and so are its predictions beyond the measurements"
+            refused = "the network is rejected, and so are its predictions beyond the measurements"
         elif load > limit * (1 + 1e-9):
-            row["refused"] = f"beyond {limit:g}, {limit / top:g} times the highest load measured: {why}"
-        rows.append(row)
-    able = [row for row in rows if "refused" not in row]
-    for row, prediction in zip(able, predicted(network, [row["load"] for row in able]), strict=True):
-        row.update(prediction)
-    return rows
+            refused = f"beyond {limit:g}, {limit / top:g} times the highest load measured: {why}"
+        rows.append((float(load), inside, refused))
+    made = iter(predicted(network, [load for load, _, refused in rows if not refused]))
+    return [
+        {"load": load, "range": inside, **({"refused": refused} if refused else document_of(next(made)))}
+        for load, inside, refused in rows
+    ]
 
 
-def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates, as
-    JSON objects.
-    """
+def predicted(network: Network, loads: Sequence[float]) -> list[NetworkPrediction]:
+    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates."""
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, condition) for condition in at]) if at else None
@@ -261,29 +305,24 @@ def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
         assert drawn is not None
         rows = slice(place * len(network.draws), (place + 1) * len(network.draws))
         found.append(
-            {
-                "throughput": _with_bands(best.throughput[place], drawn.throughput[rows]),
-                "response_s": _with_bands(best.response[place], drawn.response[rows]),
-                "responses_s": {
-                    name: _with_bands(best.responses[place, number], drawn.responses[rows, number])
+            NetworkPrediction(
+                Bands.of(best.throughput[place], drawn.throughput[rows]),
+                Bands.of(best.response[place], drawn.response[rows]),
+                {
+                    name: Bands.of(best.responses[place, number], drawn.responses[rows, number])
                     for number, name in enumerate(of.classes)
                 },
-                "utilization": {
-                    station.name: _with_bands(best.utilization[place, number], drawn.utilization[rows, number])
+                {
+                    station.name: Bands.of(best.utilization[place, number], drawn.utilization[rows, number])
                     for number, station in enumerate(of.stations)
                 },
-            }
+            )
         )
     return found
 
 
-def _with_bands(best: float, samples: Floats) -> Json:
-    bands = {name: list(percentiles(samples, share)) for name, share in BANDS.items()}
-    return {"curve": float(best), "median": float(np.median(samples)), **bands}
-
-
-def limits(network: Network) -> list[Json]:
-    """Return the highest throughput that each station allows, in ascending order, as JSON objects. [1/s]"""
+def limits(network: Network) -> list[StationLimit]:
+    """Return the highest throughput that each station allows, in ascending order. [1/s]"""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 
@@ -293,48 +332,48 @@ def limits(network: Network) -> list[Json]:
 
     best, drawn = carried(network.parameters), np.array([carried(parameters) for parameters in drifted(network)])
     rows = [
-        {"station": station.name, "limit_throughput": _estimate(best[place], drawn[:, place])}
+        StationLimit(station.name, Bounded.of(best[place], drawn[:, place]))
         for place, station in enumerate(of.stations)
         if np.isfinite(best[place])
     ]
-    return sorted(rows, key=lambda row: float(row["limit_throughput"]["value"]))
+    return sorted(rows, key=lambda row: row.limit_throughput.value or 0.0)
 
 
 def sentence(network: Network) -> str:
     """Describe the bottleneck, and the station that has the next higher limit."""
     rows = limits(network)
-    limited = [f"{row['station']} serves {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
+    limited = [f"{row.station} serves {_carried(row.limit_throughput)} transactions/s at most" for row in rows]
     if len(limited) == 1:
-        return f"the bottleneck is {rows[0]['station']}: {limited[0]}"
-    return f"the bottleneck is {rows[0]['station']}: {limited[0]}; the next one is {rows[1]['station']}: {limited[1]}"
+        return f"the bottleneck is {rows[0].station}: {limited[0]}"
+    return f"the bottleneck is {rows[0].station}: {limited[0]}; the next one is {rows[1].station}: {limited[1]}"
 
 
-def _carried(limit: Json) -> str:
+def _carried(limit: Bounded) -> str:
     """Render the throughput limit of a station with its interval. If the interval of the demand includes zero, the
     upper end is infinite.
     """
-    low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
-    return number_estimate(limit["value"], low, high)
+    low, high = (math.inf if end is None else end for end in (limit.low, limit.high))
+    return number_estimate(limit.value or 0.0, low, high)
 
 
-def _assumptions(network: Network) -> list[Json]:
+def _assumptions(network: Network) -> list[Assumption]:
     of = network.measured
     off = 100 * float(np.abs(network.misses).max())
     spread = 100 * float(np.ptp(of.levels().shares, axis=0).max())
     at_once = network.parameters.at_once
     found = [
-        {
-            "assumes": "demands do not depend on the load",
-            "tested": f"the busy time of each resource at each level is met within {off:.2g} %",
-        },
-        {
-            "assumes": "the time that no resource explains at low load is the same at any load",
-            "tested": "only by the response times at the levels",
-        },
-        {
-            "assumes": "users choose transactions at random, by the measured shares",
-            "tested": f"the shares differ by at most {spread:.2g} percentage points between levels",
-        },
+        Assumption(
+            "demands do not depend on the load",
+            f"the busy time of each resource at each level is met within {off:.2g} %",
+        ),
+        Assumption(
+            "the time that no resource explains at low load is the same at any load",
+            "only by the response times at the levels",
+        ),
+        Assumption(
+            "users choose transactions at random, by the measured shares",
+            f"the shares differ by at most {spread:.2g} percentage points between levels",
+        ),
     ]
     merged = [group for grouping in network.groupings for group in grouping.groups if len(group) > 1]
     if merged:
@@ -343,15 +382,14 @@ def _assumptions(network: Network) -> list[Json]:
         if ways != {ALIKE}:
             how = "have demands in proportion to their response times at low load"
         found.append(
-            {
-                "assumes": f"transactions that the data cannot distinguish {how}",
-                "tested": "only by the response times at the levels",
-            }
+            Assumption(
+                f"transactions that the data cannot distinguish {how}", "only by the response times at the levels"
+            )
         )
     assumed = (
         "requests are served first come, first served" if network.parameters.in_turn else "requests share the servers"
     )
     if at_once is not None:
         assumed += f", at most {at_once} on each server at the same time, while further requests wait"
-    found.append({"assumes": assumed, "tested": "chosen by the response times of transactions at the levels"})
+    found.append(Assumption(assumed, "chosen by the response times of transactions at the levels"))
     return found

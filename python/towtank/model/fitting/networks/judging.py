@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from towtank.model.fitting.networks.replicates import LEAST_LEVELS, Network, fit
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.networks.spread import Spread, spread
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
-from towtank.model.fitting.prediction import BANDS
 from towtank.model.fitting.replicates import SEED
 
-Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
 """Largest relative error of a mean response time [ratio], and largest absolute error of a utilization [1], at a
@@ -80,9 +77,100 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
     return Tested(network, of, range(kept, len(of.loads)), solved, drawn)
 
 
-def held_out_document(tested: Tested) -> Json:
-    """Compare predictions with measurements at every load level that was left out of the fit; return a JSON
-    object.
+@dataclass(frozen=True)
+class HeldOutClass:
+    """Transaction at a held-out level: count [1], measured and predicted mean response time [s] with their intervals,
+    and relative error [ratio]. Unknown values are None.
+    """
+
+    count: float
+    measured_response_s: float | None
+    measured_response_interval: Interval | None
+    predicted_response_s: float
+    band_95: Interval
+    error: float | None
+
+
+@dataclass(frozen=True)
+class HeldOutStation:
+    """Measured and predicted utilization of a station at a held-out level, with their intervals. [ratio]"""
+
+    measured: float
+    measured_interval: Interval
+    predicted: float
+    band_95: Interval
+
+
+@dataclass(frozen=True)
+class HeldOutLevel:
+    """Load level that was left out of the fit, with the predictions of the network.
+
+    Attributes
+    ----------
+    load : float
+        Number of users. [1]
+    error, response_error : float
+        Relative errors of throughput and mean response time. [ratio]
+    throughput_band_80, throughput_band_95, response_band_80, response_band_95 : tuple
+        Bands of the predictions, with the error of a repeated measurement. [1/s], [s]
+    within_95 : bool
+        True if the measured throughput lies in its 95 % band.
+    classes, utilization : dict
+        Results by transaction and by station.
+    """
+
+    load: float
+    measured_throughput: float
+    measured_throughput_interval: Interval
+    predicted_throughput: float
+    error: float
+    throughput_band_80: Interval
+    throughput_band_95: Interval
+    within_95: bool
+    measured_response_s: float
+    measured_response_interval: Interval
+    predicted_response_s: float
+    response_error: float
+    response_band_80: Interval
+    response_band_95: Interval
+    classes: Mapping[str, HeldOutClass]
+    utilization: Mapping[str, HeldOutStation]
+
+
+@dataclass(frozen=True)
+class HeldOutLevels:
+    """All held-out levels, with the largest relative error of throughput. [ratio]"""
+
+    levels: int
+    worst_error: float
+    points: tuple[HeldOutLevel, ...]
+
+    @property
+    def error_interval(self) -> tuple[float | None, float | None]:
+        """Interval of the largest relative error of throughput. [ratio]"""
+        worst = max(self.points, key=lambda point: abs(point.error))
+        return error_of_band(worst.throughput_band_95, worst.measured_throughput)
+
+
+@dataclass(frozen=True)
+class NetworkVerdict:
+    """Verdict on a network: reasons, each with its level and text."""
+
+    reasons: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def level(self) -> str:
+        """Worst level among the reasons."""
+        levels = {level for level, _ in self.reasons}
+        return FIT_REJECTED if FIT_REJECTED in levels else FIT_DOUBTFUL if FIT_DOUBTFUL in levels else FIT_SUPPORTED
+
+    def document(self) -> dict[str, object]:
+        """Return the verdict as a JSON object."""
+        return {"level": self.level, "reasons": [{"level": level, "text": text} for level, text in self.reasons]}
+
+
+def held_out_levels(tested: Tested) -> HeldOutLevels:
+    """Compare predictions with measurements at every load level that was left out of the fit.
 
     The bands of total throughput and mean response time include the error that a repeated measurement would have.
     """
@@ -90,32 +178,33 @@ def held_out_document(tested: Tested) -> Json:
     seen = spread(of)
     fitted = slice(0, tested.places.start)
     scatter = _scatter(solved.throughput[fitted] / levels.throughput[fitted] - 1)
-    rows: list[Json] = []
+    rows = []
     for place, drawn in zip(tested.places, tested.drawn, strict=True):
         rates = _again(drawn.throughput, scatter)
         times = np.maximum(of.loads[place] / rates - of.think[place], 0.0)
         low, high = percentiles(rates, 0.95)
-        measured = float(levels.throughput[place])
+        measured, response = float(levels.throughput[place]), float(levels.response[place])
         rows.append(
-            {
-                "load": float(of.loads[place]),
-                "measured_throughput": measured,
-                "measured_throughput_interval": list(seen.throughput(place)),
-                "predicted_throughput": float(solved.throughput[place]),
-                "error": float(solved.throughput[place] / measured - 1),
-                **{f"throughput_{name}": list(percentiles(rates, share)) for name, share in BANDS.items()},
-                "within_95": (low or 0.0) <= measured <= (math.inf if high is None else high),
-                "measured_response_s": float(levels.response[place]),
-                "measured_response_interval": list(seen.response(place)),
-                "predicted_response_s": float(solved.response[place]),
-                "response_error": float(solved.response[place] / levels.response[place] - 1),
-                **{f"response_{name}": list(percentiles(times, share)) for name, share in BANDS.items()},
-                "classes": _by_class(tested, place, drawn, seen),
-                "utilization": _by_station(tested, place, drawn, seen),
-            }
+            HeldOutLevel(
+                load=float(of.loads[place]),
+                measured_throughput=measured,
+                measured_throughput_interval=seen.throughput(place),
+                predicted_throughput=float(solved.throughput[place]),
+                error=float(solved.throughput[place] / measured - 1),
+                throughput_band_80=percentiles(rates, 0.80),
+                throughput_band_95=(low, high),
+                within_95=(low or 0.0) <= measured <= (math.inf if high is None else high),
+                measured_response_s=response,
+                measured_response_interval=seen.response(place),
+                predicted_response_s=float(solved.response[place]),
+                response_error=float(solved.response[place] / levels.response[place] - 1),
+                response_band_80=percentiles(times, 0.80),
+                response_band_95=percentiles(times, 0.95),
+                classes=_by_class(tested, place, drawn, seen),
+                utilization=_by_station(tested, place, drawn, seen),
+            )
         )
-    worst = max((float(row["error"]) for row in rows), key=abs)
-    return {"levels": len(rows), "worst_error": worst, "points": rows}
+    return HeldOutLevels(len(rows), max((row.error for row in rows), key=abs), tuple(rows))
 
 
 def _scatter(errors: Floats) -> float:
@@ -129,43 +218,42 @@ def _again(curves: Floats, scatter: float) -> Floats:
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
 
-def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> Json:
+def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> dict[str, HeldOutClass]:
     levels = tested.whole.levels()
     found = {}
     for number, name in enumerate(tested.whole.classes):
         measured, predicted = float(levels.responses[place, number]), float(tested.solved.responses[place, number])
         seen = math.isfinite(measured)
-        found[name] = {
-            "count": float(levels.counts[place, number]),
-            "measured_response_s": measured if seen else None,
-            "measured_response_interval": list(known.response_of(place, number)) if seen else None,
-            "predicted_response_s": predicted,
-            "band_95": list(percentiles(drawn.responses[:, number])),
-            "error": predicted / measured - 1 if seen and measured > 0 else None,
-        }
+        found[name] = HeldOutClass(
+            float(levels.counts[place, number]),
+            measured if seen else None,
+            known.response_of(place, number) if seen else None,
+            predicted,
+            percentiles(drawn.responses[:, number]),
+            predicted / measured - 1 if seen and measured > 0 else None,
+        )
     return found
 
 
-def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json:
+def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> dict[str, HeldOutStation]:
     levels = tested.whole.levels()
     return {
-        station.name: {
-            "measured": float(levels.busy[place, number] / station.capacity),
-            "measured_interval": list(seen.utilization(place, number)),
-            "predicted": float(tested.solved.utilization[place, number]),
-            "band_95": list(percentiles(drawn.utilization[:, number])),
-        }
+        station.name: HeldOutStation(
+            float(levels.busy[place, number] / station.capacity),
+            seen.utilization(place, number),
+            float(tested.solved.utilization[place, number]),
+            percentiles(drawn.utilization[:, number]),
+        )
         for number, station in enumerate(tested.whole.stations)
     }
 
 
-def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """Return the verdict on a network as a JSON object: level and reasons."""
-    reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
-    reasons += [(FIT_DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
-    levels = [level for level, _ in reasons]
-    level = FIT_REJECTED if FIT_REJECTED in levels else FIT_DOUBTFUL if FIT_DOUBTFUL in levels else FIT_SUPPORTED
-    return {"level": level, "reasons": [{"level": each, "text": text} for each, text in reasons]}
+def judged(
+    network: Network, solved: Solved, held_out: HeldOutLevels | None, percentile_doubts: list[str]
+) -> NetworkVerdict:
+    """Return the verdict on a network."""
+    doubts = [(FIT_DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
+    return NetworkVerdict((*_fitted_reasons(network, solved), *_held_out_reasons(held_out), *doubts))
 
 
 def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
@@ -196,35 +284,28 @@ def _error_against(measured: Interval, fitted: float) -> Interval:
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1
 
 
-def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
+def _held_out_reasons(held_out: HeldOutLevels | None) -> list[tuple[str, str]]:
     if held_out is None:
         return [
             (FIT_DOUBTFUL, "no level could be held out: a network needs two levels, and its test needs a third level")
         ]
     found = []
-    for row in held_out["points"]:
-        without = f"fitted without the level of {row['load']:g} users, the network"
-        if abs(row["error"]) > HELD_OUT_LIMIT:
-            level = FIT_REJECTED if abs(row["error"]) > MISS_LIMIT else FIT_DOUBTFUL
-            off = relative_error(row["error"], error_of_band(row["throughput_band_95"], row["measured_throughput"]))
+    for row in held_out.points:
+        without = f"fitted without the level of {row.load:g} users, the network"
+        if abs(row.error) > HELD_OUT_LIMIT:
+            level = FIT_REJECTED if abs(row.error) > MISS_LIMIT else FIT_DOUBTFUL
+            off = relative_error(row.error, error_of_band(row.throughput_band_95, row.measured_throughput))
             limit = f"limit {100 * HELD_OUT_LIMIT:.0f} %"
             found.append((level, f"{without} predicts the throughput there {off} off, {limit}"))
-        if abs(row["response_error"]) > RESPONSE_OFF:
-            off = relative_error(
-                row["response_error"], error_of_band(row["response_band_95"], row["measured_response_s"])
-            )
+        if abs(row.response_error) > RESPONSE_OFF:
+            off = relative_error(row.response_error, error_of_band(row.response_band_95, row.measured_response_s))
             limit = f"limit {100 * RESPONSE_OFF:.0f} %"
             found.append((FIT_DOUBTFUL, f"{without} predicts the response time there {off} off, {limit}"))
-        for name, use in row["utilization"].items():
-            if abs(use["predicted"] - use["measured"]) > UTILIZATION_OFF:
-                predicted = _share(use["predicted"], use["band_95"])
-                measured = _share(use["measured"], use["measured_interval"])
-                found.append(
-                    (
-                        FIT_DOUBTFUL,
-                        f"{without} predicts a utilization of {name} of {predicted} there, measured: {measured}",
-                    )
-                )
+        for name, use in row.utilization.items():
+            if abs(use.predicted - use.measured) > UTILIZATION_OFF:
+                predicted, measured = _share(use.predicted, use.band_95), _share(use.measured, use.measured_interval)
+                text = f"{without} predicts a utilization of {name} of {predicted} there, measured: {measured}"
+                found.append((FIT_DOUBTFUL, text))
     return found
 
 

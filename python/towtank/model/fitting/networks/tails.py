@@ -4,7 +4,8 @@ computed percentiles.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from towtank.analysis import Estimate, estimate_from_document
 from towtank.model.fitting.curve_tails import MAIN, SHARES, Ratios, over_levels
@@ -14,31 +15,52 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
-Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
 """Largest ratio of a measured to a computed percentile. If the ratio is larger, or smaller than the inverse of this
 number, the network is doubtful. [ratio]
 """
 
 
-def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
+@dataclass(frozen=True)
+class LevelRatio:
+    """Ratio of a measured to a computed percentile [ratio] at a load level [1]."""
+
+    load: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Ratios of measured to computed percentiles of a class or transaction. [ratio]
+
+    Attributes
+    ----------
+    ratio, low, high : float
+        Of the 95th percentile: geometric mean over the levels, and lowest and highest end of its intervals.
+    by_level : tuple of LevelRatio
+    others : mapping of str to tuple of float
+        `ratio`, `low` and `high` of each other measured percentile, by name.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    by_level: tuple[LevelRatio, ...]
+    others: Mapping[str, tuple[float, float, float]]
+
+
+def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Correction]:
     """Return the ratios of measured to computed percentiles, by name of the class or transaction in the
     model.
 
-    Returns
-    -------
-    dict of str to dict
-        The entry of the class covers all transactions. `ratio`, `low`, `high` and `by_level` refer to the 95th
-        percentile. `ratio` is the geometric mean over the levels with equal weights; `low` and `high` are the lowest
-        and the highest end of its intervals at all levels; `by_level` lists the levels. `others` has `ratio`, `low` and
-        `high` of each other measured percentile.
+    The entry of the class covers all transactions.
 
     Notes
     -----
     The network computes only means. Response times are assumed to follow gamma distributions with the variances of the
     stations. The ratio corrects for effects that the network lacks (more variable service times, pauses, retries).
     """
-    found: dict[str, Json] = {}
+    found = {}
     for name, key in ((None, CLASS), *zip(of.classes, class_names(of), strict=True)):
         rows = {
             metric: ratios
@@ -46,10 +68,9 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
             if (ratios := _ratios(_measured(configuration, of, name, metric), solved, key, share))
         }
         if MAIN in rows:
-            by_level = [{"load": load, "ratio": ratio} for load, ratio, *_ in rows[MAIN]]
-            ratio, low, high = over_levels(rows[MAIN])
+            by_level = tuple(LevelRatio(load, ratio) for load, ratio, *_ in rows[MAIN])
             others = {metric: over_levels(each) for metric, each in rows.items() if metric != MAIN}
-            found[key] = {"ratio": ratio, "low": low, "high": high, "by_level": by_level, "others": others}
+            found[key] = Correction(*over_levels(rows[MAIN]), by_level, others)
     return found
 
 
@@ -84,12 +105,10 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
     return rows
 
 
-def doubts(found: dict[str, Json]) -> list[str]:
+def doubts(found: Mapping[str, Correction]) -> list[str]:
     """Return a doubt if computed percentiles of response time are far from the measured percentiles."""
     far = [
-        f"{name} {tail['ratio']:.2g}"
-        for name, tail in found.items()
-        if not 1 / FAR_FROM_ONE <= tail["ratio"] <= FAR_FROM_ONE
+        f"{name} {tail.ratio:.2g}" for name, tail in found.items() if not 1 / FAR_FROM_ONE <= tail.ratio <= FAR_FROM_ONE
     ]
     if not far:
         return []

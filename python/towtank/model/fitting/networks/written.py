@@ -12,7 +12,7 @@ from towtank.errors import ModelError
 from towtank.files import put_text
 from towtank.model.fitting.curve_tails import tails_lines
 from towtank.model.fitting.goodness import FIT_REJECTED
-from towtank.model.fitting.held_out import error_lines, held_out_error_interval
+from towtank.model.fitting.held_out import error_lines
 from towtank.model.fitting.measured_limit import MeasuredLimit, of_network
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
 from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 _DIGITS = 5
 
 
-def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
+def written_network(answer: NetworkAnswer, source: str, path: Path) -> dict[str, object]:
     """Write the network of a fit as a model file.
 
     Raises
@@ -43,20 +43,19 @@ def network_text(answer: NetworkAnswer, source: str) -> str:
 
     Raises ModelError if no network was fitted, or if the network is rejected.
     """
-    network, fitted = answer.network, answer.document
+    network = answer.network
     if network is None:
-        raise ModelError(f"no network was fitted: {fitted['refused']}")
-    if fitted["verdict"]["level"] == FIT_REJECTED:
-        reasons = "; ".join(
-            reason["text"] for reason in fitted["verdict"]["reasons"] if reason["level"] == FIT_REJECTED
-        )
+        raise ModelError(f"no network was fitted: {answer.document['refused']}")
+    if answer.verdict.level == FIT_REJECTED:
+        reasons = "; ".join(text for level, text in answer.verdict.reasons if level == FIT_REJECTED)
         raise ModelError(f"the network is rejected: {reasons}")
     model = document(network.measured, network.parameters, typical(network.measured))
     lines = [*_comment(network, source), "schema: towtank/model/1", *_classes(model), "stations:"]
     for station in model["stations"]:
         lines += _station(station)
-    limit = of_network(classify(answer.configuration), fitted)
-    return "\n".join(lines + _fitted(network, fitted, source, limit)) + "\n"
+    stations = [station.name for station in network.measured.stations]
+    limit = of_network(classify(answer.configuration), stations, *answer.top_errors)
+    return "\n".join(lines + _fitted(answer, network, source, limit)) + "\n"
 
 
 def _comment(network: Network, source: str) -> list[str]:
@@ -99,7 +98,7 @@ def _station(station: Json) -> list[str]:
     return [*lines, f"    visits: {{{visits}}}", f"    service_time: {{{times}}}"]
 
 
-def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -> list[str]:
+def _fitted(answer: NetworkAnswer, network: Network, source: str, limit: MeasuredLimit) -> list[str]:
     of = network.measured
     lines = [
         "fitted:",
@@ -107,18 +106,14 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
         "  kind: network",
         f"  users: [{of.loads[0]:g}, {of.loads[-1]:g}]",
         f"  throughput: {exact_rate(float(of.levels().throughput.max()))}",
-        f"  verdict: {fitted['verdict']['level']}",
+        f"  verdict: {answer.verdict.level}",
     ]
-    if fitted["held_out"] is not None:
-        held_out = fitted["held_out"]
-        lines += error_lines(float(held_out["worst_error"]), held_out_error_interval(held_out["points"]))
+    if answer.held_out is not None:
+        lines += error_lines(answer.held_out.worst_error, answer.held_out.error_interval)
     lines += limit.lines()
     lines.append("  percentiles:  # measured over computed 95th percentile: mean, smallest and largest")
-    lines += [
-        f"    {name}: [{tail['ratio']:.4g}, {tail['low']:.4g}, {tail['high']:.4g}]"
-        for name, tail in fitted["percentiles"].items()
-    ]
-    lines += tails_lines({name: tail["others"] for name, tail in fitted["percentiles"].items()})
+    lines += [f"    {name}: [{tail.ratio:.4g}, {tail.low:.4g}, {tail.high:.4g}]" for name, tail in answer.tails.items()]
+    lines += tails_lines({name: tail.others for name, tail in answer.tails.items()})
     lines.append("  draws:  # demand in bootstrap replicates, relative to the demand above")
     return lines + [f"    {name}: [{', '.join(f'{each:.{_DIGITS}g}' for each in row)}]" for name, row in draws(network)]
 
