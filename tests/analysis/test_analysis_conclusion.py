@@ -57,7 +57,10 @@ def concluded(*claims: dict[str, Any], summary: dict[str, Any] | None = None, **
 
 def test_claims_are_the_answer_of_many_configurations_and_not_the_highest_throughput() -> None:
     found = concluded(claim("Tuned together, they serve more (1.0 becomes more than 1.3).", "confirmed"))
-    assert found["found"] == ["Confirmed: Tuned together, they serve more; throughput rises to 128 (116 to 141) %."]
+    assert found["found"] == [
+        "Confirmed: Tuned together, they serve more; throughput rises to 128 (116 to 141) % of that with settings "
+        "default (No. 1)."
+    ]
     assert "highest" not in headline_of(found)
 
 
@@ -78,7 +81,7 @@ def test_the_most_important_claims_come_first_and_the_others_are_counted() -> No
 
 def test_a_statement_from_suspect_runs_says_so() -> None:
     (said,) = concluded(claim("It serves more.", "confirmed", suspect_runs=["r1"]))["found"]
-    assert said.endswith("%, from suspect runs.")
+    assert said.endswith("of that with settings default, from suspect runs (No. 1).")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,13 @@ def test_a_ratio_is_a_change_in_words(of: str, measured: dict[str, Any], holds: 
         ({"of": "errors of add"}, estimate(0.85, 0.79, 0.91), "", "failed transactions of add: 85 (79 to 91) %"),
         ({"of": "mean"}, estimate(0.2, 0.08, 0.32), "s", "mean response time: 200 (80 to 320) ms"),
         ({"of": "events.filled.during.throughput_per_s", "per": "throughput"}, estimate(0.9, 0.5, 1.3), "",
-         "throughput during filled, relative to throughput: 90 (50 to 130) %"),
+         "throughput during filled is 90 (50 to 130) % of that of the whole steady stage"),
+        ({"of": "events.node_restarted.during.throughput_per_s", "per": "throughput"},
+         estimate(1.08), "",
+         "throughput while node was restarted is 108 % of that of the whole steady stage"),
+        # The interval has no visible width, so the value has no more digits than a rounded one.
+        ({"of": "events.database_restarted.recovery_s"}, estimate(7.798433, 7.79832, 7.79855), "s",
+         "recovery time after database was restarted: 7.8 s"),
     ],
 )  # fmt: skip
 def test_a_value_has_words_and_a_unit(given: dict[str, Any], measured: dict[str, Any], unit: str, words: str) -> None:
@@ -123,7 +132,61 @@ def test_an_unknown_quantity_keeps_its_name() -> None:
 
 def test_a_refuted_claim_states_what_was_expected_in_the_unit_of_the_value() -> None:
     (said,) = concluded(claim("It serves less.", "refuted", holds="between 0.7 and 0.9"))["found"]
-    assert said == "Refuted: It serves less; throughput rises to 128 (116 to 141) %, expected between 70 and 90 %."
+    assert said == (
+        "Refuted: It serves less; throughput rises to 128 (116 to 141) % of that with settings default, expected "
+        "between 70 and 90 % (No. 1)."
+    )
+
+
+def test_a_ratio_has_its_base_and_both_values() -> None:
+    sides = [estimate(139.1, 131.0, 147.2), estimate(107.8, 104.7, 110.9)]
+    (said,) = concluded(claim("It serves more.", "confirmed", compared=sides))["found"]
+    assert said == (
+        "Confirmed: It serves more; throughput rises to 128 (116 to 141) % of that with settings default: 139 /s "
+        "against 107.8 /s (No. 1)."
+    )
+    (long,) = concluded(claim(f"It serves {'much ' * 60}more.", "confirmed", compared=sides))["found"]
+    assert "against" not in long
+    factor = {"of": "mean", "at": {"users": "highest"}, "to": {"users": "lowest"}}
+    times = claim("It waits.", "confirmed", holds="> 3", measured=estimate(4.0, 3.5, 4.5), measure={"ratio": factor})
+    assert read_claims({"claims": [times]})[0].value_words == (
+        "mean response time is 4.0 (3.5 to 4.5) times as long as with the lowest users"
+    )
+
+
+def test_the_highest_and_the_lowest_level_have_their_values_and_those_of_the_next() -> None:
+    levels = [
+        {"level": level, "measured": estimate(value, value - 10, value + 10)}
+        for level, value in (("bridge", 3690.0), ("tun", 210.0), ("no_offloads", 840.0))
+    ]
+    lowest = {"lowest": {"of": "throughput", "over": "link"}}
+    made = claim("A relay is slow.", "confirmed", measure=lowest, measured=None, found="tun", levels=levels, unit="/s")
+    assert read_claims({"claims": [made]})[0].value_words == (
+        "link tun has the lowest throughput: 210 (200 to 220) /s; no offloads has 840 (830 to 850) /s"
+    )
+
+
+def test_refuted_claims_stand_in_words_before_the_number_of_others() -> None:
+    refuted = [claim(f"Refuted {number}.", "refuted") for number in range(7)]
+    confirmed = [claim(f"Confirmed {number}.", "confirmed", follows="Do it.") for number in range(4)]
+    assert concluded(*refuted, *confirmed)["found"][3:] == [
+        "Also refuted: Refuted 0 (No. 1); Refuted 1 (No. 2); Refuted 2 (No. 3); Refuted 3 (No. 4); Refuted 4 (No. 5); "
+        "2 more (No. 6 and 7).",
+        "Further: 1 claim confirmed.",
+    ]
+    assert concluded(refuted[0], *confirmed)["found"][3].startswith("Refuted: Refuted 0; throughput rises to 128")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_first"), [("How does it fail?", False), ("How much throughput has each?", True)]
+)
+def test_the_highest_throughput_is_stated_only_if_the_question_asks_for_it(question: str, is_first: bool) -> None:
+    diagnosis = {"cause": "cpu", "place": {"tier": "app", "host": None, "transaction": None, "part": None}, "sure": 0.9}
+    summary = study(6, configurations=2, question=question)
+    for each in summary["configurations"]:
+        each["diagnosis"] = diagnosis
+    found = concluded(claim("It serves more.", "confirmed"), summary=summary)["found"]
+    assert found[0].startswith("Highest throughput") == is_first
 
 
 def test_parts_without_an_answer_have_their_reason() -> None:
@@ -131,14 +194,15 @@ def test_parts_without_an_answer_have_their_reason() -> None:
     unmeasured = {"measure": None, "measured": None, "holds": ""}
     absent = [claim(f"A JVM, {name}.", "not_testable", why="no node runs on a JVM", **unmeasured) for name in "abc"]
     assert concluded(undecided, *absent)["open"] == [
-        "It serves more (throughput rises to 128 (116 to 141) %, expected > 110 %): the interval contains the bound.",
+        "It serves more (throughput rises to 128 (116 to 141) % of that with settings default, expected > 110 %): "
+        "the interval contains the bound.",
         "3 claims (No. 2, 3 and 4), such as “A JVM, a”: no node runs on a JVM.",
     ]
 
 
 def test_configurations_that_reach_their_limit_are_an_answer_of_their_own() -> None:
     diagnosis = {"cause": "cpu", "place": {"tier": "app", "host": None, "transaction": None, "part": None}, "sure": 0.9}
-    summary = study(6, configurations=2)
+    summary = study(6, configurations=2, question="How much does each carry?")
     for each in summary["configurations"]:
         each["diagnosis"] = diagnosis
     found = concluded(claim("It serves more.", "confirmed"), summary=summary)
