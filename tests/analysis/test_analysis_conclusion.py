@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis.claims.judging import OTHER_STUDY
+from towtank.analysis.claims.next_steps import CONTAINS
 from towtank.analysis.claims.places import OTHER_PRESET
 from towtank.analysis.conclusion import conclude, headline_of
 from towtank.analysis.conclusion.judged_claims import read_claims
@@ -143,7 +145,7 @@ def test_a_ratio_has_its_base_and_both_values() -> None:
     (said,) = concluded(claim("It serves more.", "confirmed", compared=sides))["found"]
     assert said == (
         "Confirmed: It serves more; throughput rises to 128 (116 to 141) % of that with settings default: 139 /s "
-        "against 107.8 /s (No. 1)."
+        "against 108 /s (No. 1)."
     )
     (long,) = concluded(claim(f"It serves {'much ' * 60}more.", "confirmed", compared=sides))["found"]
     assert "against" not in long
@@ -195,7 +197,7 @@ def test_parts_without_an_answer_have_their_reason() -> None:
     absent = [claim(f"A JVM, {name}.", "not_testable", why="no node runs on a JVM", **unmeasured) for name in "abc"]
     assert concluded(undecided, *absent)["open"] == [
         "It serves more (throughput rises to 128 (116 to 141) % of that with settings default, expected > 110 %): "
-        "the interval contains the bound.",
+        "the interval contains the bound (No. 1).",
         "3 claims (No. 2, 3 and 4), such as “A JVM, a”: no node runs on a JVM.",
     ]
 
@@ -216,17 +218,17 @@ def test_configurations_that_reach_their_limit_are_an_answer_of_their_own() -> N
 @pytest.mark.parametrize(
     ("counts", "suspects", "said"),
     [
-        ((15,), [], ["All 15 runs count fully."]),
-        ((14, 1), [], ["14 of 15 runs count fully; 1 is suspect.", "No confirmed claim leans on the other."]),
+        ((15,), [], ["All 15 runs are valid."]),
+        ((14, 1), [], ["14 of 15 runs are valid, 1 suspect.", "No answer rests on suspect or invalid runs."]),
         (
             (31, 1),
             ["r1"],
             [
-                "31 of 32 runs count fully; 1 is suspect.",
-                "1 of 2 answers needs valid runs only; 1 leans on suspect ones (No. 2).",
+                "31 of 32 runs are valid, 1 suspect.",
+                "Claim No. 2 rests on suspect runs.",
             ],
         ),
-        ((0, 4, 44), [], ["None of 48 runs counts fully; 4 are suspect, 44 are invalid."]),
+        ((0, 4, 44), [], ["0 of 48 runs are valid, 4 suspect, 44 invalid."]),
     ],
 )
 def test_the_certainty_has_the_share_of_runs_and_its_consequence(
@@ -243,10 +245,47 @@ def test_a_study_without_repetitions_says_what_it_does_not_separate() -> None:
         "Nothing was repeated: with one run a level, differences between levels are not separated from run-to-run "
         "variation."
     )
-    assert found["do"][0] == (
+    assert found["measure"][0] == (
         "`towtank run FOLDER --more 2` (about 1 min) separates differences between levels from run-to-run variation."
     )
-    assert concluded(claim("A.", "confirmed"))["sure"][-1] == "Each level has 3 runs."
+    assert concluded(claim("A.", "confirmed"))["sure"][-1] == (
+        "Each level has 3 runs; numbers in brackets are 95 % intervals."
+    )
+    assumed = claim("A.", "confirmed", assumed_run_to_run=0.1)
+    assert concluded(assumed, summary=study(5, runs=1))["sure"][-1].endswith(
+        "variation; intervals assume a standard deviation of 10 % between runs."
+    )
+
+
+def test_doubts_that_make_runs_suspect_are_named() -> None:
+    summary = study(8, 7)
+    summary["verdict"]["reasons"] = [
+        {"kind": "too_few_samples", "level": "suspect", "runs": ["r1", "r2"]},
+        {"kind": "start_lag", "level": "suspect", "runs": ["r1"]},
+        {"kind": "machine_speed", "level": "note", "runs": ["r1", "r2", "r3"]},
+    ]
+    said = concluded(claim("A.", "confirmed"), summary=summary)["sure"][0]
+    assert said == "8 of 15 runs are valid, 7 suspect (mostly too few samples)."
+
+
+def test_a_claim_whose_interval_contains_its_limit_is_too_close_to_call() -> None:
+    ratio = estimate(1.3, 0.9, 1.8)
+    close = claim("It takes longer.", "undecided", why=CONTAINS, holds="> 1.5", measured=ratio)
+    assert concluded(close)["open"] == [
+        "It takes longer: too close to call; throughput is 130 (90 to 180) % of that with settings default, and the "
+        "interval contains the limit 150 % (No. 1)."
+    ]
+
+
+def test_claims_that_need_another_system_are_counted_only() -> None:
+    absent = [claim(f"A JVM, {name}.", "not_testable", why="none", do=OTHER_STUDY, measured=None) for name in "ab"]
+    assert concluded(*absent)["open"] == ["2 claims need other systems."]
+    assert concluded(absent[0])["open"] == ["1 claim needs another system."]
+
+
+def test_a_step_from_suspect_runs_says_so() -> None:
+    leaning = claim("A.", "confirmed", follows="Keep the index.", suspect_runs=["r1"])
+    assert concluded(leaning)["do"] == ["Keep the index (No. 1, from suspect runs)."]
 
 
 def test_consequences_come_first_among_the_steps_and_name_their_claims() -> None:
@@ -256,14 +295,18 @@ def test_consequences_come_first_among_the_steps_and_name_their_claims() -> None
 
 def test_runs_that_would_decide_have_their_command_and_duration() -> None:
     undecided = claim("A.", "undecided", why="the interval contains the bound", needs_runs=16)
-    assert concluded(undecided, block_s=120.0)["do"] == [
+    assert concluded(undecided, block_s=120.0)["measure"] == [
         "`towtank run FOLDER --more 13` (about 26 min) would probably decide No. 1."
     ]
 
 
 def test_levels_of_another_preset_are_a_step() -> None:
     absent = claim("A.", "not_testable", why="users 12 is not in this preset", measured=None, do=OTHER_PRESET)
-    assert concluded(absent)["do"] == ["Run a preset that contains users 12 (`--preset`): it tests No. 1."]
+    assert concluded(absent)["measure"] == ["Run a preset that contains users 12 (`--preset`): it tests No. 1."]
+    summary = study(15, left_out={"users": ["12"]})
+    assert concluded(absent, summary=summary, study="studies/arms/study.yaml")["measure"] == [
+        "`towtank run studies/arms/study.yaml` (no preset, so that it contains users 12) tests No. 1."
+    ]
 
 
 @pytest.mark.parametrize(("suspects", "steps"), [(["r1"], 1), ([], 0)])
@@ -271,8 +314,8 @@ def test_a_remedy_of_doubts_is_a_step_if_an_answer_needs_it(suspects: list[str],
     summary = study(14, 1)
     reason = {"kind": "start_lag", "level": "suspect", "runs": ["r1"], "hint": "lower the load; or give it threads"}
     summary["verdict"]["reasons"] = [reason]
-    found = concluded(claim("A.", "confirmed", suspect_runs=suspects), summary=summary)["do"]
-    assert found == ["Lower the load (start lag makes 1 run suspect)."][:steps]
+    found = concluded(claim("A.", "confirmed", suspect_runs=suspects), summary=summary)["measure"]
+    assert found == ["Lower the load (start lag: 1 suspect run)."][:steps]
 
 
 def test_the_remedy_of_invalid_runs_is_first_if_they_are_most() -> None:
@@ -280,9 +323,12 @@ def test_the_remedy_of_invalid_runs_is_first_if_they_are_most() -> None:
     reason = {"kind": "start_lag", "level": "invalid", "runs": ["r1", "r2"], "hint": "lower the load."}
     summary["verdict"]["reasons"] = [reason]
     absent = claim("A.", "not_testable", why="every run is invalid", measured=None)
-    found = concluded(absent, summary=summary)
+    found = concluded(absent, summary=summary, block_s=120.0, study="studies/lag/study.yaml")
     assert found["found"] == ["The claim has no answer: 44 of 48 runs are invalid."]
-    assert found["do"][0] == "Lower the load (start lag makes 2 runs invalid)."
+    assert found["do"] == []
+    assert found["measure"] == [
+        "Lower the load (start lag: 2 invalid runs), then `towtank run studies/lag/study.yaml` (about 6 min)."
+    ]
 
 
 def test_a_missed_objective_is_stated_and_bounds_the_load() -> None:

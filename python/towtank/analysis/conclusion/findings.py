@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from towtank.analysis import narrative
 from towtank.analysis.claims.judging import OTHER_STUDY
+from towtank.analysis.claims.next_steps import CONTAINS
 from towtank.analysis.claims.places import INVALID
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
@@ -17,7 +18,7 @@ STATEMENTS = 3
 _OPEN = 2
 """Largest number of reasons for which an answer names claims without an answer. [1]"""
 # Common reason of several claims that need the same step.
-_REASONS = {INVALID: "all runs that they need are invalid", OTHER_STUDY: "this system cannot show them"}
+_REASONS = {INVALID: "all runs that they need are invalid"}
 _NAMED = 5
 """Largest number of further refuted claims that an answer states in words. [1]"""
 _OPERATIONS = re.compile(
@@ -111,35 +112,41 @@ def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> st
 def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
     """Return sentences without full stops about the parts of the question without an answer, each with its reason.
 
-    Undecided claims have a sentence each, and claims that cannot be tested one for each reason.
+    Undecided claims have a sentence each, and claims that cannot be tested one for each reason. Claims that need
+    another system are counted only.
     """
     if not claims:
         return narrative.unanswered(dict(summary))
     found = [_undecided(claim) for claim in claims if claim.verdict == "undecided"]
     reasons: dict[str, list[JudgedClaim]] = {}
     for claim in claims:
-        if claim.verdict == "not_testable":
+        if claim.verdict == "not_testable" and claim.do != OTHER_STUDY:
             why = _REASONS.get(claim.do, claim.why.rstrip("."))
             reasons.setdefault(why, []).append(claim)
     found += [_untested(why, same) for why, same in reasons.items()]
+    elsewhere = sum(claim.verdict == "not_testable" and claim.do == OTHER_STUDY for claim in claims)
+    other = {0: [], 1: ["1 claim needs another system"]}.get(elsewhere, [f"{elsewhere} claims need other systems"])
     left = len(found) - _OPEN
     if left <= 1:
-        return found
+        return [*found, *other]
     rest = sum(map(len, [*([each] for each in claims if each.verdict == "undecided"), *reasons.values()][_OPEN:]))
-    return [*found[:_OPEN], f"{rest} further claims have no answer"]
+    return [*found[:_OPEN], f"{rest} further claims have no answer", *other]
 
 
 def _undecided(claim: JudgedClaim) -> str:
-    value = claim.value_words
+    value, limits = claim.value_words, claim.limits_within
+    if claim.why == CONTAINS and value and limits:
+        close = f"too close to call; {value}, and the interval contains the limit {limits}"
+        return f"{claim.short}: {close} (No. {claim.number})"
     seen = f" ({value}, expected {claim.expected})" if value else ""
-    return f"{claim.short}{seen}: {claim.why.rstrip('.')}"
+    return f"{claim.short}{seen}: {claim.why.rstrip('.')} (No. {claim.number})"
 
 
 def _untested(why: str, claims: Sequence[JudgedClaim]) -> str:
     """State why claims cannot be tested. A single claim has its own reason, and several are named by their numbers."""
     first = claims[0]
     if len(claims) == 1:
-        return f"{first.short}: {first.why.rstrip('.')}"
+        return f"{first.short}: {first.why.rstrip('.')} (No. {first.number})"
     return f"{len(claims)} claims (No. {numbers(claims)}), such as “{first.short}”: {why}"
 
 

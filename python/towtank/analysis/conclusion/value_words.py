@@ -147,12 +147,11 @@ def _of_level(level: Mapping[str, Any], unit: str) -> str:
 
 
 def _short(estimate: Mapping[str, Any], path: Sequence[str]) -> str:
-    """Render a value without its interval, but with the digits that the interval allows."""
+    """Render a value without its interval, which the interval of the ratio replaces."""
     if path[-1] in SHARES:
         return _INTERVAL.sub("", percent_words(estimate))
     unit = unit_of_metric(tuple(path))
-    text = _narrow(estimate, unit) or _INTERVAL.sub("", estimate_text(estimate, unit))
-    return text if unit else text.strip()
+    return number_text(dig(estimate, "value"), unit)
 
 
 def _narrow(estimate: Mapping[str, Any], unit: str) -> str:
