@@ -303,8 +303,8 @@ def test_runs_that_would_decide_have_their_command_and_duration() -> None:
 def test_levels_of_another_preset_are_a_step() -> None:
     absent = claim("A.", "not_testable", why="users 12 is not in this preset", measured=None, do=OTHER_PRESET)
     assert concluded(absent)["measure"] == ["Run a preset that contains users 12 (`--preset`): it tests No. 1."]
-    summary = study(15, left_out={"users": ["12"]})
-    assert concluded(absent, summary=summary, study="studies/arms/study.yaml")["measure"] == [
+    command = {"study": "studies/arms/study.yaml", "preset": "quick"}
+    assert concluded(absent, command=command)["measure"] == [
         "`towtank run studies/arms/study.yaml` (no preset, so that it contains users 12) tests No. 1."
     ]
 
@@ -323,11 +323,13 @@ def test_the_remedy_of_invalid_runs_is_first_if_they_are_most() -> None:
     reason = {"kind": "start_lag", "level": "invalid", "runs": ["r1", "r2"], "hint": "lower the load."}
     summary["verdict"]["reasons"] = [reason]
     absent = claim("A.", "not_testable", why="every run is invalid", measured=None)
-    found = concluded(absent, summary=summary, block_s=120.0, study="studies/lag/study.yaml")
+    command = {"study": "studies/lag/study.yaml", "preset": "quick"}
+    found = concluded(absent, summary=summary, block_s=120.0, command=command)
     assert found["found"] == ["The claim has no answer: 44 of 48 runs are invalid."]
     assert found["do"] == []
     assert found["measure"] == [
-        "Lower the load (start lag: 2 invalid runs), then `towtank run studies/lag/study.yaml` (about 6 min)."
+        "Lower the load (start lag: 2 invalid runs), then `towtank run studies/lag/study.yaml --preset quick` "
+        "(about 6 min)."
     ]
 
 

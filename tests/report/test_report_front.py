@@ -174,7 +174,7 @@ def test_a_study_without_a_valid_run_has_a_next_step_instead_of_a_figure() -> No
     shown = front(dataclasses.replace(found, summary={**found.summary, "conclusion": conclusion})).blocks
     assert "figure" not in set(map(name, shown))
     (said,) = [words(block) for block in shown if name(block) == "No figure"]
-    assert said.endswith("Lower the load.")
+    assert said.endswith("“Measure again” has the next step.")
 
 
 def test_the_first_part_without_an_answer_stands_apart_from_the_others() -> None:

@@ -112,7 +112,7 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     block_s = attempt_or("duration of the runs", None, block_length, results)
     if dig(summary, "conclusion"):
-        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, dig(manifest, "command", "study"))
+        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, dig(manifest, "command"))
     if judged is not None:
         summary["claims"] = judged["counts"]
         if any(judged["required"].values()):
@@ -126,10 +126,10 @@ def _concluded(
     summary: kept.Document,
     judged: Mapping[str, object] | None = None,
     block_s: float | None = None,
-    study: str | None = None,
+    command: Mapping[str, object] | None = None,
 ) -> kept.Document:
     """Return the conclusion of a study, and its statements as headline."""
-    concluded = conclude(summary, judged, block_s, study)
+    concluded = conclude(summary, judged, block_s, command)
     return {"conclusion": concluded, "headline": headline_of(concluded)}
 
 

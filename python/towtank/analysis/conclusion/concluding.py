@@ -16,7 +16,7 @@ def conclude(
     summary: Mapping[str, object],
     judged: Mapping[str, object] | None = None,
     block_s: float | None = None,
-    study: str | None = None,
+    command: Mapping[str, object] | None = None,
 ) -> Conclusion:
     """Return the conclusion of a study, in sentences with full stops.
 
@@ -28,8 +28,8 @@ def conclude(
         Content of `claims.json`; None if the study has no claims.
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
-    study : str or None
-        Study file, as in the command that made the runs; None if unknown.
+    command : dict or None
+        Command that made the runs, with the keys `study` and `preset`; None if unknown.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def conclude(
     """
     claims = read_claims(judged)
     found, further = statements(summary, claims)
-    system, measurement = next_steps(summary, claims, block_s, study)
+    system, measurement = next_steps(summary, claims, block_s, command)
     parts = {
         "found": [*found, *filter(None, [further])],
         "open": unanswered(summary, claims),

@@ -26,7 +26,10 @@ _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
 def next_steps(
-    summary: Mapping[str, object], claims: Sequence[JudgedClaim], block_s: float | None, study: str | None
+    summary: Mapping[str, object],
+    claims: Sequence[JudgedClaim],
+    block_s: float | None,
+    command: Mapping[str, object] | None,
 ) -> tuple[list[str], list[str]]:
     """Return up to three instructions without full stops: those for the system, and those for the measurement.
 
@@ -38,8 +41,8 @@ def next_steps(
         Claims of the study.
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
-    study : str or None
-        Study file, as in the command that made the runs; None if unknown.
+    command : dict or None
+        Command that made the runs, with the keys `study` and `preset`; None if unknown.
     """
     valid, suspect, invalid, _ = runs_of(summary)
     is_mostly_invalid = invalid * 2 >= valid + suspect + invalid
@@ -51,9 +54,9 @@ def next_steps(
         *_bottleneck(summary),
     ]
     measurement = [
-        *([_again(summary, remedies[0], block_s, study)] if is_mostly_invalid and remedies else []),
+        *([_again(summary, remedies[0], block_s, command)] if is_mostly_invalid and remedies else []),
         *([] if is_mostly_invalid else _repeats(summary, claims, block_s)),
-        *_presets(summary, claims, study),
+        *_presets(claims, command),
         *([] if is_mostly_invalid else remedies),
         *([] if claims else _raise(summary)),
     ]
@@ -61,11 +64,15 @@ def next_steps(
     return kept, list(dict.fromkeys(measurement))[: _STEPS - len(kept)]
 
 
-def _again(summary: Mapping[str, object], remedy: str, block_s: float | None, study: str | None) -> str:
+def _again(
+    summary: Mapping[str, object], remedy: str, block_s: float | None, command: Mapping[str, object] | None
+) -> str:
     """Return the instruction to run an invalid study again after the remedy, with the duration of all its runs."""
     length = "" if block_s is None else f" ({_about(max(1, repetitions_of(summary)[1]) * block_s)})"
-    command = "run the study again" if study is None else f"`towtank run {shlex.quote(study)}`"
-    return f"{remedy}, then {command}{length}"
+    study, preset = dig(command, "study"), dig(command, "preset")
+    options = f" --preset {shlex.quote(str(preset))}" if preset else ""
+    again = f"`towtank run {shlex.quote(str(study))}{options}`" if study else "run the study again"
+    return f"{remedy}, then {again}{length}"
 
 
 def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
@@ -121,7 +128,7 @@ def _about(seconds: float) -> str:
     return f"about {max(1, round(seconds / _MINUTE_S))} min"
 
 
-def _presets(summary: Mapping[str, object], claims: Sequence[JudgedClaim], study: str | None) -> list[str]:
+def _presets(claims: Sequence[JudgedClaim], command: Mapping[str, object] | None) -> list[str]:
     """Return the command to run levels that the preset leaves out, for the claims that need them."""
     need = [claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_PRESET]
     if not need:
@@ -129,8 +136,9 @@ def _presets(summary: Mapping[str, object], claims: Sequence[JudgedClaim], study
     levels = list(dict.fromkeys(claim.why.removesuffix(" is not in this preset") for claim in need))
     tested = f"tests No. {numbers(need)}"
     wanted = " and ".join(levels[:2])
-    if study is not None and dig(summary, "left_out"):
-        return [f"`towtank run {shlex.quote(study)}` (no preset, so that it contains {wanted}) {tested}"]
+    study = dig(command, "study")
+    if study and dig(command, "preset"):
+        return [f"`towtank run {shlex.quote(str(study))}` (no preset, so that it contains {wanted}) {tested}"]
     return [f"Run a preset that contains {wanted} (`--preset`): it {tested}"]
 
 

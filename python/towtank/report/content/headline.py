@@ -110,8 +110,7 @@ def _headed(head: str, said: str) -> Text:
 def _figure(results: Results) -> list[Block]:
     """Return the main figure; if it could not be built, a note."""
     if is_without_order(results):
-        said = next(iter(dig(results.summary, "conclusion", "measure") or ()), "")
-        return [_instead(said)]
+        return [_instead(has_step=bool(dig(results.summary, "conclusion", "measure")))]
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -124,10 +123,10 @@ def is_without_order(results: Results) -> bool:
     return not results.in_state("valid") and len(results.in_state("invalid")) > _MOSTLY_INVALID * len(results.runs)
 
 
-def _instead(said: str) -> Block:
+def _instead(*, has_step: bool) -> Block:
     """Return the paragraph that replaces the main figure of a study without a valid run."""
     why = "Values of invalid runs do not show which configuration is better."
-    return paragraph(strong("No figure. "), " ".join(filter(None, (why, said))))
+    return paragraph(strong("No figure. "), f"{why} “Measure again” has the next step." if has_step else why)
 
 
 def headline(results: Results) -> str:

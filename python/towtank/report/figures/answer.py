@@ -222,7 +222,7 @@ def of_first_claim(results: Results) -> tuple[Results, str]:
     All results and an empty text are returned if the configurations fit the first screen.
     """
     configurations = results.configurations
-    first = next((claim for claim in dig(results.claims, "claims") or () if dig(claim, "measure")), {})
+    first: object = next((claim for claim in dig(results.claims, "claims") or () if dig(claim, "measure")), {})
     given: object = next(iter((dig(first, "measure") or {}).values()), {})
     free = {dig(given, "over"), dig(given, "total_over"), *(dig(given, "to") or {})}
     fixed = {name: level for name, level in (dig(given, "at") or {}).items() if name not in free}
