@@ -11,6 +11,7 @@ from test_report_earned import OWN, STUDIED, plain
 
 from towtank.report.content import ANSWER, APPENDICES, PARTS, build_document, headline
 from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
+from towtank.report.figures.answer import of_first_claim
 from towtank.report.html import further_rows, in_parts, render
 from towtank.report.source import Results
 
@@ -320,3 +321,16 @@ def test_compared_values_of_suspect_runs_are_marked_each() -> None:
     # The suspect run has the level present of the factor search_index, from which the comparisons go.
     assert (True, False, True) in marks
     assert marks <= {(True, False, True), (False, False, False)}
+
+
+def test_the_figure_of_many_configurations_has_those_of_the_first_claim() -> None:
+    keys = [{"link": str(link), "pattern": pattern} for link in range(9) for pattern in ("stream", "connect")]
+    made = synthetic.results()
+    summary = {**made.summary, "configurations": [{"key": key, "label": str(key), "points": []} for key in keys]}
+    measure = {"lowest": {"of": "throughput", "over": "link", "at": {"pattern": "stream"}}}
+    many = dataclasses.replace(made, summary=summary, claims={"claims": [{"measure": None}, {"measure": measure}]})
+    chosen, which = of_first_claim(many)
+    assert which == ", pattern stream"
+    assert {each["key"]["pattern"] for each in chosen.configurations} == {"stream"}
+    few = dataclasses.replace(many, summary={**summary, "configurations": summary["configurations"][:16]})
+    assert of_first_claim(few) == (few, "")
