@@ -107,6 +107,14 @@ def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them
     assert apart["measured"]["low"] < -3.0
 
 
+def test_a_ratio_has_the_two_values_that_it_compares() -> None:
+    runs = [run("r1", {"cache": "large"}, 12.0, 1.0), run("r2", {"cache": "small"}, 10.0, 1.0)]
+    compared = judged(ratio("> 1"), [CACHE], runs)["compared"]
+    assert [(each["value"], each["low"]) for each in compared] == [(12.0, 11.0), (10.0, 9.0)]
+    value = {"measure": {"value": {"of": "throughput", "at": {"cache": "large"}}}, "holds": "> 1 /s"}
+    assert judged(value, [CACHE], runs)["compared"] == []
+
+
 def test_a_difference_has_the_interval_of_welch() -> None:
     # The three runs with each cache have a standard deviation of 1, so the half width is t(4) sqrt(1/3 + 1/3).
     measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}

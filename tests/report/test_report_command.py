@@ -67,7 +67,7 @@ def test_limits_that_the_study_relaxed_are_named(
     monkeypatch.setattr("towtank.report.load_results", lambda _: changed)
     monkeypatch.setattr("towtank.report.write_loaded_report", lambda *_: tmp_path / "report.html")
     assert towtank(["report", str(tmp_path)]) == 0
-    said = "verdict: valid; relaxed limits: interference 100 % (default 10 %)"
+    said = "verdict: valid; relaxed limits: interference up to 100 % allowed (default 10 %)"
     assert said in capsys.readouterr().out
     assert towtank(["report", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["relaxed_limits"] == relaxed

@@ -11,6 +11,7 @@ from test_report_earned import OWN, STUDIED, plain
 
 from towtank.report.content import ANSWER, APPENDICES, PARTS, build_document, headline
 from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
+from towtank.report.figures.answer import of_first_claim
 from towtank.report.html import further_rows, in_parts, render
 from towtank.report.source import Results
 
@@ -133,19 +134,57 @@ def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict
 def test_the_answer_has_its_certainty_and_next_steps() -> None:
     said = answered(STUDIED["suspect"])
     heads = dict.fromkeys(sentence.split(".")[0] for sentence in said)
-    assert list(heads) == ["Found", "How sure", "Do"]
+    assert list(heads) == ["Found", "How sure", "Do", "Measure again"]
     (sure,) = [sentence for sentence in said if sentence.startswith("How sure.")]
     assert "suspect" in sure
 
 
 def test_commands_of_the_answer_name_the_results_folder() -> None:
-    conclusion = {"found": ["It is so."], "sure": ["All runs count."], "do": ["`towtank run FOLDER --more 2` helps."]}
+    conclusion = {
+        "found": ["It is so."],
+        "sure": ["All runs count."],
+        "measure": ["`towtank run FOLDER --more 2` helps."],
+    }
     found = synthetic.results()
     summary = {**found.summary, "conclusion": conclusion}
     answer = headline.answer(dataclasses.replace(found, summary=summary, name="my results"))
     assert ("towtank run 'my results' --more 2", "code") in [
         (run.text, run.style) for content in answer.content for run in content
     ]
+
+
+def test_a_note_about_valid_runs_says_that_they_stay_valid() -> None:
+    found = synthetic.results(verdicts={"r001": "suspect"})
+    note = {"kind": "machine_speed", "level": "note", "runs": ["r001", "r002", "r003"], "message": "slow.", "hint": ""}
+    summary = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [note]}}
+    said = words(headline.verdict(dataclasses.replace(found, summary=summary)))
+    assert "Machine speed, also noted in 2 valid runs. Slow." in said
+
+
+def test_a_check_that_raised_a_doubt_is_not_listed_as_not_made() -> None:
+    found = synthetic.results()
+    verdict = found.summary["verdict"] | {"not_checked": [{"check": "start_lag", "why": "users do not pause"}]}
+    assert headline.unchecked_note(dataclasses.replace(found, summary={**found.summary, "verdict": verdict}))
+    verdict |= {"reasons": [{"kind": "start_lag", "level": "invalid", "message": "late", "runs": ["r001"]}]}
+    assert not headline.unchecked_note(dataclasses.replace(found, summary={**found.summary, "verdict": verdict}))
+
+
+def test_a_study_without_a_valid_run_has_a_next_step_instead_of_a_figure() -> None:
+    found = synthetic.results(verdicts={f"r{number:03d}": "invalid" for number in range(1, 9)})
+    conclusion = {"found": ["None."], "measure": ["Lower the load."]}
+    shown = front(dataclasses.replace(found, summary={**found.summary, "conclusion": conclusion})).blocks
+    assert "figure" not in set(map(name, shown))
+    (said,) = [words(block) for block in shown if name(block) == "No figure"]
+    assert said.endswith("“Measure again” has the next step.")
+
+
+def test_the_first_part_without_an_answer_stands_apart_from_the_others() -> None:
+    found = synthetic.results()
+    conclusion = {"found": ["It is so."], "open": ["A: why.", "B: why.", "C: why."]}
+    answer = headline.answer(dataclasses.replace(found, summary={**found.summary, "conclusion": conclusion}))
+    assert ["".join(run.text for run in content) for content in answer.content][1:] == [
+        "Not answered. A: why.", "Also open. B: why. C: why.",
+    ]  # fmt: skip
 
 
 def test_an_unrepeated_measurement_is_named_so_and_is_not_green() -> None:
@@ -229,7 +268,7 @@ def test_a_valid_measurement_with_relaxed_limits_is_named_so() -> None:
     summary: dict[str, Any] = {**found.summary, "verdict": {**found.summary["verdict"], "relaxed_limits": relaxed}}
     changed = headline.verdict(dataclasses.replace(found, summary=summary))
     assert changed.title.startswith("Valid measurement with relaxed limits: 8 of 8 runs valid")
-    assert "Relaxed limits: not_attributed 100 % (default 5 %)." in words(changed)
+    assert "Relaxed limits: not attributed up to 100 % allowed (default 5 %)." in words(changed)
 
 
 def test_advice_of_the_answer_is_not_repeated_among_the_doubts() -> None:
@@ -282,3 +321,16 @@ def test_compared_values_of_suspect_runs_are_marked_each() -> None:
     # The suspect run has the level present of the factor search_index, from which the comparisons go.
     assert (True, False, True) in marks
     assert marks <= {(True, False, True), (False, False, False)}
+
+
+def test_the_figure_of_many_configurations_has_those_of_the_first_claim() -> None:
+    keys = [{"link": str(link), "pattern": pattern} for link in range(9) for pattern in ("stream", "connect")]
+    made = synthetic.results()
+    summary = {**made.summary, "configurations": [{"key": key, "label": str(key), "points": []} for key in keys]}
+    measure = {"lowest": {"of": "throughput", "over": "link", "at": {"pattern": "stream"}}}
+    many = dataclasses.replace(made, summary=summary, claims={"claims": [{"measure": None}, {"measure": measure}]})
+    chosen, which = of_first_claim(many)
+    assert which == ", pattern stream"
+    assert {each["key"]["pattern"] for each in chosen.configurations} == {"stream"}
+    few = dataclasses.replace(many, summary={**summary, "configurations": summary["configurations"][:16]})
+    assert of_first_claim(few) == (few, "")

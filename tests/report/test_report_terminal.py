@@ -37,7 +37,8 @@ def test_verdict_names_limits_that_the_study_relaxed() -> None:
     lines = printed(summary(verdict=verdict)).splitlines()
     assert lines[:2] == [
         "verdict: valid with relaxed limits (runs: 8 valid)",
-        "  relaxed limits: interference 100 % (default 10 %), start_lag_p99 50 ms (default 10 ms)",
+        "  relaxed limits: interference up to 100 % allowed (default 10 %), "
+        "start lag p99 up to 50 ms allowed (default 10 ms)",
     ]
 
 

@@ -131,7 +131,7 @@ def test_drive_says_that_failed_answers_are_among_the_times() -> None:
 def test_drive_names_relaxed_limits() -> None:
     relaxed = [{"limit": "interference", "value": 1.0, "default": 0.1}]
     assert drive_table(driven(relaxed_limits=relaxed))[-1] == (
-        "valid with relaxed limits; relaxed limits: interference 100 % (default 10 %)"
+        "valid with relaxed limits; relaxed limits: interference up to 100 % allowed (default 10 %)"
     )
     assert drive_table(driven(relaxed_limits=[]))[-1] == "valid"
 

@@ -52,10 +52,11 @@ def relaxed_words(relaxed: Iterable[Mapping[str, str | float]]) -> str:
     Examples
     --------
     >>> relaxed_words([{"limit": "interference", "value": 1.0, "default": 0.1}])
-    'relaxed limits: interference 100 % (default 10 %)'
+    'relaxed limits: interference up to 100 % allowed (default 10 %)'
     """
     parts = [
-        f"{name} {_amount(str(name), value)} (default {_amount(str(name), default)})"
+        f"{str(name).replace('_', ' ')} {'down' if name in _LEAST else 'up'} to {_amount(str(name), value)} allowed "
+        f"(default {_amount(str(name), default)})"
         for name, value, default in (map(each.get, _KEYS) for each in relaxed)
         if value is not None and default is not None
     ]

@@ -112,7 +112,7 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     block_s = attempt_or("duration of the runs", None, block_length, results)
     if dig(summary, "conclusion"):
-        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s)
+        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, dig(manifest, "command"))
     if judged is not None:
         summary["claims"] = judged["counts"]
         if any(judged["required"].values()):
@@ -123,10 +123,13 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _concluded(
-    summary: kept.Document, judged: Mapping[str, object] | None = None, block_s: float | None = None
+    summary: kept.Document,
+    judged: Mapping[str, object] | None = None,
+    block_s: float | None = None,
+    command: Mapping[str, object] | None = None,
 ) -> kept.Document:
     """Return the conclusion of a study, and its statements as headline."""
-    concluded = conclude(summary, judged, block_s)
+    concluded = conclude(summary, judged, block_s, command)
     return {"conclusion": concluded, "headline": headline_of(concluded)}
 
 

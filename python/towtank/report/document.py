@@ -38,7 +38,9 @@ class Run:
 
 Text = tuple[Run, ...]
 NOT_ANSWERED = "Not answered"
-"""First words of the paragraph of an answer about the parts of the question without an answer."""
+"""First words of the paragraph of an answer about the first part of the question without an answer."""
+ALSO_NOT_ANSWERED = "Also open"
+"""First words of the paragraph of an answer about the other parts without an answer."""
 
 
 def text(*parts: str | Run) -> Text:

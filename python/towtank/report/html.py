@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from towtank.report import bidi, theme
 from towtank.report.document import (
-    NOT_ANSWERED,
+    ALSO_NOT_ANSWERED,
     Block,
     Callout,
     Column,
@@ -144,9 +144,9 @@ def is_lead(block: Block) -> bool:
 
 def is_later(content: Text) -> bool:
     """Return True if a paragraph of the answer follows the verdict on narrow screens: that of the parts without an
-    answer.
+    answer, except the first.
     """
-    return bool(content) and content[0].text == f"{NOT_ANSWERED}. "
+    return bool(content) and content[0].text == f"{ALSO_NOT_ANSWERED}. "
 
 
 def first_rows(table: Table) -> Table:

@@ -72,9 +72,10 @@ def _print_conclusion(console: Console, study_summary: Mapping[str, Any], report
     concluded = dig(study_summary, "conclusion")
     if sure := " ".join(dig(concluded, "sure") or ()):
         console.print(Text(f"how sure: {sure}"), soft_wrap=True)
-    for step in dig(concluded, "do") or ():
-        named = step if report_path is None else step.replace(FOLDER, shlex.quote(str(report_path.parent)))
-        console.print(Text(f"do: {named.replace('`', '')}"), soft_wrap=True)
+    for head, name in (("do", "do"), ("measure again", "measure")):
+        for step in dig(concluded, name) or ():
+            named = step if report_path is None else step.replace(FOLDER, shlex.quote(str(report_path.parent)))
+            console.print(Text(f"{head}: {named.replace('`', '')}"), soft_wrap=True)
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:

@@ -255,6 +255,7 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
         "measure": None,
         "unit": "",
         "measured": None,
+        "compared": [],
         "found": None,
         "may_be": [],
         "levels": [],
@@ -296,8 +297,11 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
-        estimate = _in_block(kind, given, blocks[0], places)
-        return _by_bounds(estimate, wanted, _combinations(given))
+        if not isinstance(given, PairMeasure):
+            return _by_bounds(_there(kind, given, blocks[0], places), wanted, _combinations(given))
+        sides = _sides(kind, given, blocks[0], places)
+        judged = _by_bounds(_compared(kind, given, sides), wanted, _combinations(given))
+        return {**judged, "compared": [side.document() for side in sides]}
     found = _at_levels(kind, given, blocks, places)
     mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
     entry = {"measured": mean.document()}
@@ -361,8 +365,17 @@ def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Level
 def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
     if not isinstance(given, PairMeasure):
         return _there(kind, given, at, places)
+    return _compared(kind, given, _sides(kind, given, at, places))
+
+
+def _sides(kind: str, given: PairMeasure, at: Levels, places: Places) -> tuple[Estimate, Estimate]:
+    """Return the quantity of a claim at one combination of factor levels, and at the one to compare with."""
     other = {**at, **places.one_place(given.to)}
-    here, there = (_there(kind, given, place, places) for place in (at, other))
+    return _there(kind, given, at, places), _there(kind, given, other, places)
+
+
+def _compared(kind: str, given: PairMeasure, sides: tuple[Estimate, Estimate]) -> Estimate:
+    here, there = sides
     made = difference_interval(here, there) if kind == DIFFERENCE_MEASURE else ratio_interval(here, there)
     if made.value is None:
         raise UntestableError(f"{given.of} is zero in the denominator of the ratio", _NO_RATIO)

@@ -12,6 +12,8 @@ from towtank.digging import dig
 from towtank.study import RATIO_MEASURE, CourseMeasure, Measure
 
 REPEAT = "repeat the runs (--repetitions)"
+CONTAINS = "the confidence interval contains the bound of the claim"
+"""Reason of a claim whose condition holds at a part of the interval only."""
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
 _LONGER = "make the steady stage longer, or claim a quantity that differs between runs"
 _TOO_CLOSE = f"claim another bound: {RUNS_AT_MOST:,} runs of each combination would probably not decide this one"
@@ -43,7 +45,7 @@ def reason_and_step(
     levels = [dig(level, "measured") for level in dig(found, "levels") or ()] or [dig(found, "measured")]
     if any(dig(level, "low") is None for level in levels):
         return _no_interval(measure, places)
-    return known or "the confidence interval contains the bound of the claim", _repeats(found, places)
+    return known or CONTAINS, _repeats(found, places)
 
 
 def _no_interval(measure: Measure, places: Places) -> tuple[str, str]:

@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from towtank.analysis.conclusion.findings import numbers
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
-from towtank.claim_words import ANSWERED
 from towtank.conclusion_words import NOT_REPEATED
 from towtank.digging import dig
-
-_NAMED = 5
-"""Largest number of claims that a sentence names by their numbers. [1]"""
 
 
 def certainty(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
     """Return sentences without full stops about the support of an answer."""
-    return [*filter(None, (_counts(summary), _leaning(summary, claims), _repetitions(summary)))]
+    return [*filter(None, (_counts(summary), _leaning(summary, claims), _repetitions(summary, claims)))]
 
 
 def runs_of(summary: Mapping[str, object]) -> tuple[int, int, int, int]:
@@ -32,20 +28,26 @@ def _counts(summary: Mapping[str, object]) -> str:
     total = valid + suspect + invalid
     if not total:
         return ""
+    if valid == total and not missing:
+        return "The only run is valid" if total == 1 else f"All {total} runs are valid"
     states = ((suspect, "suspect"), (invalid, "invalid"))
-    doubts = [f"{number} {_be(number, state)}" for number, state in states if number]
+    doubts = [f"{number} {state}{_why(summary, state)}" for number, state in states if number]
     if missing:
-        doubts.append(f"{missing} of the planned runs {_be(missing, 'missing')}")
-    whole = f"{valid or 'None'} of {total} runs {'count' if valid > 1 else 'counts'} fully" if doubts else _all(total)
-    return "; ".join([whole, ", ".join(doubts)]) if doubts else whole
+        doubts.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
+    return ", ".join([f"{valid} of {total} runs {'is' if valid == 1 else 'are'} valid", *doubts])
 
 
-def _all(total: int) -> str:
-    return "The only run counts fully" if total == 1 else f"All {total} runs count fully"
-
-
-def _be(number: int, state: str) -> str:
-    return f"{'is' if number == 1 else 'are'} {state}"
+def _why(summary: Mapping[str, object], level: str) -> str:
+    """Render the doubt that gives most runs a verdict, such as ` (start lag)`; empty if none is known."""
+    found = [
+        (len(dig(reason, "runs") or ()), str(dig(reason, "kind")).replace("_", " "))
+        for reason in dig(summary, "verdict", "reasons") or ()
+        if dig(reason, "level") == level
+    ]
+    if not found:
+        return ""
+    kind = max(found, key=lambda pair: pair[0])[1]
+    return f" ({'mostly ' if len(found) > 1 else ''}{kind})"
 
 
 def _leaning(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
@@ -53,25 +55,20 @@ def _leaning(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> st
     _, suspect, invalid, _ = runs_of(summary)
     if not suspect and not invalid:
         return ""
-    decided = [claim for claim in claims if claim.is_answered]
     if not claims:
         return _leaning_configurations(summary) if suspect else ""
+    decided = [claim for claim in claims if claim.is_answered]
+    leaning = [claim for claim in decided if claim.leans]
     if not decided:
         return "No claim has an answer"
-    leaning = [claim for claim in decided if claim.leans]
-    others = "the others" if suspect + invalid > 1 else "the other"
-    word = " or ".join(verdict for verdict in ANSWERED if any(claim.verdict == verdict for claim in decided))
     if not leaning:
-        return f"No {word} claim leans on {others}"
+        return "No answer rests on suspect or invalid runs"
+    are_several = len(leaning) > 1
     if len(leaning) == len(decided):
-        return f"Every {word} claim leans on suspect runs"
-    named = f" (No. {numbers(leaning)})" if len(leaning) <= _NAMED else ""
-    verb = "leans" if len(leaning) == 1 else "lean"
-    free = len(decided) - len(leaning)
-    return (
-        f"{free} of {len(decided)} answers {'needs' if free == 1 else 'need'} valid runs only; "
-        f"{len(leaning)} {verb} on suspect ones{named}"
-    )
+        which = "All answers" if are_several else "The answer"
+    else:
+        which = f"Claim{'s' * are_several} No. {numbers(leaning)}"
+    return f"{which} rest{'s' * (not are_several)} on suspect runs"
 
 
 def _leaning_configurations(summary: Mapping[str, object]) -> str:
@@ -84,7 +81,7 @@ def _leaning_configurations(summary: Mapping[str, object]) -> str:
     if not leaning:
         return ""
     which = ", ".join(leaning) if len(leaning) <= 2 else f"{len(leaning)} of {len(found)} configurations"
-    return f"Values of {which} lean on suspect runs" if len(found) > 1 else "Values lean on suspect runs"
+    return f"Values of {which} rest on suspect runs" if len(found) > 1 else "Values rest on suspect runs"
 
 
 def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
@@ -97,14 +94,17 @@ def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
     return (min(sizes), max(sizes)) if sizes else (0, 0)
 
 
-def _repetitions(summary: Mapping[str, object]) -> str:
+def _repetitions(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
     least, most = repetitions_of(summary)
     if not most:
         return ""
     if most == 1:
+        assumed = {claim.assumed_run_to_run for claim in claims if claim.assumed_run_to_run}
+        share = " and ".join(f"{100 * each:.3g} %" for each in sorted(assumed))
+        assumption = f"; intervals assume a standard deviation of {share} between runs" if share else ""
         return (
             f"{NOT_REPEATED}: with one run a level, differences between levels are not separated from run-to-run "
-            "variation"
+            f"variation{assumption}"
         )
     each = f"{most}" if least == most else f"{least} to {most}"
-    return f"Each level has {each} runs"
+    return f"Each level has {each} runs; numbers in brackets are 95 % intervals"

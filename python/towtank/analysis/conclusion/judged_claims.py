@@ -1,23 +1,21 @@
-"""Reads judged claims, and renders each as a sentence of the answer: verdict, claim, and the measured value."""
+"""Reads judged claims, and renders each as a sentence of the answer: verdict, claim, measured value, and number."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.analysis.conclusion.quantity_words import SHARES, comparing_adjective, quantity_words, readable
-from towtank.claim_bounds import read_bounds
-from towtank.claim_words import ANSWERED, change_words, estimate_text, number_text, percent_words
+from towtank.analysis.conclusion.value_words import base_words, compared_words, limits_within, measured_words
+from towtank.claim_words import ANSWERED
 from towtank.digging import dig
 from towtank.estimates import few_digits
-from towtank.study import RATIO_MEASURE, read_metric, unit_of_metric
 
 LEANS = ", from suspect runs"
 """End of a sentence whose statement depends on suspect runs."""
+_LONG = 300
+"""Length of a sentence from which it does not contain the values that a ratio compares. [characters]"""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Remark in parentheses at the end of a claim, usually the values of the source.
 _REMARK = re.compile(r"\s*\([^()]*\)$")
@@ -43,6 +41,12 @@ class JudgedClaim:
         Number of runs of each combination that would probably decide the claim; None if unknown. [1]
     measure, measured : dict or None
         Measure as written in the study, and the estimate of its value.
+    compared : tuple of dict
+        Estimates of the two quantities that a ratio or difference compares; empty for other claims.
+    levels : tuple of dict
+        Level and estimate of each level that a claim compares, with the keys `level` and `measured`.
+    assumed_run_to_run : float or None
+        Assumed relative standard deviation between runs, if a value comes from a single run. [1]
     found : str or None
         Level with the highest or lowest value, for claims about it.
     unit : str
@@ -63,6 +67,9 @@ class JudgedClaim:
     measured: Mapping[str, Any] | None
     found: str | None
     unit: str
+    compared: tuple[Mapping[str, Any], ...] = ()
+    levels: tuple[Mapping[str, Any], ...] = ()
+    assumed_run_to_run: float | None = None
 
     @property
     def is_answered(self) -> bool:
@@ -81,25 +88,33 @@ class JudgedClaim:
 
     @property
     def value_words(self) -> str:
-        """Measured value with its interval in words, such as `throughput rises to 128 (116 to 141) %`; empty without a
-        value.
+        """Measured value with its interval and base in words, such as `throughput rises to 128 (116 to 141) % of that
+        with settings default`; empty without a value.
         """
-        return _value_words(self)
+        measured = measured_words(self)
+        return f"{measured}{base_words(self)}" if measured else ""
+
+    @property
+    def limits_within(self) -> str:
+        """Bounds of the condition that the interval of the measured value contains, such as `150 %`; empty if none."""
+        return limits_within(self)
 
     @property
     def expected(self) -> str:
         """Condition of the claim, in the unit of `value_words`: as a percentage if the value is one."""
-        if not self.value_words.endswith("%") or "%" in self.holds:
+        if not measured_words(self).endswith("%") or "%" in self.holds:
             return self.holds
         return f"{_NUMBER.sub(lambda found: few_digits(100 * float(found[0]), 4), self.holds)} %"
 
     @property
     def sentence(self) -> str:
-        """Verdict, claim and measured value, without a full stop."""
+        """Verdict, claim, measured value and number, without a full stop."""
         value = self.value_words
         expected = f", expected {self.expected}" if self.verdict == "refuted" and value else ""
-        seen = f"; {value}{expected}" if value else ""
-        return f"{self.verdict.capitalize()}: {self.short}{seen}{LEANS if self.leans else ''}"
+        end = f"{expected}{LEANS if self.leans else ''} (No. {self.number})"
+        start = f"{self.verdict.capitalize()}: {self.short}{'; ' if value else ''}{value}"
+        whole = f"{start}{compared_words(self)}{end}"
+        return whole if len(whole) <= _LONG else f"{start}{end}"
 
 
 def read_claims(judged: object) -> list[JudgedClaim]:
@@ -119,51 +134,7 @@ def _read(number: int, claim: object) -> JudgedClaim:
         measure=dig(claim, "measure"),
         measured=dig(claim, "measured"),
         found=None if found is None else str(found),
+        compared=tuple(dig(claim, "compared") or ()),
+        levels=tuple(dig(claim, "levels") or ()),
+        assumed_run_to_run=dig(claim, "assumed_run_to_run"),
     )
-
-
-def _value_words(claim: JudgedClaim) -> str:
-    kind, given = next(iter((claim.measure or {}).items()), ("", {}))
-    of = str(dig(given, "of") or "")
-    quantity = quantity_words(of)
-    if dig(given, "total_over"):
-        quantity = f"total {quantity}"
-    if claim.found is not None:
-        over = f"{readable(str(dig(given, 'over') or ''))} {readable(claim.found)}"
-        return f"{over} has the {kind} {quantity}"
-    if dig(claim.measured, "value") is None:
-        return ""
-    assert claim.measured is not None
-    if kind == RATIO_MEASURE:
-        return f"{quantity} {change_words(claim.measured, _bounds(claim), comparing_adjective(of))}"
-    if kind == "trend":
-        return (
-            f"{quantity} {change_words(claim.measured, (), comparing_adjective(of))} from the first to the last level"
-        )
-    return _value(claim, quantity, of, dig(given, "per"))
-
-
-def _value(claim: JudgedClaim, quantity: str, of: str, per: object) -> str:
-    """Render a value or difference: `failed transactions: 85 (79 to 91) %`, or `lost objects: 0`."""
-    assert claim.measured is not None
-    value, low, high = (claim.measured[end] for end in ("value", "low", "high"))
-    divisor = quantity_words(str(per))
-    with suppress(ValueError):
-        path = read_metric(of)
-        if per is None and path[-1] in SHARES:
-            return f"{quantity}: {percent_words(claim.measured, _bounds(claim))}"
-        if per is not None and per != "load" and unit_of_metric(read_metric(str(per))) == unit_of_metric(path):
-            return f"{quantity}, relative to {divisor}: {percent_words(claim.measured, _bounds(claim))}"
-    if per is not None:
-        quantity = f"{quantity} per {'unit of load' if per == 'load' else divisor}"
-    if value == low == high:
-        return f"{quantity}: {number_text(value, claim.unit)}"
-    return f"{quantity}: {estimate_text(claim.measured, claim.unit, _bounds(claim))}"
-
-
-def _bounds(claim: JudgedClaim) -> tuple[float, ...]:
-    """Return the finite bounds of the condition of a claim, in the base unit; empty for other conditions."""
-    with suppress(ValueError, KeyError):
-        found = read_bounds(claim.holds, claim.unit)
-        return tuple(bound for bound in (found.low, found.high) if math.isfinite(bound))
-    return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from towtank.analysis import narrative
@@ -9,13 +10,13 @@ from towtank.analysis.claims.next_steps import REPEAT
 from towtank.analysis.claims.places import OTHER_PRESET
 from towtank.analysis.conclusion.certainty import repetitions_of, runs_of
 from towtank.analysis.conclusion.findings import by_weight, numbers
-from towtank.analysis.conclusion.judged_claims import JudgedClaim
+from towtank.analysis.conclusion.judged_claims import LEANS, JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
 from towtank.conclusion_words import FOLDER
 from towtank.digging import dig
 
 _STEPS = 3
-"""Largest number of steps. [1]"""
+"""Largest number of steps of both kinds together. [1]"""
 _CONSEQUENCES = 2
 """Largest number of consequences of claims among the steps. [1]"""
 _MORE = 2
@@ -23,8 +24,13 @@ _MORE = 2
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
-def next_steps(summary: Mapping[str, object], claims: Sequence[JudgedClaim], block_s: float | None) -> list[str]:
-    """Return up to three instructions without full stops, the most important first.
+def next_steps(
+    summary: Mapping[str, object],
+    claims: Sequence[JudgedClaim],
+    block_s: float | None,
+    command: Mapping[str, object] | None,
+) -> tuple[list[str], list[str]]:
+    """Return up to three instructions without full stops: those for the system, and those for the measurement.
 
     Parameters
     ----------
@@ -34,22 +40,38 @@ def next_steps(summary: Mapping[str, object], claims: Sequence[JudgedClaim], blo
         Claims of the study.
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
+    command : dict or None
+        Command that made the runs, with the keys `study` and `preset`; None if unknown.
     """
     valid, suspect, invalid, _ = runs_of(summary)
     is_mostly_invalid = invalid * 2 >= valid + suspect + invalid
     needs_remedy = invalid or not claims or any(claim.leans for claim in claims)
     remedies = _remedies(summary) if needs_remedy else []
-    steps = [
-        *(remedies[:1] if is_mostly_invalid else []),
+    system = [
         *_consequences(claims),
         *([] if any(claim.follows for claim in claims) else _loads(summary)),
-        *([] if is_mostly_invalid else _repeats(summary, claims, block_s)),
-        *_presets(claims),
         *_bottleneck(summary),
+    ]
+    measurement = [
+        *([_again(summary, remedies[0], block_s, command)] if is_mostly_invalid and remedies else []),
+        *([] if is_mostly_invalid else _repeats(summary, claims, block_s)),
+        *_presets(claims, command),
         *([] if is_mostly_invalid else remedies),
         *([] if claims else _raise(summary)),
     ]
-    return list(dict.fromkeys(steps))[:_STEPS]
+    kept = list(dict.fromkeys(system))[: _STEPS - min(1, len(measurement))]
+    return kept, list(dict.fromkeys(measurement))[: _STEPS - len(kept)]
+
+
+def _again(
+    summary: Mapping[str, object], remedy: str, block_s: float | None, command: Mapping[str, object] | None
+) -> str:
+    """Return the instruction to run an invalid study again after the remedy, with the duration of all its runs."""
+    length = "" if block_s is None else f" ({_about(max(1, repetitions_of(summary)[1]) * block_s)})"
+    study, preset = dig(command, "study"), dig(command, "preset")
+    options = f" --preset {shlex.quote(str(preset))}" if preset else ""
+    again = f"`towtank run {shlex.quote(str(study))}{options}`" if study else "run the study again"
+    return f"{remedy}, then {again}{length}"
 
 
 def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
@@ -58,7 +80,10 @@ def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
     for claim in by_weight(claims):
         if claim.follows:
             groups.setdefault(claim.follows.strip().rstrip("."), []).append(claim)
-    return [f"{text} (No. {numbers(same)})" for text, same in groups.items()][:_CONSEQUENCES]
+    return [
+        f"{text} (No. {numbers(same)}{LEANS if all(claim.leans for claim in same) else ''})"
+        for text, same in groups.items()
+    ][:_CONSEQUENCES]
 
 
 def _loads(summary: Mapping[str, object]) -> list[str]:
@@ -102,13 +127,18 @@ def _about(seconds: float) -> str:
     return f"about {max(1, round(seconds / _MINUTE_S))} min"
 
 
-def _presets(claims: Sequence[JudgedClaim]) -> list[str]:
-    """Return the instruction to run levels that the preset leaves out, for the claims that need them."""
+def _presets(claims: Sequence[JudgedClaim], command: Mapping[str, object] | None) -> list[str]:
+    """Return the command to run levels that the preset leaves out, for the claims that need them."""
     need = [claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_PRESET]
     if not need:
         return []
     levels = list(dict.fromkeys(claim.why.removesuffix(" is not in this preset") for claim in need))
-    return [f"Run a preset that contains {' and '.join(levels[:2])} (`--preset`): it tests No. {numbers(need)}"]
+    tested = f"tests No. {numbers(need)}"
+    wanted = " and ".join(levels[:2])
+    study = dig(command, "study")
+    if study and dig(command, "preset"):
+        return [f"`towtank run {shlex.quote(str(study))}` (no preset, so that it contains {wanted}) {tested}"]
+    return [f"Run a preset that contains {wanted} (`--preset`): it {tested}"]
 
 
 def _bottleneck(summary: Mapping[str, object]) -> list[str]:
@@ -125,7 +155,7 @@ def _remedies(summary: Mapping[str, object]) -> list[str]:
         if level != "note" and step:
             names = dig(reason, "runs") or ()
             kind = str(dig(reason, "kind")).replace("_", " ")
-            what = f"{kind} makes {len(names)} run{'s' * (len(names) != 1)} {level}"
+            what = f"{kind}: {len(names)} {level} run{'s' * (len(names) != 1)}"
             found.append((level != "invalid", -len(names), f"{step[:1].upper()}{step[1:]} ({what})"))
     return [text for _, _, text in sorted(found)]
 

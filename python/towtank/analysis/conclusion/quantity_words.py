@@ -45,7 +45,7 @@ def quantity_words(of: str) -> str:
     >>> quantity_words("phases.ramp_up.tiers.database.cpus_used")
     'CPU use of database in the ramp-up'
     >>> quantity_words("events.disk_filled.during.throughput_per_s")
-    'throughput during disk filled'
+    'throughput while disk was filled'
     """
     try:
         path = read_metric(of)
@@ -99,8 +99,16 @@ def _when(path: tuple[str, ...]) -> str:
         phase = path[path.index("phases") + 1]
         return f" in the {_PHASES.get(phase, phase)}"
     if path[0] == "events":
-        return f" {'during' if 'during' in path else 'after'} {readable(path[1])}"
+        return f" {_event(path[1], is_during='during' in path)}"
     return ""
+
+
+def _event(name: str, *, is_during: bool) -> str:
+    """Render the time of an event: `while node was restarted` if its name has a noun and a participle."""
+    thing, _, happened = name.rpartition("_")
+    if thing and happened.endswith("ed"):
+        return f"{'while' if is_during else 'after'} {readable(thing)} was {happened}"
+    return f"{'during' if is_during else 'after'} {readable(name)}"
 
 
 def objective_words(text: str) -> str:

@@ -11,7 +11,18 @@ from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
-from towtank.report.document import NOT_ANSWERED, Block, Callout, Section, Text, code, paragraph, strong, text
+from towtank.report.document import (
+    ALSO_NOT_ANSWERED,
+    NOT_ANSWERED,
+    Block,
+    Callout,
+    Section,
+    Text,
+    code,
+    paragraph,
+    strong,
+    text,
+)
 from towtank.report.figures import MAIN
 from towtank.report.left_out import left_out_words
 from towtank.report.source import Json, Results
@@ -20,17 +31,20 @@ from towtank.verdict_words import verdict_words
 
 _REASONS = 3
 """Largest number of doubts in the summary section. [1]"""
+_NONE_VALID = "Invalid measurement"
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
-    "invalid": "No valid measurement",
+    "invalid": _NONE_VALID,
 }
 UNREPEATED = "unrepeated"
 """Level of the verdict callout of a valid study with one run of each load level."""
 # Shares of runs from which a suspect study is called largely valid, and above which largely invalid. [1]
 _LARGELY_VALID, _MOSTLY_INVALID = 0.75, 0.5
+# Headings of the next steps, by their key in the conclusion.
+_STEPS = {"do": "Do", "measure": "Measure again"}
 # Words before a colon with which statements of the conclusion begin.
-_HEADS = ("Confirmed", "Refuted", "Objective missed", "Further")
+_HEADS = ("Confirmed", "Refuted", "Also refuted", "Objective missed", "Further")
 _CLAIMS = {
     "valid": "The numbers may be used within the limits that this report states.",
     "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
@@ -64,19 +78,22 @@ def question_of(results: Results) -> str:
 def answer(results: Results) -> Callout:
     """Build the callout that answers the question: statements, parts without an answer, certainty and next steps.
 
-    Each paragraph begins with a strong word: `Found` or the verdict on a claim, `Not answered`, `How sure` or `Do`.
+    Each paragraph begins with strong words: `Found` or the verdict on a claim, `Not answered`, `How sure`, `Do` for the
+    system, or `Measure again`.
     """
     concluded = dig(results.summary, "conclusion") or {}
     found = [str(each) for each in dig(concluded, "found") or ()]
     if not found:
         return Callout("headline", "", (text(headline(results)),))
     parts = [_statement(each) for each in found]
-    for head, name in ((NOT_ANSWERED, "open"), ("How sure", "sure")):
-        if said := " ".join(map(str, dig(concluded, name) or ())):
-            parts.append(_headed(head, said))
+    first, *others = map(str, dig(concluded, "open") or [""])
+    sure = " ".join(map(str, dig(concluded, "sure") or ()))
+    heads = ((NOT_ANSWERED, first), (ALSO_NOT_ANSWERED, " ".join(others)), ("How sure", sure))
+    parts += [_headed(head, said) for head, said in heads if said]
     folder = shlex.quote(results.name)
-    steps = [str(each).replace(FOLDER, folder) for each in dig(concluded, "do") or ()]
-    return Callout("headline", "", (*parts, *(_headed("Do", each) for each in steps)))
+    for name, head in _STEPS.items():
+        parts += [_headed(head, str(each).replace(FOLDER, folder)) for each in dig(concluded, name) or ()]
+    return Callout("headline", "", tuple(parts))
 
 
 def _statement(said: str) -> Text:
@@ -93,11 +110,24 @@ def _headed(head: str, said: str) -> Text:
 
 def _figure(results: Results) -> list[Block]:
     """Return the main figure; if it could not be built, a note."""
+    if is_without_order(results):
+        return [_instead(has_step=bool(dig(results.summary, "conclusion", "measure")))]
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
         return [not_made(made)]
     return [made] if made is not None else []
+
+
+def is_without_order(results: Results) -> bool:
+    """Return True if no run is valid and most are invalid, so that a figure would compare meaningless values."""
+    return not results.in_state("valid") and len(results.in_state("invalid")) > _MOSTLY_INVALID * len(results.runs)
+
+
+def _instead(*, has_step: bool) -> Block:
+    """Return the paragraph that replaces the main figure of a study without a valid run."""
+    why = "Values of invalid runs do not show which configuration is better."
+    return paragraph(strong("No figure. "), f"{why} “Measure again” has the next step." if has_step else why)
 
 
 def headline(results: Results) -> str:
@@ -131,8 +161,10 @@ def verdict(results: Results) -> Callout:
     """Build a callout with the verdict on the study, and its most serious doubts by kind with their number of runs."""
     found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
-    said = " ".join((headline(results), *map(str, dig(results.summary, "conclusion", "do") or ())))
-    reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
+    steps = (step for name in _STEPS for step in dig(results.summary, "conclusion", name) or ())
+    said = " ".join((headline(results), *map(str, steps)))
+    valid = frozenset(run.run_id for run in results.in_state("valid"))
+    reasons: list[Text] = [_reason(doubt, said, valid) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
@@ -152,7 +184,7 @@ def level_words(results: Results) -> str:
     if found != "suspect" or not runs:
         return LEVELS[found]
     if len(results.in_state("invalid")) > _MOSTLY_INVALID * runs:
-        return "Largely invalid measurement"
+        return "Largely invalid measurement" if results.in_state("valid") else _NONE_VALID
     return "Largely valid measurement" if len(results.in_state("valid")) >= _LARGELY_VALID * runs else LEVELS[found]
 
 
@@ -169,15 +201,18 @@ def is_unrepeated(results: Results) -> bool:
     return any(str(each).startswith(NOT_REPEATED) for each in dig(results.summary, "conclusion", "sure") or ())
 
 
-def _reason(doubt: Json, answer: str) -> Text:
+def _reason(doubt: Json, answer: str, valid: frozenset[str]) -> Text:
     """Render a doubt: its kind and number of runs, its message without their names, and the first step of its advice.
 
     The step is replaced by `see above` if the answer contains it.
     """
     names = [str(name) for name in dig(doubt, "runs") or ()]
+    noted = sum(name in valid for name in names) if dig(doubt, "level") == "note" else 0
     said, _, where = str(dig(doubt, "message")).rstrip(".").rpartition(" (")
     message = said if any(where.startswith(name) for name in names) else str(dig(doubt, "message"))
-    head = f"{str(dig(doubt, 'kind')).replace('_', ' ').capitalize()}, {people.plural(len(names), 'run')}. "
+    kind = str(dig(doubt, "kind")).replace("_", " ").capitalize()
+    runs = people.plural(len(names), "run")
+    head = f"{kind}, {f'also noted in {noted} valid ' + ('run' if noted == 1 else 'runs') if noted else runs}. "
     parts = [strong(head)] if names else []
     hint = str(dig(doubt, "hint") or "").partition("; ")[0]
     if not hint:
@@ -188,8 +223,13 @@ def _reason(doubt: Json, answer: str) -> Text:
 
 
 def unchecked_note(results: Results) -> str:
-    """Render the checks that were impossible for some runs, with reasons; empty if all checks were possible."""
-    return not_checked(dig(results.summary, "verdict", "not_checked") or ())
+    """Render the checks that were impossible for some runs, with reasons; empty if all checks were possible.
+
+    A check that raised a doubt about other runs is left out.
+    """
+    doubted = {dig(doubt, "kind") for doubt in _reasons(results)}
+    missing = dig(results.summary, "verdict", "not_checked") or ()
+    return not_checked(each for each in missing if dig(each, "check") not in doubted)
 
 
 def relaxed_limits_note(results: Results) -> str:

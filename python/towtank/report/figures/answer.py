@@ -30,6 +30,8 @@ _STATISTICS = {
 _HEIGHT, _TIMES_HEIGHT = 190, 115
 _WIDTH = 480
 _BETWEEN = 32
+# Largest number of configurations that are all drawn. [1]
+_ROWS_AT_MOST = 16
 # Styles of knees: open if they depend on a suspect run, otherwise filled.
 _TRIANGLES: dict[bool, dict[str, object]] = {
     False: {"filled": True},
@@ -213,9 +215,33 @@ def description(numbers: Numbers) -> str:
     return f"{said} Below it {_STATISTICS[numbers.statistic]}: {'; '.join(parts)}." if parts else said
 
 
+def of_first_claim(results: Results) -> tuple[Results, str]:
+    """Return the results without the configurations that the first claim does not compare, and the levels of the
+    others in words.
+
+    All results and an empty text are returned if the configurations fit the first screen.
+    """
+    configurations = results.configurations
+    first: object = next((claim for claim in dig(results.claims, "claims") or () if dig(claim, "measure")), {})
+    given: object = next(iter((dig(first, "measure") or {}).values()), {})
+    free = {dig(given, "over"), dig(given, "total_over"), *(dig(given, "to") or {})}
+    fixed = {name: level for name, level in (dig(given, "at") or {}).items() if name not in free}
+    own = [each for each in configurations if all(dig(each, "key", name) == level for name, level in fixed.items())]
+    if len(configurations) <= _ROWS_AT_MOST or not 1 < len(own) < len(configurations):
+        return results, ""
+    names = ", ".join(f"{name} {level}" for name, level in fixed.items())
+    return replace(results, summary={**results.summary, "configurations": own}), f", {names}".replace("_", " ")
+
+
 def figure(results: Results) -> Figure | None:
-    """Return the figure of throughput and response time; None if there is no figure of throughput."""
+    """Return the figure of throughput and response time; None if there is no figure of throughput.
+
+    Of more configurations than fit the first screen, it shows those that the first claim compares.
+    """
+    results, which = of_first_claim(results)
     made = throughput.figure(results)
+    if made is not None and which:
+        return replace(made, title=f"{made.title}{which}")
     if made is None:
         return None
     numbers = compute(results)

@@ -1,0 +1,193 @@
+"""Renders the measured values of claims in words: value, base of a ratio, and both values that a ratio compares."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from towtank.analysis.conclusion.quantity_words import SHARES, comparing_adjective, quantity_words, readable
+from towtank.claim_bounds import read_bounds
+from towtank.claim_words import change_words, estimate_text, is_factor, number_text, percent_words
+from towtank.digging import dig
+from towtank.estimates import few_digits
+from towtank.study import RATIO_MEASURE, read_metric, unit_of_metric
+
+_INTERVAL = re.compile(r" \([^()]*\)")
+# Words for a level in study files, which need an article.
+_EXTREMES = ("lowest", "highest", "first", "last")
+# Ratio of half an interval to its value below which the interval is not printed. [1]
+_NARROW = 0.0005
+
+
+class Measured(Protocol):
+    """Claim with a measured value; `JudgedClaim` describes the attributes."""
+
+    @property
+    def measure(self) -> Mapping[str, Mapping[str, object]] | None: ...
+
+    @property
+    def measured(self) -> Mapping[str, Any] | None: ...
+
+    @property
+    def found(self) -> str | None: ...
+
+    @property
+    def compared(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def levels(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def holds(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
+
+
+def measured_words(claim: Measured) -> str:
+    """Render the measured value of a claim with its interval, such as `throughput rises to 128 (116 to 141) %`; empty
+    without a value.
+    """
+    kind, given = _parts(claim)
+    of = str(dig(given, "of") or "")
+    quantity = quantity_words(of)
+    if dig(given, "total_over"):
+        quantity = f"total {quantity}"
+    if claim.found is not None:
+        over = readable(str(dig(given, "over") or ""))
+        return f"{over} {readable(claim.found)} has the {kind} {quantity}{_ranks(claim, kind)}"
+    if dig(claim.measured, "value") is None:
+        return ""
+    assert claim.measured is not None
+    if kind == RATIO_MEASURE:
+        return f"{quantity} {change_words(claim.measured, _bounds(claim), comparing_adjective(of))}"
+    if kind == "trend":
+        return (
+            f"{quantity} {change_words(claim.measured, (), comparing_adjective(of))} from the first to the last level"
+        )
+    return _value(claim, quantity, of, dig(given, "per"))
+
+
+def base_words(claim: Measured) -> str:
+    """Render the base of a ratio, such as ` of that with settings default`; empty for other values."""
+    kind, given = _parts(claim)
+    if claim.found is not None or claim.measured is None:
+        return ""
+    if kind == RATIO_MEASURE:
+        to = dig(given, "to") or {}
+        places = [f"{_level(str(factor), level)}" for factor, level in to.items()]
+        link = "as" if is_factor(dig(claim.measured, "value"), _bounds(claim)) else "of that"
+        return f" {link} with {' and '.join(places)}" if places else ""
+    of, per = str(dig(given, "of") or ""), dig(given, "per")
+    if kind != "value" or not _has_divisor_of_same_unit(of, per):
+        return ""
+    if read_metric(of)[-1:] == read_metric(str(per)):
+        return " of that of the whole steady stage"
+    return f" of {quantity_words(str(per))}"
+
+
+def compared_words(claim: Measured) -> str:
+    """Render both values that a ratio compares, such as `: 139 /s against 108 /s`; empty for other claims."""
+    kind, given = _parts(claim)
+    if kind != RATIO_MEASURE or len(claim.compared) != 2 or dig(given, "per") is not None:
+        return ""
+    with suppress(ValueError):
+        path = read_metric(str(dig(given, "of")))
+        here, there = (_short(each, path) for each in claim.compared)
+        return f": {here} against {there}"
+    return ""
+
+
+def limits_within(claim: Measured) -> str:
+    """Render the bounds of a condition that the interval of the value contains, such as `150 %`; empty if none."""
+    low, high = dig(claim.measured, "low"), dig(claim.measured, "high")
+    if low is None or high is None:
+        return ""
+    is_share = measured_words(claim).endswith("%")
+    return " and ".join(
+        f"{few_digits(100 * bound, 4)} %" if is_share else number_text(bound, claim.unit)
+        for bound in _bounds(claim)
+        if low <= bound <= high
+    )
+
+
+def _parts(claim: Measured) -> tuple[str, Mapping[str, object]]:
+    return next(iter((claim.measure or {}).items()), ("", {}))
+
+
+def _level(factor: str, level: object) -> str:
+    name = readable(factor)
+    text = str(level[0] if isinstance(level, list) else level)
+    return f"the {text} {name}" if text in _EXTREMES else f"{name} {readable(text)}"
+
+
+def _ranks(claim: Measured, kind: str) -> str:
+    """Render the value of the level with the highest or lowest value, and that of the next level; empty if unknown."""
+    known = [(dig(each, "measured", "value"), each) for each in claim.levels]
+    ordered = sorted(
+        ((value, each) for value, each in known if value is not None),
+        key=lambda pair: pair[0],
+        reverse=kind == "highest",
+    )
+    place = next((place for place, (_, each) in enumerate(ordered) if str(dig(each, "level")) == claim.found), None)
+    if place is None:
+        return ""
+    own = _of_level(ordered[place][1], claim.unit)
+    if place + 1 == len(ordered):
+        return f": {own}"
+    after = ordered[place + 1][1]
+    return f": {own}; {readable(str(dig(after, 'level')))} has {_of_level(after, claim.unit)}"
+
+
+def _of_level(level: Mapping[str, Any], unit: str) -> str:
+    return estimate_text(dig(level, "measured"), unit)
+
+
+def _short(estimate: Mapping[str, Any], path: Sequence[str]) -> str:
+    """Render a value without its interval, which the interval of the ratio replaces."""
+    if path[-1] in SHARES:
+        return _INTERVAL.sub("", percent_words(estimate))
+    unit = unit_of_metric(tuple(path))
+    return number_text(dig(estimate, "value"), unit)
+
+
+def _narrow(estimate: Mapping[str, Any], unit: str) -> str:
+    """Render a value with three digits if its interval has no visible width; empty for all other values."""
+    value, low, high = (estimate[end] for end in ("value", "low", "high"))
+    if low is None or high is None or high - low <= 2 * _NARROW * abs(value):
+        return number_text(value, unit)
+    return ""
+
+
+def _has_divisor_of_same_unit(of: str, per: object) -> bool:
+    """Return True if a quantity is divided by another one with the same unit."""
+    if per is None or per == "load":
+        return False
+    with suppress(ValueError):
+        return unit_of_metric(read_metric(str(per))) == unit_of_metric(read_metric(of))
+    return False
+
+
+def _value(claim: Measured, quantity: str, of: str, per: object) -> str:
+    """Render a value or difference: `failed transactions: 85 (79 to 91) %`, or `lost objects: 0`."""
+    assert claim.measured is not None
+    with suppress(ValueError):
+        if per is None and read_metric(of)[-1] in SHARES:
+            return f"{quantity}: {percent_words(claim.measured, _bounds(claim))}"
+        if _has_divisor_of_same_unit(of, per):
+            return f"{quantity} is {percent_words(claim.measured, _bounds(claim))}"
+    if per is not None:
+        quantity = f"{quantity} per {'unit of load' if per == 'load' else quantity_words(str(per))}"
+    text = _narrow(claim.measured, claim.unit) or estimate_text(claim.measured, claim.unit, _bounds(claim))
+    return f"{quantity}: {text}"
+
+
+def _bounds(claim: Measured) -> tuple[float, ...]:
+    """Return the finite bounds of the condition of a claim, in the base unit; empty for other conditions."""
+    with suppress(ValueError, KeyError):
+        found = read_bounds(claim.holds, claim.unit)
+        return tuple(bound for bound in (found.low, found.high) if math.isfinite(bound))
+    return ()
