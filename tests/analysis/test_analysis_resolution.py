@@ -95,3 +95,59 @@ def test_a_run_that_did_not_recover_is_not_left_out_of_the_mean() -> None:
     assert (found["verdict"], found["why"]) == ("not_testable", "in r2 the stage ended before the system recovered")
     runs[2]["events"]["cut"] = {"recovery_s": None, "disturbed": None, "why": "the event did not take place"}
     assert judged(recovery("< 10 s"), [factor("users", "10")], runs)["verdict"] == "confirmed"
+
+
+TWO = [factor("users", "10"), {"name": "disk", "levels": ["slow", "fast", "new"], "numeric": None}]
+
+
+def on_disks(**times_s: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Return runs with a recovery time each, at the level of the factor `disk` that the keyword names."""
+    return [
+        run(f"{disk}{number}", {"users": "10", "disk": disk}, 50.0, events={"cut": {"recovery_s": time_s}})
+        for disk, each in times_s.items()
+        for number, time_s in enumerate(each)
+    ]
+
+
+def compared(kind: str, holds: str) -> dict[str, Any]:
+    of = {"of": "events.cut.recovery_s", "at": {"disk": "slow"}, "to": {"disk": "fast"}}
+    return {"measure": {kind: of}, "holds": holds}
+
+
+@pytest.mark.parametrize("runs", [2, 5])
+def test_recovery_times_that_differ_by_less_than_their_resolutions_are_not_told_apart(runs: int) -> None:
+    """Both readings may be off by 1 s, so a difference of equal readings has an interval of 2 s to both sides."""
+    near = on_disks(slow=(4.9,) * runs, fast=(4.0,) * runs)
+    difference = judged(compared("difference", "> 0 s"), TWO, near)
+    assert (difference["verdict"], difference["needs_runs"]) == ("undecided", None)
+    assert (difference["measured"]["low"], difference["measured"]["high"]) == (pytest.approx(-1.1), pytest.approx(2.9))
+    ratio = judged(compared("ratio", "> 1"), TWO, near)
+    assert (ratio["verdict"], ratio["needs_runs"]) == ("undecided", None)
+    read = 1 / 4.9 + 1 / 4.0
+    assert ratio["measured"]["high"] == pytest.approx(4.9 / 4.0 * math.exp(read))
+    course = {"of": "events.cut.recovery_s", "over": "disk", "at": {"users": "10"}}
+    two = [TWO[0], {**TWO[1], "levels": ["fast", "slow"]}]
+    assert judged({"measure": {"trend": course}, "holds": "rises"}, two, near)["verdict"] == "undecided"
+    assert judged({"measure": {"highest": course}, "holds": "at slow"}, two, near)["verdict"] == "undecided"
+    far = on_disks(slow=(9.0,) * runs, fast=(4.0,) * runs)
+    assert judged(compared("difference", "> 0 s"), TWO, far)["verdict"] == "confirmed"
+    assert judged(compared("ratio", "> 1"), TWO, far)["verdict"] == "confirmed"
+
+
+def test_a_mean_over_combinations_has_the_resolution_of_its_readings() -> None:
+    runs = on_disks(slow=(3.0, 3.0), fast=(3.0, 3.0))
+    both = {"of": "events.cut.recovery_s", "at": {"users": "10", "disk": ["slow", "fast"]}}
+    found = judged({"measure": {"value": both}, "holds": "< 3.06 s"}, TWO, runs)
+    assert (found["verdict"], found["measured"]["low"], found["measured"]["high"]) == ("undecided", 2.0, 4.0)
+
+
+def test_a_level_that_did_not_recover_is_not_left_out_of_a_claim_over_all_levels() -> None:
+    runs = on_disks(slow=(3.0, 3.2), fast=(3.0, 3.2), new=(3.0, 3.0))
+    runs[-1]["events"]["cut"] = {"recovery_s": None, "disturbed": True}
+    each = {"of": "events.cut.recovery_s", "at": {"users": "10", "disk": ["slow", "fast", "new"]}}
+    found = judged({"measure": {"value": each}, "holds": "< 10 s"}, TWO, runs)
+    assert (found["verdict"], found["why"]) == ("not_testable", "in new1 the stage ended before the system recovered")
+    middle = [TWO[0], {**TWO[1], "levels": ["slow", "new", "fast"]}]
+    course = {"of": "events.cut.recovery_s", "over": "disk", "at": {"users": "10"}}
+    trend = judged({"measure": {"trend": course}, "holds": "rises"}, middle, runs)
+    assert (trend["verdict"], trend["why"]) == ("not_testable", "in new1 the stage ended before the system recovered")

@@ -202,10 +202,10 @@ class _Runs:
             runs = [spec.run for spec, _ in planned]
             if done and not self.stop.requested and repeating.repeats(block, runs, len(done)):
                 self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
-                for run in runs:
-                    set_aside(self.results, run)
                 if block == 1:
                     self._withdraw_prediction()
+                for run in runs:
+                    set_aside(self.results, run)
                 done = self._block(planned)
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):

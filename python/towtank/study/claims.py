@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from towtank.fields import FileModel, Name, Share, Text
 
 Comparison = tuple[str, ...]
+Step = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 VALUE_MEASURE, RATIO_MEASURE, DIFFERENCE_MEASURE, TREND_MEASURE, HIGHEST_MEASURE, LOWEST_MEASURE = (
     "value",
     "ratio",
@@ -150,14 +151,12 @@ class Claim(FileModel):
         min_length=1,
         description="Reason why the result here differs, or may differ, from the source; reports print it.",
     )
-    then: str | None = Field(
+    then: Step | None = Field(
         None,
-        min_length=1,
         description="Consequence if the claim is confirmed, as an instruction; the report prints it as next step.",
     )
-    otherwise: str | None = Field(
+    otherwise: Step | None = Field(
         None,
-        min_length=1,
         description="Consequence if the claim is refuted, as an instruction; the report prints it as next step.",
     )
     required: bool = Field(

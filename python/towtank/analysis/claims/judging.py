@@ -19,7 +19,15 @@ from pydantic import ValidationError
 from towtank.analysis.claims import over_levels
 from towtank.analysis.claims.needs import runs_needed
 from towtank.analysis.claims.next_steps import REPEAT, is_ratio, reason_and_step
-from towtank.analysis.claims.places import INVALID_AND_SUSPECT, INVALID_ONLY, MISSING, Levels, Places, UntestableError
+from towtank.analysis.claims.places import (
+    INVALID_AND_SUSPECT,
+    INVALID_ONLY,
+    MISSING,
+    Levels,
+    NotRecoveredError,
+    Places,
+    UntestableError,
+)
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
@@ -304,6 +312,7 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
         return {**judged, "compared": [side.document() for side in sides]}
     found = _at_levels(kind, given, blocks, places)
     mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
+    mean = _read_to(mean, max(estimate.resolution for _, estimate in found))
     entry = {"measured": mean.document()}
     for block, estimate in found:
         wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
@@ -343,6 +352,8 @@ def _at_levels(
     for block in blocks:
         try:
             found.append((block, _in_block(kind, given, block, places)))
+        except NotRecoveredError:
+            raise
         except UntestableError as why:
             reasons.append(why)
     if len(found) < 2:
@@ -407,6 +418,13 @@ def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
     # For the type checker: `t_interval` returns a mean and an interval for two or more values.
     assert logs.value is not None and logs.low is not None and logs.high is not None
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
+
+
+def _read_to(mean: Estimate, resolution: float) -> Estimate:
+    """Return a mean over combinations whose interval is longer by the resolution of the readings at both ends."""
+    if not resolution or mean.low is None or mean.high is None:
+        return mean
+    return replace(mean, low=mean.low - resolution, high=mean.high + resolution, resolution=resolution)
 
 
 def words_of(measure: Measure) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from towtank.analysis.claims.places import OTHER_PRESET, Levels, Places, UntestableError
+from towtank.analysis.claims.places import OTHER_PRESET, Levels, NotRecoveredError, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import estimate_text, number_text
@@ -169,7 +169,7 @@ def _level_series(given: CourseMeasure, places: Places, *, skip_inner: bool) -> 
         try:
             found.append((level, _there(given, {**at, given.over: level}, places)))
         except UntestableError as why:
-            if not skip_inner or number in (0, len(levels) - 1):
+            if not skip_inner or isinstance(why, NotRecoveredError) or number in (0, len(levels) - 1):
                 raise
             places.left_out.append(str(why))
     return found

@@ -48,6 +48,12 @@ class UntestableError(Exception):
         self.remedy = remedy
 
 
+class NotRecoveredError(UntestableError):
+    """Raised if a run ended before the system recovered. No other level may decide the claim in its place, because the
+    time of recovery at this level is longer than could be measured.
+    """
+
+
 @dataclass
 class Places:
     """Runs of a study, selected by factor levels. Records which runs a claim uses.
@@ -144,7 +150,7 @@ class Places:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         path = read_metric(of)
         if disturbed := [name for name, run in usable.items() if _is_disturbed(run, path)]:
-            raise UntestableError(f"in {', '.join(disturbed)} the stage ended before the system recovered", LONGER)
+            raise NotRecoveredError(f"in {', '.join(disturbed)} the stage ended before the system recovered", LONGER)
         having = [usable[name] for name in measured]
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))

@@ -78,8 +78,8 @@ def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
     """Return the consequences that the study file gives, with the claims from which they follow."""
     groups: dict[str, list[JudgedClaim]] = {}
     for claim in by_weight(claims):
-        if claim.follows:
-            groups.setdefault(claim.follows.strip().rstrip("."), []).append(claim)
+        if text := " ".join(claim.follows.split()).rstrip("."):
+            groups.setdefault(text, []).append(claim)
     return [
         f"{text} (No. {numbers(same)}{LEANS if all(claim.leans for claim in same) else ''})"
         for text, same in groups.items()

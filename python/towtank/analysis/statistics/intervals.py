@@ -143,7 +143,8 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     if bounds is None:
         return Estimate(value, n=count, confidence=top.confidence)
     method = top.method if top.method == bottom.method else f"{top.method}, {bottom.method}"
-    return Estimate(value, *bounds, method, count, top.confidence)
+    resolution = abs(value) * _relative_resolution(top, bottom)
+    return Estimate(value, *bounds, method, count, top.confidence, resolution=resolution)
 
 
 def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None:
@@ -156,10 +157,10 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
         return None
     value = above / below
     t = t_quantile(0.5 + top.confidence / 2, _freedom_of_two((top, first), (bottom, value * second)))
-    if _are_over_runs(top, bottom) and _is_above_zero(top) and _is_above_zero(bottom):
-        return _by_logarithm(
-            value, max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
-        )
+    read = _relative_resolution(top, bottom)
+    if (read or _are_over_runs(top, bottom)) and _is_above_zero(top) and _is_above_zero(bottom):
+        half = max(t * math.hypot(first / above, second / below), _within(top, bottom, above, below))
+        return _by_logarithm(value, half + read)
     g = (t * second / below) ** 2
     if g >= 1:
         return None
@@ -170,6 +171,14 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     # A ratio of non-negative quantities is not negative. If the lower bound is negative, the numerator is too uncertain
     # for the linear approximation. The interval by logarithms is then used instead.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
+
+
+def _relative_resolution(top: Estimate, bottom: Estimate) -> float:
+    """Return the relative error of a ratio that the resolutions of both readings allow; 0 if they are negligible."""
+    if not top.resolution and not bottom.resolution:
+        return 0.0
+    parts = ((estimate.resolution, abs(estimate.value or 0.0)) for estimate in (top, bottom))
+    return sum(resolution / size if size else math.inf for resolution, size in parts if resolution)
 
 
 def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
@@ -204,7 +213,8 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
     Notes
     -----
-    The interval is a - b +- t sqrt(s_a^2 + s_b^2), with the standard errors s_a and s_b of the estimates a and b. The
+    The interval is a - b +- (t sqrt(s_a^2 + s_b^2) + r_a + r_b), with the standard errors s_a and s_b and the
+    resolutions r_a and r_b of the estimates a and b. The
     degrees of freedom of t are those of Welch and Satterthwaite [1]_. For two means over runs, they are at most the
     value that would result if the errors of all runs were equal. The interval is then at least as wide as the interval
     that follows from the errors within the runs.
@@ -224,9 +234,10 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
         return Estimate(value, n=count, confidence=level)
     freedom = _freedom_of_two((first, first_error), (second, second_error))
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(first_error, second_error)
-    half = max(half, _within(replace(first, confidence=level), second))
+    resolution = first.resolution + second.resolution
+    half = max(half, _within(replace(first, confidence=level), second)) + resolution
     method = first.method if first.method == second.method else f"{first.method}, {second.method}"
-    return Estimate(value, value - half, value + half, method, count, level)
+    return Estimate(value, value - half, value + half, method, count, level, resolution=resolution)
 
 
 def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
@@ -266,7 +277,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
     # Without the small number, a rounding error could remove one degree of freedom.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
-    half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
+    resolution = sum(part.resolution for part in parts)
+    half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors) + resolution
     if not independent:
         half = max(half, sum(part.half_width or 0.0 for part in parts))
     halves = [part.within for part in parts if part.within is not None]
@@ -276,7 +288,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if not independent:
         # `n` determines how the interval widens with the confidence. The smallest `n` of all summands is a safe choice.
         number = min(number, *(part.n for part in parts))
-    made = Estimate(value, value - half, value + half, method, number, level, within=within)
+    made = Estimate(value, value - half, value + half, method, number, level, within=within, resolution=resolution)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
 
 
@@ -294,14 +306,15 @@ def standard_error_of(estimate: Estimate) -> float | None:
     """Return the standard error of an estimate, derived from the width of its interval. Return None if there is no
     interval.
 
-    The bounds of an incomplete count do not express a random error, so the result is None for such a count.
+    The bounds of an incomplete count do not express a random error, so the result is None for such a count. The
+    resolution of the readings is not a random error either, so it is left out.
     """
     half = estimate.half_width
     if half is None:
         return None
     if estimate.method == estimates.EXACT:
         return None if half else 0.0
-    return half / t_quantile(0.5 + estimate.confidence / 2, _freedom(estimate))
+    return max(0.0, half - estimate.resolution) / t_quantile(0.5 + estimate.confidence / 2, _freedom(estimate))
 
 
 def _freedom(estimate: Estimate) -> float:
