@@ -192,7 +192,7 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
     choice = choose(CURVES, points, 1, 1.0, None)
     assert choice.chosen is not None
     assert choice.chosen.name == "load-dependent", choice.why
-    found = held_out(choice.chosen, points)
+    found: Any = held_out(choice.chosen, points)
     assert found is not None
     row = found["points"][0]
     assert abs(row["error"]) < 0.05
@@ -207,7 +207,7 @@ def fit_error(fitted: Any, points: Observations) -> float:
     """Return the error at the highest level of a curve of the same kind that is fitted to the lower levels only."""
     alone = candidate(fitted.name, points, 1, 1.0, None).held_out
     assert alone is not None
-    return float(alone["worst_error"])
+    return alone.worst_error
 
 
 @pytest.mark.waits

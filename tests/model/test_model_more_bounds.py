@@ -13,9 +13,11 @@ from towtank.model.fitting import selection
 from towtank.model.fitting.capacity import _loads, _of_bottleneck, _utilization
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demand_estimators import Series
+from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
+from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.fit import Fit, fit_curve
-from towtank.model.fitting.goodness import MISS_LIMIT
-from towtank.model.fitting.intervals import t_intervals
+from towtank.model.fitting.goodness import MISS_LIMIT, HeldOut
+from towtank.model.fitting.intervals import Bounded, t_intervals
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.mix import _scatter
 from towtank.model.fitting.observations import Floats, Observations, observations
@@ -88,31 +90,25 @@ def test_the_loads_of_a_curve_reach_from_one_user_to_a_quarter_beyond_the_measur
     assert max(np.diff(loads)) <= math.ceil(249 / 39)
 
 
+def demand(servers: int, demand_s: float, *levels: LevelDemand) -> ResourceDemand:
+    return ResourceDemand(servers, (), DemandOfLevels(Bounded(demand_s), Bounded(0.0), levels))
+
+
 def test_the_utilization_of_the_bottleneck_obeys_the_utilization_law(measured: CurveCandidate) -> None:
     fit = measured.fit
-    document: dict[str, Any] = {
-        "bottleneck": "db",
-        "points": [{"load": 10.0, "throughput": 5.0}],
-        "demands": {
-            "db": {
-                "servers": 1,
-                "demand_s": {"value": 0.02, "low": None, "high": None},
-                "by_level": [{"throughput": 5.0, "utilization": 0.1}, {"throughput": 6.0, "utilization": 0.2}],
-            },
-            "web": {
-                "servers": 4,
-                "demand_s": {"value": 0.04, "low": None, "high": None},
-                "by_level": [{"throughput": 10.0, "utilization": 0.2}, {"throughput": 20.0, "utilization": 0.3}],
-            },
-        },
+    demands = {
+        "db": demand(1, 0.02, LevelDemand(5.0, 0.1, 0.02), LevelDemand(6.0, 0.2, 0.02)),
+        "web": demand(4, 0.04, LevelDemand(10.0, 0.2, 0.04), LevelDemand(20.0, 0.3, 0.04)),
     }
-    found = _utilization(measured, document, [50.0, 100.0])
+    points = SimpleNamespace(throughput=[5.0], load=[10.0])
+    answer: Any = SimpleNamespace(bottleneck="db", demands=demands, points=points)
+    found: Any = _utilization(answer, measured, [50.0, 100.0])
     rates = fit.curve.throughput(fit.parameters[None, :], np.array([50.0, 100.0]))[0]
     assert [row["median"] for row in found["db"]["curve"]] == pytest.approx(list(0.02 * rates), rel=0.05)
     # The line of the other tier passes through its mean utilization of 1 CPU at 15 /s.
     expected = [(1.0 + 0.04 * (rate - 15.0)) / 4 for rate in rates]
     assert [row["median"] for row in found["web"]["curve"]] == pytest.approx(expected, rel=0.05)
-    assert found["db"]["measured"] == [{"throughput": 5.0, "utilization": 0.1, "load": 10.0}]
+    assert found["db"]["measured"] == [{"throughput": 5.0, "utilization": 0.1, "demand_s": 0.02, "load": 10.0}]
     assert _of_bottleneck(measured, SimpleNamespace(rates=np.ones((1, 1)), factors=np.ones((1, 1)))) is not None  # type: ignore[arg-type]
 
 
@@ -128,7 +124,7 @@ def test_misses_of_cpu_use_are_relative_to_the_curve(measured: CurveCandidate) -
 
 
 def contender(name: str, error: float | None, joint: float | None = None) -> Any:
-    held_out = None if error is None else {"worst_error": error, "points": []}
+    held_out = None if error is None else HeldOut(1, name, error, ())
     return SimpleNamespace(name=name, held_out=held_out, joint_aicc=joint, held_out_text=lambda: f"{error}")
 
 
