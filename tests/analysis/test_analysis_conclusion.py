@@ -172,8 +172,8 @@ def test_refuted_claims_stand_in_words_before_the_number_of_others() -> None:
     refuted = [claim(f"Refuted {number}.", "refuted") for number in range(7)]
     confirmed = [claim(f"Confirmed {number}.", "confirmed", follows="Do it.") for number in range(4)]
     assert concluded(*refuted, *confirmed)["found"][3:] == [
-        "Also refuted: Refuted 0 (No. 1); Refuted 1 (No. 2); Refuted 2 (No. 3); Refuted 3 (No. 4); Refuted 4 (No. 5); "
-        "2 more (No. 6 and 7).",
+        "Refuted: 7 claims do not hold here: Refuted 0 (No. 1); Refuted 1 (No. 2); Refuted 2 (No. 3); "
+        "Refuted 3 (No. 4); Refuted 4 (No. 5); 2 more (No. 6 and 7).",
         "Further: 1 claim confirmed.",
     ]
     assert concluded(refuted[0], *confirmed)["found"][3].startswith("Refuted: Refuted 0; throughput rises to 128")
@@ -219,7 +219,7 @@ def test_configurations_that_reach_their_limit_are_an_answer_of_their_own() -> N
     ("counts", "suspects", "said"),
     [
         ((15,), [], ["All 15 runs are valid."]),
-        ((14, 1), [], ["14 of 15 runs are valid, 1 suspect.", "No answer rests on suspect or invalid runs."]),
+        ((14, 1), [], ["14 of 15 runs are valid, 1 suspect.", "No claim rests on suspect or invalid runs."]),
         (
             (31, 1),
             ["r1"],

@@ -62,7 +62,7 @@ def _leaning(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> st
     if not decided:
         return "No claim has an answer"
     if not leaning:
-        return "No answer rests on suspect or invalid runs"
+        return "No claim rests on suspect or invalid runs"
     are_several = len(leaning) > 1
     if len(leaning) == len(decided):
         which = "All answers" if are_several else "The answer"

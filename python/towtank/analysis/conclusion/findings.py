@@ -74,7 +74,7 @@ def _refuted(claims: Sequence[JudgedClaim]) -> list[str]:
     parts = [f"{claim.short} (No. {claim.number})" for claim in refuted[:_NAMED]]
     if left := refuted[_NAMED:]:
         parts.append(f"{len(left)} more (No. {numbers(left)})")
-    return [f"Also refuted: {'; '.join(parts)}"] if parts else []
+    return [f"Refuted: {len(refuted)} claims do not hold here: {'; '.join(parts)}"] if parts else []
 
 
 def _nothing(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:

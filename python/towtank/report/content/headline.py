@@ -44,7 +44,7 @@ _LARGELY_VALID, _MOSTLY_INVALID = 0.75, 0.5
 # Headings of the next steps, by their key in the conclusion.
 _STEPS = {"do": "Do", "measure": "Measure again"}
 # Words before a colon with which statements of the conclusion begin.
-_HEADS = ("Confirmed", "Refuted", "Also refuted", "Objective missed", "Further")
+_HEADS = ("Confirmed", "Refuted", "Objective missed", "Further")
 _CLAIMS = {
     "valid": "The numbers may be used within the limits that this report states.",
     "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
