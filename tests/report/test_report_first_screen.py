@@ -176,7 +176,7 @@ _PHONE = """(() => {
     answer: Math.max(...paragraphs.map((each) => each.getBoundingClientRect().bottom)),
     results: bottom("#summary .numbered-table tbody tr"),
     verdict: bottom("#summary .callout:not(.headline)"),
-    statements: heads.filter((head) => !["Further.", "How sure.", "Do."].includes(head)).length,
+    statements: heads.filter((head) => !["Further.", "How sure.", "Do.", "Measure again."].includes(head)).length,
     covered: [...document.querySelectorAll("#summary .tools button, #summary .numbers summary")].filter((each) => {
       each.scrollIntoView({ block: "center" });
       const box = each.getBoundingClientRect();
