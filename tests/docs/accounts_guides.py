@@ -6,7 +6,8 @@ from accounts_examples import SEARCH, SHORT_LEVELS, STARTED, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
 # More waiting users may slow the holder of the lock, so throughput at the highest load falls in some runs.
-LOCK_HELD = Line("towtank diagnose", free=("because `shop_report_lock_held_seconds_total` grows by",))
+_GROWS = "because `shop_report_lock_held_seconds_total` grows by # t per second; # requests wait for it on average; "
+LOCK_HELD = Line("towtank diagnose", free=(f"{_GROWS}throughput ",))
 # A busy machine may stop for seconds, so a drive lasts 4 s, and the p95 may be up to 1 min.
 DRIVE = Line("towtank drive", more="--duration 4s", measures=True)
 _OTHERS = "a program of others, with its own options"
