@@ -84,6 +84,17 @@ def test_a_mount_reports_the_share_of_each_server(run: RunFolder) -> None:
     assert shares == {"store-1": pytest.approx(0.75), "store-2": pytest.approx(0.25)}
 
 
+def test_a_server_of_all_reads_has_the_exact_interval_of_their_number(run: RunFolder) -> None:
+    """With n of n reads at one server, the exact 95 % interval of its share begins at 0.025^(1/n)."""
+    second = 'glusterfs_server_calls_total{server="store-2",call="read"}'
+    write_stream(run, "area", "glusterfs_mount", {key: rate for key, rate in MOUNT.items() if key != second})
+    summary = summarize_run(run)
+    share = summary["storage"]["mounts"]["area"]["servers"]["store-1"]["read_share"]
+    assert (share["value"], share["high"], share["method"]) == (1.0, 1.0, "binomial")
+    assert share["low"] == pytest.approx(0.025 ** (1 / share["n"]))
+    assert share["n"] > 100
+
+
 def test_a_server_that_nobody_reads_from_has_no_share(run: RunFolder) -> None:
     quiet = {key: rate for key, rate in MOUNT.items() if 'call="read"' not in key}
     write_stream(run, "area", "glusterfs_mount", quiet)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics.estimates import NO_ESTIMATE
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, NO_ESTIMATE, Estimate
 from towtank.analysis.system.hosts import STREAM
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
+from towtank.distributions import binomial_interval
 
 _Keys = list[tuple[Samples, str]]
 # Patterns of the metrics with which a content server counts its storage requests.
@@ -134,7 +135,21 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
     """Return the share of one file server in the reads from all servers, with an interval. It has no value if nothing
     was read.
+
+    If one server served every read or none, the intervals have equal values and cannot show an error. The interval is
+    then the exact binomial interval of the counted reads [1]_, which assumes that the reads choose their server
+    independently.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NO_ESTIMATE.document()
-    return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()
+    served = np.zeros_like(together) if part is None else part
+    seen, reads = (round(float(np.nansum(counts[chosen]))) for counts in (served, together))
+    if reads and seen in (0, reads):
+        low, high = binomial_interval(seen, reads, CONFIDENCE)
+        return Estimate(seen / reads, low, high, BINOMIAL, reads).document()
+    return ratio(served, together, chosen, bin_s=bin_s).document()
