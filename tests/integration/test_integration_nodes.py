@@ -21,6 +21,7 @@ SMALLER = (
     "load.stages={settle: 1 s, steady: 12 s, ramp_down: 3 s}",
     "services.content.population.scale=0.0001",
     "claims=[]",
+    "repetitions=1",
 )
 
 
