@@ -81,8 +81,8 @@ def test_intervals_of_recovery_times_contain_the_true_mean(scatter_s: float, run
 
 
 def test_a_higher_confidence_does_not_reach_below_zero() -> None:
-    """A study that is judged after the first and after the second block of runs has intervals of 96.8 %. These are
-    longer than those of 95 %, but still begin at 0.
+    """A study that is evaluated twice has intervals of 96.8 % at each evaluation. These are longer than those of 95 %,
+    but must still not begin below 0.
     """
     runs = [run(f"r{number}", {"users": "10"}, value) for number, value in enumerate([1.0, 2.0])]
     for summary, value in zip(runs, (1.0, 2.0), strict=True):
