@@ -1,4 +1,4 @@
-"""Defines words with which the conclusion of a study and its readers refer to each other."""
+"""Words in the conclusion of a study that the report looks for."""
 
 NOT_REPEATED = "Nothing was repeated"
 """Beginning of the sentence about a study with one run of each level."""

@@ -197,7 +197,7 @@ def surplus_bytes(run):
 
 
 def answered(run, codes):
-    """Set the counts of responses by status code in every time step that has responses."""
+    """Set the numbers of responses by status code, for each request of the script and in each recorded second."""
 
     def change(document, at):
         for series in document["series"]:

@@ -37,7 +37,7 @@ def test_tiers_and_generator_explain_a_sound_run(run):
 
 
 def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
-    # CPU use that belongs to no tier, minus the CPU use of the probe: 0.8 ms in each second.
+    # 0.2 CPUs belong to no tier. The CPU use of the probe, 0.8 ms in each second, is subtracted from them.
     rest = 0.2 - 0.0008
     unattributed(run)
 
@@ -117,13 +117,15 @@ def test_memory_between_two_rounds_follows_the_resident_sets():
     def sample(resident, **more):
         return {"resident_sets_bytes": resident, **more}
 
-    # The ratio falls from 1/2 to 1/5 in three steps of 1/10.
+    # The memory is known at 0 s and 3 s. Between these times it is the sum of the resident sets times a ratio, which
+    # falls from 10/20 = 1/2 to 40/200 = 1/5 in three steps of 1/10. So it is 20 * 0.4 = 8 at 1 s and 100 * 0.3 = 30 at
+    # 2 s. After 3 s the ratio stays 1/5.
     stream = samples(
         sample(20, memory_bytes=10), sample(20), sample(100), sample(200, memory_bytes=40), sample(200), sample(210)
     )
     assert memory(stream, "db", 0, 5)["memory_bytes"] == pytest.approx((10 + 8 + 30 + 40 + 40 + 42) / 6)
     assert memory(stream, "db", 4, 5)["memory_bytes"] == pytest.approx(41)
-    # No memory measurement lies in the window from 1 to 2 s.
+    # No memory measurement lies in the window from 1 to 2 s: the mean of 8 and 30 is 19.
     assert memory(stream, "db", 1, 2)["memory_bytes"] == pytest.approx(19)
     late = samples(sample(50), sample(50), sample(60, memory_bytes=30))
     assert memory(late, "db", 0, 1)["memory_bytes"] == pytest.approx(25)

@@ -80,7 +80,8 @@ def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
 
 
 def test_another_mix_is_found(tmp_path):
-    # About 0.03 * 700 = 21 transactions are of the first kind, instead of 0.15 * 700 = 105.
+    # A run has about 700 transactions. 0.03 * 700 = 21 of them are of the first kind, instead of the specified 0.15 *
+    # 700 = 105.
     for seed in range(20):
         found = audited(closed(tmp_path / str(seed), seed, weights=[3.0, 33.0, 28.0, 23.0, 13.0]))
         assert by_name(found)["mix", "readers"]["verdict"] == "suspect"

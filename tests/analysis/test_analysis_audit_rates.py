@@ -94,8 +94,8 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # The three wrong loads have the same number of arrivals at a constant rate, the rates in reverse order, and all
-        # rates higher by a fifth.
+        # Three wrong loads: a constant rate with the specified number of arrivals, the specified rates in reverse
+        # order, and all rates higher by a fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),

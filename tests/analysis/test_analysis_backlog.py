@@ -41,9 +41,9 @@ def from_second(first: int, count: int) -> Any:
 def test_excess_is_what_three_deviations_do_not_explain() -> None:
     """The excess of a number is the part above its mean plus three standard deviations.
 
-    By Little's law, 40 /s * 0.1 s = 4 requests are in flight. The standard deviation of a Poisson number with mean m is
-    sqrt(m), so the excess of requests in flight is 30 - (4 + 3 * 2) = 20. The excess of waiting arrivals is
-    25 - (9 + 3 * 3) = 7.
+    By Little's law, on average 40 /s * 0.1 s = 4 requests are in flight. In the second half of the window, 9 arrivals
+    wait. The standard deviation of a Poisson number with mean m is sqrt(m). So the excess of the 30 requests in flight
+    is 30 - (4 + 3 * 2) = 20, and the excess of the 25 waiting arrivals is 25 - (9 + 3 * 3) = 7.
     """
     found = backlog(measured([30.0, 20, 5, 4, 4, 4, 4], [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
     assert found is not None
@@ -63,9 +63,10 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """The standard deviation follows from 0, 8, 0 and 8 requests in flight.
+    """A measured standard deviation that exceeds that of a Poisson number is used instead.
 
-    A Poisson number with mean 4 would have the standard deviation 2.
+    The numbers 0, 8, 0 and 8 of requests in flight have the standard deviation sqrt(4 * 4^2 / 3) = 4.6. A Poisson
+    number with mean 4 has the standard deviation 2.
     """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None

@@ -67,10 +67,11 @@ def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -
 
 
 def test_a_total_adds_means_and_widths_of_the_levels() -> None:
-    # The total is 20 + 3 + 7, and its half width is the sum of three half widths t / sqrt(3).
+    # The total is 20 + 3 + 7 = 30 s. Each of these means over three runs has a standard deviation of 1 s and the half
+    # width t * 1 s / sqrt(3). The half widths are added.
     found = judged("value", "> 22 s", runs_of(LARGE), at={"rows": "large"})
     assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
-    # 97.5 % quantile of Student's t with 2 degrees of freedom
+    # 4.3027 is the 97.5 % quantile of Student's t with 2 degrees of freedom.
     assert found["measured"]["high"] == pytest.approx(30 + 3 * 4.3027 / 3**0.5, abs=1e-3)
     assert found["asks"] == "total over query of tiers.database.cpu_demand_s at rows large"
     assert len(found["runs"]) == 9
@@ -91,10 +92,9 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
-    # All parts of a block have the same machine speed, so their errors are added: 3 / sqrt(3) for the total of 30, and
-    # a tenth of this for the total of 3.
-    #
-    # Degrees of freedom of the difference: 1.01^2 / (1 / 2 + 0.0001 / 2) = 2.04.
+    # The runs of one repetition (block) share the speed of the machine, so the errors of the three parts of a total are
+    # added. The standard error is 3 / sqrt(3) for the total of 30, and a tenth of this for the total of 3. For the
+    # difference it is sqrt(3 + 0.03) = sqrt(3 * 1.01), with 1.01^2 / (1 / 2 + 0.0001 / 2) = 2.04 degrees of freedom.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 2.04) * (3 * 1.01) ** 0.5, abs=1e-3)

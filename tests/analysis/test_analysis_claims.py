@@ -85,7 +85,8 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # The denominator hardly varies, so the interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
+    # The denominator hardly varies. The three runs of the numerator have a relative standard deviation of 1 / 20 =
+    # 0.05, so the interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
@@ -236,7 +237,8 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     assert (found["measured"]["low"], found["measured"]["high"]) == (
         pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
     )  # fmt: skip
-    # Each of the three ratios, which increase, is certainly above 1.1, but the interval of their mean begins below 1.1.
+    # Each of the ratios 1.2, 2 and 6 is certainly above 1.1. They differ so much that the interval of their mean begins
+    # below 1.1. The claim is about each level, so it is confirmed.
     rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
     for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
         run_["throughput_per_s"] = estimate(value, 0.01 * value)
@@ -247,7 +249,7 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
 
 
 def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_from_rising() -> None:
-    # The means rise from 5 to 148 ms over four levels of users with one run each; the first two do not differ
+    # The values rise from 5 to 148 over four levels of `files` with one run each. The first two do not differ
     # significantly.
     runs = [
         run(f"r{n}", {"files": level}, value, 0.04 * value)
@@ -311,7 +313,8 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
 
 
 def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
-    # The geometric mean of the ratios 2 and 8 is 4, with the upper end exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
+    # The logarithms of the ratios 2 and 8 have the mean ln 4 and the standard deviation ln(2) sqrt(2). So the geometric
+    # mean is 4, and its interval ends at exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)) = 4 * 2^t(1).
     users = factor("users", "10", "20")
     runs = [
         run(f"{cache}{number}", {"users": number, "cache": cache}, value)
@@ -518,7 +521,9 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The stated intervals of both CPU uses, 0.6 and 0.15 CPUs, equal the intervals in the summaries."""
+    """CPU uses of 0.6 and 0.15 CPUs have the ratio 4. Its interval follows from the intervals in the summaries
+    (`estimates`); without these, the claim is undecided.
+    """
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

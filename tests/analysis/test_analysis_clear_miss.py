@@ -1,4 +1,7 @@
-"""A load ends early only if it clearly misses an objective: known series of seconds, and rates of wrong decisions."""
+"""A load ends early only if it clearly misses an objective.
+
+Checked with runs of known response times, and by the rate of wrong decisions in random series.
+"""
 
 from __future__ import annotations
 

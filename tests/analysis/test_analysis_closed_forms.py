@@ -47,10 +47,10 @@ def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) 
 
 
 def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors() -> None:
-    """By hand: with equal errors, 2 and 6 runs have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of
-    freedom.
+    """The degrees of freedom are those of equal errors of all runs, not those of the measured errors.
 
-    Welch's formula would give 5, because the two runs agree by chance.
+    Means of 2 and 6 runs with equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of freedom.
+    Welch's formula with the measured errors would give 5, because the two runs agree by chance.
     """
     few, many = [10.0, 10.001], [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
     error, t = math.hypot(0.0005, math.sqrt(3.5 / 6)), stats.t.ppf(0.975, 40 / 23)
@@ -60,8 +60,8 @@ def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors(
 
 
 def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
-    """By hand: the means 20 and 10 both have a relative standard error of 5 % / sqrt(3), so t has 4 degrees of
-    freedom.
+    """The means 20 and 10 each have a relative standard error of 5 % / sqrt(3), with 2 degrees of freedom. The
+    logarithm of their ratio has the standard error 0.05 sqrt(2 / 3), with 4 degrees of freedom.
     """
     found = ratio_interval(mean_of([19.0, 20.0, 21.0]), mean_of([9.5, 10.0, 10.5]))
     half = stats.t.ppf(0.975, 4) * 0.05 * math.sqrt(2 / 3)
@@ -70,10 +70,10 @@ def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
 
 
 def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fieller() -> None:
-    """By hand: for 20 (exact) divided by 10 [9, 11], Fieller's g is 0.01, and the interval ends at 2 (1 -+ 0.1) /
-    0.99.
+    """For 20 (exact) divided by 10 [9, 11], Fieller's g is (1 / 10)^2 = 0.01. The interval ends at 2 (1 -+ 0.1) / (1 -
+    0.01).
 
-    For 20 [-4, 44] divided by 10 (exact), the interval ends at -0.4 and 4.4.
+    For 20 [-4, 44] divided by 10 (exact), the interval ends at -4 / 10 = -0.4 and 44 / 10 = 4.4.
     """
     exact, about = Estimate(20.0, 20.0, 20.0, ORDER_STATISTICS, 9), Estimate(10.0, 9.0, 11.0, ORDER_STATISTICS, 9)
     found = ratio_interval(exact, about)
@@ -83,9 +83,8 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 
 
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
-    """Runs of 5 and 15 give the logarithm of their mean a half width of 12.7 x 5 / 10 = 6.4.
-
-    This is too wide to state anything.
+    """Runs of 5 and 15 have the mean 10 with a standard error of 5. The logarithm of the mean has the half width 12.7 *
+    5 / 10 = 6.4, which is too wide to state anything.
     """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
@@ -97,7 +96,9 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Both half widths are combined in quadrature with 1.96 x 10 = 19.6, for an assumed error of 10 % of 100."""
+    """An assumed standard error of 10 % of 100 has the half width 1.96 * 10 = 19.6. Its square is added to the squares
+    of the lower and upper half widths of the percentile, 5 and 20.
+    """
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
     assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
@@ -105,8 +106,8 @@ def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
 
 
 def test_an_assumed_error_of_a_mean_has_the_freedom_of_welch() -> None:
-    """By hand: a standard error of 2 with 9 degrees of freedom, and an exact error of 10, together have
-    (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
+    """A standard error of 2 with 9 degrees of freedom and an exact standard error of 10 together have (2^2 + 10^2)^2 /
+    (2^4 / 9) degrees of freedom.
     """
     half = 2 * float(stats.t.ppf(0.975, 9))
     found = with_run_to_run(Estimate(100.0, 100 - half, 100 + half, BATCH_MEANS, 10), 0.1)
@@ -211,7 +212,8 @@ def run_of(users: int, level: Level) -> dict[str, Any]:
 
 
 def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None:
-    """Each user makes one transaction in 2 s, and 10 % of the transactions fail.
+    """Each user makes one transaction in 1.5 s + 0.5 s = 2 s, and 10 % of the transactions fail. So 0.9 / 2 = 0.45 /s
+    succeed per user.
 
     The mean of n exponential think times, Z, has the standard error Z / sqrt(n). The errors of think time and of
     response time have 9 degrees of freedom each.
@@ -262,7 +264,8 @@ def test_the_memory_of_a_tier_by_hand() -> None:
     """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # The service time of a request is at most its response time, so the other CPU time is background work.
+    # The CPU time is 0.5 / 50 /s = 10 ms per request, but the service time is at most the response time of 5 ms. The
+    # other 5 ms are background work.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0

@@ -447,7 +447,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
     # The second system is slower by the least detectable change (median of 100 comparisons). About 80 % of the
-    # comparisons must detect this change. A quantile for one metric instead of all would give only 23 to 48 %.
+    # comparisons must detect this change. If it were computed for a test of one metric instead of all metrics, only 23
+    # to 48 % would detect it.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable

@@ -97,7 +97,7 @@ def test_a_statement_from_suspect_runs_says_so() -> None:
             "< 1.2",
             "p95 of the response time of search is 98 (89 to 106) %",
         ),
-        # The bound is a factor, so the value is one, too.
+        # The bound `> 2` is written as a factor, so the value is also given as a factor, not in percent.
         ("mean", estimate(1.79, 1.65, 1.94), "> 2", "mean response time is 1.79 (1.65 to 1.94) times as long"),
     ],
 )
@@ -118,7 +118,8 @@ def test_a_ratio_is_a_change_in_words(of: str, measured: dict[str, Any], holds: 
         ({"of": "events.node_restarted.during.throughput_per_s", "per": "throughput"},
          estimate(1.08), "",
          "throughput while node was restarted is 108 % of that of the whole steady stage"),
-        # The interval has no visible width, so the value has no more digits than a rounded one.
+        # Rounded to two digits, the ends of the interval are equal. So the value is rounded to two digits, and the
+        # interval is left out.
         ({"of": "events.database_restarted.recovery_s"}, estimate(7.798433, 7.79832, 7.79855), "s",
          "recovery time after database was restarted: 7.8 s"),
     ],

@@ -254,7 +254,8 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
         # The tier uses nearly all of the CPU limit of its control group, but was never throttled.
         seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
-        # Evidence of overload: the arrival rate exceeds the throughput, or the number of requests in the system grows.
+        # The arrival rate exceeds the throughput, or the number of requests in the system grows. This shows overload,
+        # but not its cause.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
         seen(

@@ -288,8 +288,8 @@ def test_the_knee_by_the_demand_of_the_busiest_tier(monkeypatch: pytest.MonkeyPa
         return Estimate(found["value"], found["low"], found["high"], "x", 9)
 
     monkeypatch.setattr(capacity, "over_runs", demand_of)
-    # The knee is the cycle of 2 s divided by the demand of 0.02 s at the busiest CPU: 100 users. At a utilization of
-    # 0.2, 0.2^2 / 0.8 = 0.05 requests wait.
+    # The knee is the cycle of 20 / 10 /s = 2 s divided by the demand of 0.04 s / 2 = 0.02 s per CPU: 100 users. The
+    # interval of the demand is 0.016 to 0.025 s per CPU. At a utilization of 0.2, 0.2^2 / 0.8 = 0.05 requests wait.
     found = capacity.knee(points((0.04, 0.032, 0.05)))
     assert (found.value, found.low, found.high) == pytest.approx((100.0, 2.0 / 0.025 - 0.05, 2.0 / 0.016))
     for low, high in ((None, 0.05), (0.03, None), (0.0, 0.05)):

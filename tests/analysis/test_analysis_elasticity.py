@@ -30,10 +30,10 @@ def tier(utilization: float | None, group: str | None = None, cpus_used: float |
 
 
 def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
-    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9 give the elasticity 1 / (0.1 + 0.09) = 5.26 of the response time.
+    """Of 100 users, 80 /s x 0.125 s = 10 are in the system, a fraction w = 0.1. The busiest tier is used to U = 90 %.
 
-    w is the fraction of users in the system, and U the utilization. The elasticity of throughput is w times that of the
-    response time.
+    So the elasticity of the response time is 1 / (1 - U + U w) = 1 / (0.1 + 0.09) = 5.26. That of throughput is w times
+    this.
     """
     tiers = {"web": tier(0.2, "/web", 1.8), "database": tier(0.9, "/database", 7.2)}
     found = elasticity_of(run(80, 0.125, 100, tiers=tiers))
@@ -56,10 +56,10 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
 
 
 def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -> None:
-    """By hand: 80 /s x 0.05 s = 4 users in the system give U = 4 / 5 and w = 4 / 100. So the elasticity of the response
-    time is 1 / (0.2 + 0.8 x 0.04).
+    """Of 100 users, 80 /s x 0.05 s = 4 are in the system, a fraction w = 0.04. A single station with 4 users has the
+    utilization U = 4 / (1 + 4) = 0.8.
 
-    U is the utilization of the station, and w the share of users in the system.
+    So the elasticity of the response time is 1 / (1 - U + U w) = 1 / (0.2 + 0.8 x 0.04).
     """
     found = elasticity_of(run(80, 0.05, 100))
     assert found.utilization == pytest.approx(0.8)
@@ -67,9 +67,10 @@ def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -
 
 
 def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
-    """By hand: a single thread with the utilization U = 0.9 uses only 0.45 of the two CPUs of its tier.
+    """The utilization must be derived from the users in the system if the CPUs are less busy.
 
-    0.81 / 0.1 = 8.1 users wait and 0.9 are in service, which makes 9 of 99 users in the system.
+    A single thread with the utilization U = 0.9 uses only 0.45 of the two CPUs of its tier. U^2 / (1 - U) = 0.81 / 0.1
+    = 8.1 users wait and 0.9 are in service, which makes 9 of 99 users in the system.
     """
     found = elasticity_of(run(90, 9 / 90, 99, tiers={"web": tier(0.45, None, 0.9)}))
     assert found.utilization == pytest.approx(0.9)
@@ -77,7 +78,7 @@ def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: all 80 transactions/s take 0.05 s, also the 40 that fail, so 80 x 0.05 = 4 users are in the system."""
+    """40 transactions/s succeed and 40 fail. All 80 take 0.05 s, so 80 x 0.05 = 4 users are in the system."""
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 
 
@@ -144,9 +145,10 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand, in 10 s: 20 users with a think time make 200 transactions of 0.1 s.
+    """In 10 s, 20 users with a think time make 200 transactions of 0.1 s: 20 /s, with a mean of 0.1 s.
 
-    40 users with a pace of 2 s make 100 transactions of 0.5 s and 50 of 2 s.
+    40 users with a pace of 2 s make 100 transactions of 0.5 s and 50 of 2 s: 15 /s, with a mean of (50 s + 100 s) / 150
+    = 1 s.
     """
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]
@@ -162,9 +164,8 @@ def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> N
 
 
 def test_transactions_without_a_response_time_leave_the_mean_of_the_others() -> None:
-    """By hand: 200 transactions take 20 s, so each takes 0.1 s.
-
-    Another 50 get no connection and have no response time. In 10 s, all 250 transactions make 25 /s.
+    """200 transactions take 20 s, so the mean response time is 0.1 s. Another 50 get no connection and have no response
+    time. All 250 transactions in 10 s make 25 /s.
     """
     recorded = measured(read=(200, 20.0))
     recorded.columns("transaction")["read"].ended += 5.0

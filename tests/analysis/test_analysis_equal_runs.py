@@ -45,7 +45,8 @@ def test_counts_whose_seconds_were_all_equal_are_known_to_one_request() -> None:
 
 
 def test_nearly_equal_counts_are_not_known_better_than_equal_ones() -> None:
-    # The window lasts 20 s. The last run has one request more than each other run.
+    # In a window of 20 s, the last run has one request more than each other run. The half width of the interval is
+    # still one request, 1 / 20 /s.
     runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 20)]
     found = over_runs(runs, "throughput_per_s")
     assert found.value is not None
@@ -68,7 +69,9 @@ def test_a_claim_about_equal_runs_has_an_interval() -> None:
 
 
 def test_counts_that_are_equal_by_chance_have_intervals_that_hold() -> None:
-    """About 9 % of pairs of Poisson counts with mean 10 are equal; their intervals must contain the true value."""
+    """About 9 % of pairs of Poisson counts with mean 10 are equal. More than 93 % of their intervals must contain the
+    true rate, 10 / 20 s = 0.5 /s.
+    """
     random = np.random.default_rng(20261128)
     pairs = random.poisson(10, (20_000, 2))
     equal = pairs[pairs[:, 0] == pairs[:, 1], 0]
@@ -117,7 +120,9 @@ def test_one_request_more_per_user_is_no_difference() -> None:
 
 
 def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> None:
-    """Five events in a window of 10 s are 0.5 /s; the exact interval of 10 events in 20 s is 0.240 to 0.920 /s."""
+    """Each of two runs has 0.5 /s in a window of 10 s, which are 5 events. Together these are 10 events in 20 s, with
+    the exact interval 0.240 to 0.920 /s.
+    """
     phase = {"start_s": 0.0, "end_s": 10.0, "throughput_per_s": 0.5}
     during = {"length_s": 10.0, "throughput_per_s": 0.5}
     runs = [
@@ -130,7 +135,9 @@ def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> 
 
 
 def test_two_counts_that_are_nearly_equal_by_chance_have_intervals_that_hold() -> None:
-    """Pairs of Poisson counts with mean 3 are in windows that differ by 10 µs, as measured by the clock of a run."""
+    """Two Poisson counts with mean 3 are divided by windows that differ by 10 µs, as the clock of a run measures them.
+    More than 95 % of the intervals must contain the true rate, 3 / 20 s.
+    """
     random = np.random.default_rng(20261129)
     held = 0
     for first, second in random.poisson(3, (4000, 2)):

@@ -41,11 +41,11 @@ def users(pace_s: float | None, response_s: float, cycle_s: float, number: float
 
 
 def test_the_throughput_of_a_single_group_falls_by_no_more_than_the_speed() -> None:
-    """In a cycle of 2 s with a pace of 1.8 s and a response time of 1.9 s, between 10 % and 95 % of the cycle grow
-    with the response time.
+    """The elasticity of throughput is at most 1 for a single group of users, but not for several groups.
 
-    At a busy station, the response time has the elasticity 1 / 0.1 = 10. For several groups, the elasticity of
-    throughput is at most 10 x 0.95 = 9.5.
+    The cycle is 2 s, the pace 1.8 s, and the response time 1.9 s. So the fraction of the cycle that grows with the
+    response time is between (2 - 1.8) / 2 = 0.1 and 1.9 / 2 = 0.95. At a station with a utilization of 1, the response
+    time has the elasticity 1 / 0.1 = 10, and throughput has at most 10 x 0.95 = 9.5.
     """
     alone, two = (elasticity_of_groups(1.0, [users(1.8, 1.9, 2.0)] * number) for number in (1, 2))
     assert (alone.response_time, alone.throughput) == (pytest.approx(10.0), 1.0)
@@ -53,31 +53,30 @@ def test_the_throughput_of_a_single_group_falls_by_no_more_than_the_speed() -> N
 
 
 def test_equal_groups_have_the_elasticities_of_one_group() -> None:
-    """Half of each cycle is response time, and the utilization of the station is 80 %.
-
-    So the elasticity of the response time is 1 / (0.2 + 0.8 / 2), and that of the throughput is half of this.
+    """Half of each cycle is response time, and the utilization of the station is 80 %. So the elasticity of the
+    response time is 1 / (1 - 0.8 + 0.8 / 2) = 1 / 0.6, and that of the throughput is half of this.
     """
     found = elasticity_of_groups(0.8, [users(None, 1.0, 2.0), users(None, 1.0, 2.0)])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / 0.6), pytest.approx(0.5 / 0.6))
 
 
 def test_a_mix_that_moves_to_longer_responses_adds_to_their_elasticity() -> None:
-    """20 users spend a tenth of a cycle of 1 s in the system, and 20 users three quarters of a cycle of 4 s. So 20 /s
-    and 5 /s complete.
+    """The first group has 20 users with a cycle of 1 s, the second 20 users with a cycle of 4 s. So 20 /s and 5 /s
+    complete. The fraction w of a cycle in the system is 0.1 and 0.75.
 
-    w is the fraction of a cycle in the system. The weights of both groups in the utilization are known up to a factor
-    of 12, so the smallest mean of w is (12 x 20 x 0.1 + 5 x 0.75) / (12 x 20 + 5) = 0.11327. Weighted by throughput,
-    the mean of w is (20 x 0.1 + 5 x 0.75) / 25 = 0.23; weighted by time in the system, it is (2 x 0.1 + 15 x 0.75) /
-    17 = 0.67353. So the change of the mix makes the mean response time shorter.
+    The demands of the groups may differ by a factor of 12, so the mean of w by utilization is at least (12 x 20 x 0.1 +
+    5 x 0.75) / (12 x 20 + 5) = 27.75 / 245. At a utilization of 0.5, this gives the elasticity `common` for each group.
+    By throughput, the mean of w is (20 x 0.1 + 5 x 0.75) / 25 = 0.23. By time in the system, it is larger: (2 x 0.1 +
+    15 x 0.75) / 17 = 0.67. So the mix moves to the short responses of the first group, and nothing is added.
     """
     groups = [users(None, 0.1, 1.0), users(None, 3.0, 4.0)]
     found = elasticity_of_groups(0.5, groups)
     common = 1 / (0.5 + 0.5 * 27.75 / 245)
     assert found.response_time == pytest.approx(common)
     assert found.throughput == pytest.approx(0.23 * common)
-    # 2 users spend nine tenths of a cycle of 0.1 s in the system, and 40 users a tenth of a cycle of 20 s. So 20 /s and
-    # 2 /s complete, and 1.8 and 4 users are in the system. The mix moves to the second group, so the mean response time
-    # grows further.
+    # Now 2 users spend 0.9 of a cycle of 0.1 s in the system, and 40 users 0.1 of a cycle of 20 s. So 20 /s and 2 /s
+    # complete, and 1.8 and 4 users are in the system. The mean of w is 18.2 / 22 by throughput, and smaller by time in
+    # the system. So the mix moves to the long responses of the second group, and the difference is added.
     longer = elasticity_of_groups(0.5, [users(None, 0.09, 0.1, 2.0), users(None, 2.0, 20.0, 40.0)])
     common = 1 / (0.5 + 0.5 * (12 * 2 * 0.1 + 20 * 0.9) / (12 * 2 + 20))
     assert longer.response_time == pytest.approx(common * (1 + 18.2 / 22 - (1.8 * 0.9 + 4 * 0.1) / 5.8))
@@ -113,9 +112,9 @@ def test_single_runs_at_two_loads_have_no_interval() -> None:
 
 
 def test_a_cell_with_more_runs_weighs_more() -> None:
-    """The first cell has two runs on each side, so its weight is 1 / (1/2 + 1/2) = 1.
-
-    The second cell has four runs on each side and the weight 2.
+    """The first cell (load) has two runs on each side, and so the weight 1 / (1/2 + 1/2) = 1. The second cell has four
+    runs on each side and the weight 2. The ratios of the cells are 2 and 1, so their weighted geometric mean is
+    2^(1/3).
     """
     sides = [
         [run for _ in range(2) for run in runs_of({"x": first})]
@@ -263,10 +262,10 @@ def test_what_an_event_left_free_is_kept() -> None:
 
 
 def test_the_statistic_of_a_position_is_the_standardised_difference_of_the_means() -> None:
-    """By hand, for 0, 0, 0, 1, 1, 1, 1, 1: after three values, the means differ by 1, and the factor is sqrt(3 x 5 /
-    8) = 1.3693.
+    """The statistic is the difference of the means before and after a position, times sqrt(n1 n2 / (n1 + n2)).
 
-    After four values, the means are 1/4 and 1; after five values, they are 2/5 and 1.
+    After three of the values 0, 0, 0, 1, 1, 1, 1, 1, the means differ by 1, and the factor is sqrt(3 x 5 / 8). After
+    four values, the means are 1/4 and 1, and the factor is sqrt(2). After five values, the means are 2/5 and 1.
     """
     found = _statistics(np.array([[0.0, 0, 0, 1, 1, 1, 1, 1]]))
     assert found[0] == pytest.approx([math.sqrt(15 / 8), 0.75 * math.sqrt(2), 0.6 * math.sqrt(15 / 8)])
@@ -340,9 +339,8 @@ def test_neighbours_that_resemble_each_other_count_from_twenty_results() -> None
 def test_a_stop_is_longer_than_five_gaps_and_waits_for_a_response(
     gap_s: float, in_progress_s: float, missing: int
 ) -> None:
-    """Requests begin one second apart, except for a longer gap before one of them.
-
-    During this gap, the previous request is in progress.
+    """Requests begin one second apart, except for a gap of `gap_s` before one of them. The request before this gap
+    takes `in_progress_s`. `missing` is the number of requests that were due in the gap and are counted as missing.
     """
     starts = np.arange(200.0)
     starts[100:] += gap_s - 1.0
@@ -388,9 +386,8 @@ def test_a_think_time_is_that_of_all_levels_if_they_are_enough_and_agree(
 
 
 def test_the_design_effect_is_near_one_for_independent_values_and_twice_that_for_pairs() -> None:
-    """The six records have 200 intervals with 100 independent values each.
-
-    If each value occurs twice, the design effect is twice as large.
+    """Each of six records has 200 intervals with 100 independent values. If each value occurs twice, the design effect
+    is twice as large.
     """
     effects = []
     for seed in range(6):

@@ -62,8 +62,8 @@ def test_two_cells_are_an_exact_binomial():
 
 
 def test_small_cells_are_pooled():
-    # The three small cells sum to 4, which is less than the required 5. So only one cell would remain, and no test is
-    # possible.
+    # First, the three small cells sum to 4, which is less than the required 5. So only one cell would remain, and no
+    # test is possible. Then they sum to 10 and make a second cell.
     assert goodness.multinomial([96, 2, 1, 1], [96, 2, 1, 1]) is None
     found = goodness.multinomial([90, 4, 4, 2], [90, 4, 4, 2])
     assert (found.freedom, found.statistic) == (1, 0.0)

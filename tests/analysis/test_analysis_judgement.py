@@ -45,7 +45,7 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
             assert estimate.high is not None
             assert estimate.high / estimate.low < 1.6
             held += estimate.low <= known.times_s[name] <= estimate.high
-        # The number of requests in the window may be wrong by one, or 0.1 %.
+        # At the ends of the window, a few of the 10,000 requests may be counted wrongly, so 0.1 % is allowed.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
     # With 95 % intervals, fewer than 34 of 40 contain the true value with a probability of only 1 %.
@@ -127,9 +127,10 @@ def test_the_upper_end_of_the_interval_of_a_queue_is_farther_by_its_relaxation_t
 
 
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
-    """200 requests are in progress at any time; each takes one second.
+    """The interval of independent times must not be widened as that of a queue.
 
-    An M/M/1 queue with this many requests would have a relaxation time longer than the file.
+    On average, requests take one second, and 200 are in progress. An M/M/1 queue with this many requests would have a
+    relaxation time longer than the file.
     """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))
@@ -160,10 +161,7 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("place", "factor"), [(1 / 3, 1.5), (1 / 3, 1.3), (1 / 2, 1.5), (1 / 4, 2.0)])
 def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
-    """A lasting rise of the response time must not be removed as a warm-up.
-
-    An earlier version removed the time before the rise and called the file valid.
-    """
+    """A lasting rise of the response time must not be removed as a warm-up: the file would then be valid."""
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
     late = known.requests.start_s > place * known.requests.start_s[-1]
     found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
@@ -253,8 +251,8 @@ def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
     # During each of five stalls of 2 s, 199 requests that were due at 100 /s are not sent.
     assert (omission.stops, omission.missing) == (5, 5 * 199)
     assert omission.longest_s == pytest.approx(2.0)
-    # The p99 of 5,995 requests is about the 60th longest time. Each of five stalls has 12 of these, so it is about 1.89
-    # s.
+    # The p99 of 5,995 requests is about the 60th longest time. Of these 60 times, each of five stalls has 12: 2.00 s,
+    # 1.99 s, and so on to 1.89 s.
     assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
     assert omission.p99_s < 0.006
     found = judged(tmp_path, requests)

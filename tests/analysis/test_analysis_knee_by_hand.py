@@ -54,7 +54,7 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 
 
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
-    """By hand: 10 users at 5 /s have a cycle time of 2 s. Two CPUs with a demand of 20 ms limit throughput to 100 /s.
+    """10 users at 5 /s have a cycle time of 2 s. Two CPUs with a demand of 20 ms need 20 ms / 2 = 0.010 s of each CPU.
 
     So the knee is N* = 2 / 0.010 = 200, with the interval from 2 / 0.0125 = 160 to 2 / 0.008 = 250. Waits at the other
     tier change the lower end by a fraction of 2e-5.

@@ -138,10 +138,7 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """A level that failed once and passed once does not decide the limit, so it is measured again.
-
-    In a recorded search this was the level of 200 users; levels from 216 to 294 users passed.
-    """
+    """200 users failed once and passed once, which does not decide the limit. So the level is measured a third time."""
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
     assert levels_of(outcomes).count(200) == 3
@@ -207,7 +204,9 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The probability that a plateau passes falls from 1 to 0 over a tenth of the limit."""
+    """The probability that a plateau passes falls from 1 to 0 over about a tenth of the limit of 1,000 users. The
+    search must end between 800 and 1,200 users.
+    """
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 

@@ -34,9 +34,8 @@ def test_one_run_keeps_its_interval():
 
 
 def test_runs_have_students_t():
-    """By hand: limits of 430, 440 and 450 have the mean 440 and the standard deviation 10.
-
-    With t(0.975, 2) = 4.303, the half width is 24.84.
+    """Limits of 430, 440 and 450 have the mean 440 and the standard deviation 10. With t(0.975, 2) = 4.303, the half
+    width is 4.303 * 10 / sqrt(3) = 24.84.
     """
     found = found_limit(runs(*(limit(value, low=value - 15, high=value + 15) for value in (430, 440, 450))))
     assert found["value"] == pytest.approx(440)
@@ -85,7 +84,7 @@ def test_objective_is_met_up_to_the_limit():
 
 
 def test_even_load_has_what_littles_law_says(tmp_path):
-    """By hand: each of 8 users has a request in flight for 0.25 s of each second, so 2 requests are in flight on
+    """Each of 8 users has a request in flight for 0.25 s of each second, so 8 * 0.25 = 2 requests are in flight on
     average.
     """
     script = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)

@@ -71,9 +71,8 @@ def suspect(runs: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
 
 
 def test_a_decision_is_repeated_without_suspect_runs_by_the_blocks_after_it() -> None:
-    """Three blocks decide the claim if a suspect run counts.
-
-    Without the suspect run, the two other runs at its level do not decide the claim, but three runs do.
+    """With the suspect run, three blocks of runs decide the claim. Without it, three blocks leave two runs at its
+    level, which do not decide the claim; four blocks leave three runs, which do.
     """
     described = study(4, "> 1.5", 4)
     runs = runs_of([98.0, 102.0, 100.0, 99.0], [200.0, 185.0, 215.0, 200.0])
@@ -150,8 +149,8 @@ def test_looks_at_equal_systems_without_the_correction_would_find_differences() 
 
 
 def test_runs_needed_rest_on_the_errors_within_runs_where_two_runs_agree() -> None:
-    """Two runs with equal counts of 10 have Poisson errors. To exclude 8 with a power of 80 %, some 20 runs
-    are needed.
+    """Two runs have equal counts of 10, but each count has a Poisson error of sqrt(10). To exclude 8 with a power of 80
+    %, about (1.96 + 0.84)^2 * 10 / 2^2 = 20 runs are needed, and some more because of Student's t.
     """
     found = combined([Estimate(10.0, n=1)] * 2, windows=(1.0, 1.0))
     needs = runs_needed(found, NumberBounds(8.0, math.inf))

@@ -28,7 +28,7 @@ def test_equal_values_without_errors_have_no_interval():
 
 def test_runs_that_differ_keep_the_interval_over_runs():
     found = aggregation.combined([of_run(value, 0.01) for value in (9.0, 10.0, 11.0)])
-    # half width t s / sqrt(3) with t(0.975, 2) = 4.3027 and s = 1
+    # The half width is t s / sqrt(3) = 2.4841, with t(0.975, 2) = 4.3027 and the standard deviation s = 1.
     assert found.high == pytest.approx(12.4841, abs=1e-4)
 
 
@@ -92,9 +92,8 @@ def test_one_run_against_one_is_no_difference():
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times as much CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
-    """By hand: the same work takes 56 / 45 = 1.24 times as long, so the machine was slower.
-
-    48 / 45 = 1.07 is within the tolerance of 10 %.
+    """The same work takes 56 / 45 = 1.24 times as long, so the machine was slower. A ratio of 48 / 45 = 1.07 is within
+    the tolerance of 10 %.
     """
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}

@@ -30,7 +30,8 @@ def recovery(holds: str, **more: Any) -> dict[str, Any]:
     ("times_s", "low", "high"),
     [
         ((7.8, 7.8), 6.8, 8.8),
-        # Standard error 0.5 of the mean, one degree of freedom.
+        # The mean has the standard error 0.5 s, with one degree of freedom. Times are read to 1 s, which is added at
+        # each end.
         ((7.8, 8.8), 8.3 - 0.5 * T1 - 1, 8.3 + 0.5 * T1 + 1),
         ((7.8, 8.8, 9.8), 8.8 - T2 / math.sqrt(3) - 1, 8.8 + T2 / math.sqrt(3) + 1),
         ((0.0, 0.0), 0.0, 1.0),
@@ -63,8 +64,10 @@ def test_no_number_of_runs_finds_a_recovery_time_nearer_to_its_bound_than_a_seco
 @pytest.mark.parametrize("scatter_s", [0.01, 0.3, 1.0, 3.0])
 @pytest.mark.parametrize("runs", [2, 3, 5])
 def test_intervals_of_recovery_times_contain_the_true_mean(scatter_s: float, runs: int) -> None:
-    """The seconds of all runs begin at the same time after the event, so all readings have the same error. Two runs
-    whose readings are equal show no scatter, so up to 8 % of their intervals miss the true mean.
+    """A recovery time ends with a second of the run. In all runs the seconds begin at the same time after the event, so
+    all readings have the same error.
+
+    Two runs with equal readings show no scatter. Up to 8 % of their intervals may miss the true mean, otherwise 5 %.
     """
     drawn, missed, repetitions = random.Random(37), 0, 400
     for _ in range(repetitions):
@@ -78,7 +81,9 @@ def test_intervals_of_recovery_times_contain_the_true_mean(scatter_s: float, run
 
 
 def test_a_higher_confidence_does_not_reach_below_zero() -> None:
-    """The first two looks at a study have intervals of 96.8 %, which are longer than those of 95 %."""
+    """A study that is evaluated twice has intervals of 96.8 % at each evaluation. These are longer than those of 95 %,
+    but must still not begin below 0.
+    """
     runs = [run(f"r{number}", {"users": "10"}, value) for number, value in enumerate([1.0, 2.0])]
     for summary, value in zip(runs, (1.0, 2.0), strict=True):
         summary["hosts"] = {"server": {"memory_bytes": value}}
@@ -116,7 +121,7 @@ def compared(kind: str, holds: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("runs", [2, 5])
 def test_recovery_times_that_differ_by_less_than_their_resolutions_are_not_told_apart(runs: int) -> None:
-    """Both readings may be off by 1 s, so a difference of equal readings has an interval of 2 s to both sides."""
+    """Both readings may be off by 1 s. So the difference 4.9 s - 4.0 s = 0.9 s has an interval of 2 s to both sides."""
     near = on_disks(slow=(4.9,) * runs, fast=(4.0,) * runs)
     difference = judged(compared("difference", "> 0 s"), TWO, near)
     assert (difference["verdict"], difference["needs_runs"]) == ("undecided", None)

@@ -131,8 +131,8 @@ def test_repetitions_of_one_load_give_no_demand(loads: tuple[float, float], dema
 def test_segments_sent_again_are_a_share_of_the_requests(
     again: float, needless: float | None, asked: bool, level: DoubtLevel | None
 ) -> None:
-    """The limit is one retransmission per 1,000 requests. A retransmitted segment that the peer already had does not
-    count as lost.
+    """The limit is one retransmission per 1,000 requests, which makes 10 for 10,000 requests. A retransmitted segment
+    that the peer already had does not count as lost.
     """
     assert RETRANSMITS_SHARE == 0.001
     counts = {"retransmits": again, "needless_retransmits": needless}

@@ -477,8 +477,8 @@ def test_knee_of_a_textbook_system():
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # By hand: D = 10 ms and Z = 1 s give the knee (D + Z) / D = 101. N / X / D is 101 for 20 users, but 200 for 200
-    # users, which are beyond the knee.
+    # With D = 10 ms and Z = 1 s, the knee is (D + Z) / D = 101 users. It is computed from the lowest level as N / X /
+    # D. 20 users give 20 / 19.8 / 0.01 = 101. 200 users, which are beyond the knee, would give 200 / 100 / 0.01 = 200.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -518,7 +518,8 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # In about 95 % of 300 random studies, the interval must contain the true demand; the standard error is 1.3 %.
+    # The interval must contain the true demand in about 95 % of 300 random studies. The standard error of this share is
+    # sqrt(0.95 * 0.05 / 300) = 1.3 %.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

@@ -71,9 +71,10 @@ def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
 
 
 def test_the_relaxation_time_is_that_of_the_queue():
-    """By hand: rho = 0.8 and S = 50 ms give N = 4 requests in the system and a response time of R = 0.25 s.
+    """A utilization of rho = 0.8 and a service time of S = 50 ms give N = rho / (1 - rho) = 4 requests in the system,
+    and a response time of R = S / (1 - rho) = 0.25 s.
 
-    The relaxation time is S / (1 - sqrt(rho))^2 = 4.486 s. A series is long from eight relaxation times on.
+    The relaxation time is S / (1 - sqrt(rho))^2 = 4.486 s. A series is long from eight relaxation times on: 35.9 s.
     """
     assert relaxation_s(4.0, 0.25) == pytest.approx(0.05 / (1 - 0.8**0.5) ** 2)
     rate = 16.0
@@ -85,10 +86,10 @@ def test_the_relaxation_time_is_that_of_the_queue():
 
 
 def test_a_queue_that_grows_does_not_make_its_window_short():
-    """The number in the system grows from 4 to 50.
+    """The number in the system grows from 4 to 50 in a window of 90 s.
 
-    The required length of the window follows from the first third of the values: 71 s. From all values, it would be 26
-    minutes.
+    The length that the window needs must follow from the smallest third of the values: 71 s. From the mean of all
+    values, it would be 26 minutes, so the window would count as short and its growth would be excused.
     """
     rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
     assert not memory_of(grown, rate, np.ones(90)).is_short

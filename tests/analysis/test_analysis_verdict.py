@@ -136,7 +136,9 @@ def test_a_status_for_conditional_requests_is_doubted_without_a_condition(run, c
 
 
 def test_a_study_with_redirects_and_responses_without_content_has_a_hint_for_each(tmp_path):
-    """The worst doubt of a kind stands for all doubts of this kind."""
+    """A study shows only the worst doubt of each kind. So redirects and responses without content must be of different
+    kinds, or one of their hints would be missing.
+    """
     summaries = []
     for name, harm in (("r001", redirected), ("r002", without_content)):
         run = write_run(tmp_path / name, script())

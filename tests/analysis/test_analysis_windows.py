@@ -59,7 +59,7 @@ def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(secon
     ],
 )
 def test_the_length_of_a_longer_window_has_two_digits(needed_s, said):
-    """930 s are 15.5 minutes, rounded up to 16; 970 s are 16.2 minutes, rounded up to 17."""
+    """921 s are rounded up to 930 s, or 15.5 min, and then to 16 min. 970 s are 16.2 min, rounded up to 17 min."""
     assert note_of(noisy(needed_s)).message.endswith(f"(limit 10 %); a window of {said} would")
 
 
@@ -84,8 +84,8 @@ def test_a_window_of_hours_is_compared_with_longer_ones(window_s, needed_s, said
 
 
 def test_the_needed_length_has_no_bound_of_its_own():
-    """From a series of noise alone, a window of two hours excludes a change that is sqrt(100) times smaller than with
-    a window of 72 s.
+    """The change that a window excludes falls with the square root of its length. With noise of four times the mean, a
+    window of more than a day is needed, and this length must be stated without an upper bound.
     """
     noise = np.random.default_rng(5).normal(1.0, 4.0, 20)
     assert rest_of("throughput", noise, np.linspace(0.0, 7200.0, 21)).needed_s > 86_400.0

@@ -38,7 +38,7 @@ def test_f2_an_index_that_fits() -> None:
         document = index_document(CachedIndex(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
-        # The first case needs 39 of 40 units of memory, so a warning states that the margin is small.
+        # The second case needs 39 of the 40 GB that are left, so a warning states that the margin is small.
         assert bool(document["warnings"]) is (number == 1)
         assert all((row["hit_ratio"] == 1) is fits for row in document["by_skew"])
 

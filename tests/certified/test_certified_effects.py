@@ -60,7 +60,8 @@ def _product(numbers):
 
 
 def test_a_missing_run_leaves_effects_of_means_with_their_exact_error():
-    # By hand: s_e^2 = 3 x 2 / 3 = 2 with three degrees of freedom, so s_q = sqrt(s_e^2 (1/2 + 1/2 + 1/2 + 1)) / 4.
+    # Each of the three pairs has a sum of squares of 2 about its mean. So s_e^2 = 3 x 2 / 3 = 2, with three degrees of
+    # freedom. An effect of means of 2, 2, 2 and 1 values has s_q = sqrt(s_e^2 (1/2 + 1/2 + 1/2 + 1)) / 4.
     found = two_level_effects([[0, 2], [2, 4], [4, 6], [11]])
     assert found.effects[0].coefficient.value == pytest.approx(2.0)
     assert found.freedom == 3

@@ -215,8 +215,10 @@ def test_a_system_of_three_times_the_service_times_is_seen(system: str, load: fl
 
 
 def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
-    """By hand: N = 104 users, think time Z = 1 s and demand D = 10 ms yield X = 100 /s and R = 104 / 100 - 1 s = 40 ms.
-    If the throughput X falls by 2 %, the response time R = N / X - Z rises by half.
+    """N = 104 users with a think time of Z = 1 s and a demand of D = 10 ms have the throughput X = 1 / D = 100 /s and
+    the response time R = N / X - Z = 40 ms.
+
+    The elasticity of the response time is N / (X R) = 104 / 4 = 26: if X falls by 2 %, R rises by about half.
     """
     said = elasticity(1.0, 100.0 * 0.04, 104.0)
     assert said.response_time == pytest.approx(104 / (100 * 0.04))
@@ -227,10 +229,10 @@ def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
     ("busy", "response_time", "throughput"), [(0.0, 1.0, 0.0), (0.5, 2.0, 0.0), (0.9, 10.0, 0.0), (1.0, LARGEST, 1.0)]
 )
 def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time: float, throughput: float) -> None:
-    """By hand: R = D / (1 - X D) for a fixed X, so the elasticity of R is 1 / (1 - U). A saturated station has X = 1 /
-    D.
+    """R is the response time, D the demand, X the throughput and U = X D the utilization.
 
-    R is the response time, D the demand, X the throughput and U = X D the utilization.
+    Arrivals fix X, and R = D / (1 - X D). So the elasticity of R is 1 / (1 - U), and that of X is 0. Only a saturated
+    station has X = 1 / D, and so an elasticity of 1.
     """
     said = elasticity(busy, 1.0, None)
     assert (said.response_time, said.throughput) == (pytest.approx(response_time), throughput)
@@ -293,10 +295,11 @@ def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, 
 
 
 def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
-    """By hand: 90 users with a pace (time between starts) of 1 s send 90 /s for any demand D, as long as they still
-    pause.
+    """90 users with a pace (time between starts) of 1 s send 90 /s for any demand D, as long as they still pause. So
+    the elasticity of throughput is 0.
 
-    150 users have no time to pause: R = N / X = 1.5 s, which is proportional to D.
+    150 users with 100 /s have no time to pause: R = N / X = 1.5 s, which is proportional to D. So both elasticities are
+    1. With 105 users, the cycle of 1.05 s exceeds the pace by only 0.05 s, so the elasticity of R is 1.05 / 0.05 = 21.
     """
     kept = elasticity_of_groups(0.9, [paced(90, 90.0, 0.07, 1.0)])
     assert (kept.response_time, kept.throughput) == (pytest.approx(1 / (0.1 + 0.9 / 50)), 0.0)

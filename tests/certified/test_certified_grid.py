@@ -97,8 +97,10 @@ SECTION = Section(
 
 @pytest.mark.certify
 def test_every_method_is_within_what_it_states(tabled: Tabled) -> None:
-    """A 95 % interval that is widened by the factor 2.2 excludes the true value in fewer than one of a thousand
-    cases.
+    """Exact methods must lie in the simulated intervals, other methods must be within the error that they state.
+
+    The intervals are 95 % intervals, widened by the factor 2.2. By chance, such an interval excludes the true value in
+    fewer than one of a thousand cases. The test allows one miss for each 500 networks.
     """
     assert len([row for row in grid()[0] if row.exact and row.error > 0]) <= NETWORKS // 500
     for row in table_rows():

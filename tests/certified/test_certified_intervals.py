@@ -116,8 +116,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
     # dependence.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
-    # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six
-    # independent seconds need 6 x 39 = 234 s. The reported length is 1.5 times as long.
+    # With a correlation of 0.95, one independent value needs (1 + 0.95) / (1 - 0.95) = 39 s, so 60 s are worth 1.5
+    # values. An interval needs six values, or 6 x 39 = 234 s. The reported length is about 1.5 times as long.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     result = [needs for needs in asked if needs is not None]
@@ -147,8 +147,8 @@ def test_denominators_below_one_in_all_have_an_error():
 
 
 def test_von_neumann_ratio_by_hand():
-    # By hand: the sum of squared differences is 7, the sum of squares about the mean 42. The von Neumann ratio 7 / 42
-    # is far below 2, the value for independent numbers.
+    # For 1 to 8, the sum of the squared differences of neighbours is 7, and the sum of squares about the mean is 42.
+    # The von Neumann ratio 7 / 42 is far below 2, the value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
     # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. The batches of such a series need not
     # be longer, so the series counts as independent.

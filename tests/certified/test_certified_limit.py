@@ -84,12 +84,12 @@ def test_interval_holds_the_limit(servers, objective, noise, tabled):
 
 
 def test_interval_by_hand():
-    """By hand: the margins (logarithms of response time over limit) are -0.2, -0.4, -0.3 at level 90 and 0.3, 0.5, 0.4
-    at level 100.
+    """The margins (logarithms of response time over limit) are -0.2, -0.4, -0.3 at level 90 and 0.3, 0.5, 0.4 at level
+    100.
 
-    The pooled standard deviation is 0.1 with 4 degrees of freedom, t = 2.776. Both means of three margins (-0.3 and
-    0.4, standard error 0.0577) differ significantly from 0, and the line between them crosses zero at 90 + 10 x 0.3 /
-    0.7.
+    The pooled standard deviation is 0.1 with 4 degrees of freedom, for which t = 2.776. The means of three margins are
+    -0.3 and 0.4, with a standard error of 0.1 / sqrt(3) = 0.0577, so both differ significantly from 0. The line between
+    them crosses zero at 90 + 10 x 0.3 / 0.7.
     """
     levels, margins = [90, 100, 90, 100, 90, 100], [-0.2, 0.3, -0.4, 0.5, -0.3, 0.4]
     found = estimate_limit(levels, margins, 90, 100)
@@ -98,8 +98,8 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """The mean margin at level 100, 0.05, does not differ significantly from 0 (limit 0.16). Therefore the interval
-    ends at 110, where the margin of 0.5 exceeds 2.776 x 0.1.
+    """The mean margin at level 100 is 0.05. It does not differ significantly from 0, because this requires 2.776 x 0.1
+    / sqrt(3) = 0.16. Therefore the interval ends at 110, where the single margin of 0.5 exceeds 2.776 x 0.1.
     """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]

@@ -185,7 +185,9 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """The load is three times the knee. From response times alone, a fifth of the windows of 50 s have an interval."""
+    """The load is three times the knee. From response times alone, a fifth of the windows of 50 s have an interval;
+    with the time of all users (Little's law), more than half have an interval.
+    """
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)

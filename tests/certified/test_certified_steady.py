@@ -44,9 +44,9 @@ def test_a_trend_is_never_steady():
 
 
 def test_mser_by_hand():
-    # By hand, with batches of one value, for 10, 2, 4, 2, 4. If d values are removed, the MSER statistic is: d = 0:
-    # mean 4.4, sum of squares 43.2, / 25 = 1.728; d = 1: mean 3, sum of squares 4, / 16 = 0.25; d = 2: values 4 2 4,
-    # sum of squares 8/3, / 9 = 0.2963. The minimum is at d = 1.
+    # If d of the n values 10, 2, 4, 2, 4 are removed, the MSER statistic is the sum of squares about the mean of the
+    # others, divided by (n - d)^2. For d = 0 it is 43.2 / 25 = 1.728, for d = 1 it is 4 / 16 = 0.25, and for d = 2 it
+    # is 8/3 / 9 = 0.2963. The minimum is at d = 1.
     cut = steady.mser(np.array([10.0, 2.0, 4.0, 2.0, 4.0]), 1)
     assert cut.observations == 1
     assert cut.statistic == pytest.approx(0.25, rel=1e-12)
@@ -198,7 +198,9 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """An earlier version reported this rise as a change of −43 %, and applied the limit for a fall."""
+    """A change is relative to the first part of the window. Relative to the second part, this rise would be a change of
+    −43 %, to which the limit for a fall applies.
+    """
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
     # For a linear rise from a = 0.15 s to b = 0.2 s, the mean logarithm is (b log b - a log a) / (b - a) - 1. This
@@ -229,7 +231,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window with the length named in the doubt excludes the change.
+    # A window with twice the length named in the doubt excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown
@@ -249,7 +251,8 @@ def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level()
 
 
 def test_a_change_is_gross_if_its_interval_is():
-    # By hand: a rise by the factor 6 is a change of at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
+    # The logarithm of a rise by the factor 6 is 1.79, with a standard error of 0.3. With t(0.975, 9) = 2.262, the
+    # change is at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
     line = steady.Trend(np.log(6) / 11, 0.0, 1e-4, 0.3 / 11, 9.0)
     found = changes.of_trend("response_time", line, line, 11.0, -2.0)
     assert found.at_least == pytest.approx(2.04, abs=0.01)

@@ -146,11 +146,11 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
         # Results are evaluated for the first time after block 2. Therefore, after block 1, the budget must suffice for
-        # two blocks.
+        # two blocks of 60 s: 100 s + 60 s + 2 * 60 s = 280 s.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # This process executed one of the two runs of the block in 60 s, so the whole block is assumed to take 2 * 60
-        # s.
+        # This process executed one of the two runs of the block in 60 s. So the whole block is assumed to take 120 s,
+        # and 100 s + 60 s + 120 s = 280 s are needed.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],
@@ -162,7 +162,8 @@ def test_a_block_is_not_repeated_beyond_the_budget(
     budget_s: float | None,
     repeats: bool,
 ) -> None:
-    """Earlier blocks took 100 s each, and this block has taken 60 s.
+    """Earlier blocks took 100 s in total, and this block has taken 60 s. A repetition takes 60 s again, so the budget
+    must be at least 100 s + 60 s + 60 s = 220 s.
 
     `given` contains the number of the block, and the number of its runs that this process executed.
     """

@@ -36,7 +36,8 @@ _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# 60 users meet the objective on any machine; 1060 users violate it: 1060 / (200 /s) - 500 ms = 4.8 s > 3 s.
+# 60 users meet the objective on any machine. 1060 users violate it: at 200 /s and with a think time of 500 ms, their
+# response time is 1060 / (200 /s) - 500 ms = 4.8 s > 3 s.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",

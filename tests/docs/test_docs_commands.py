@@ -32,7 +32,8 @@ pytestmark = pytest.mark.waits
 
 NIGHTLY = os.environ.get("TOWTANK_PAGES") == "nightly"
 PAGES = [name for name, judgements in ACCOUNTS.items() if any(isinstance(found, Run | Output) for found in judgements)]
-# Pages with the diagnosis of a load: programs beside it would make it less certain than the page shows.
+# Pages that diagnose a load. Other programs that run at the same time would make the diagnosis less certain than the
+# page shows.
 ALONE = ("docs/guides/my-application-already-runs.md",)
 PLAIN = Line("")
 MEASURING = ("towtank drive", "towtank run", "towtank rate")

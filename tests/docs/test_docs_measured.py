@@ -44,7 +44,9 @@ def section_of(text: str) -> str:
 
 
 def place_of(text: str) -> float:
-    """Return the unit of the last digit of a number that is not rounded away.
+    """Return the place value of the last digit of a number that counts.
+
+    Zeros at the end of a whole number do not count after the first `_DIGITS` digits, because they may be rounded.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def test_links_to_files_that_the_repository_does_not_have_are_found(
 
 
 def test_warnings_of_the_build_are_not_hidden() -> None:
-    """`mkdocs build --quiet` would hide warnings also from the count by which `--strict` fails."""
+    """With `--quiet`, `mkdocs build` does not count its warnings, so `--strict` would not let the build fail."""
     text = (ROOT / "scripts" / "site_building" / "command.py").read_text("utf-8")
     assert '"--strict"' in text and '"--quiet"' not in text
 

@@ -14,7 +14,8 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Minimum number of consecutive words of a shown line that must occur in the code. Shorter lines must occur completely.
+# Smallest number of consecutive words that a message on a page must share with the code. A message with fewer words
+# must occur completely.
 LEAST = 3
 # Pattern for the place between two adjacent string literals, which Python joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
@@ -48,7 +49,7 @@ def texts_of(path: Path) -> Iterator[str]:
 
 @cache
 def code() -> str:
-    """Return the texts (string literals) of the code as words."""
+    """Return the source code as lower-case words, without the expressions in braces."""
     return " ".join(_WORD.findall(re.sub(r"\{[^{}]*\}", " ", code_as_written()))).lower()
 
 

@@ -61,9 +61,8 @@ def test_the_knee_of_drives_with_large_files_is_where_the_system_was_full(capsys
 
 
 def test_drives_with_mixed_objects_have_a_peak(capsys: Any) -> None:
-    """In Table 15.9.4.1, one drive reaches 140 GB/h and twelve drives reach 1,010 GB/h.
-
-    The last three drives added 32, 33 and 15 GB/h.
+    """In Table 15.9.4.1, one drive reaches 140 GB/h and twelve drives reach 1,010 GB/h. The last three drives added 32,
+    33 and 15 GB/h, so the peak is near: between 12 and 20 drives.
     """
     found = fit(capsys, "user-mix-save", "usl")
     assert found["verdict"]["level"] == "supported"

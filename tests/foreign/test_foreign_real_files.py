@@ -59,8 +59,8 @@ def test_the_text_of_an_hdrhistogram_is_that_of_its_values(tmp_path: Path) -> No
     found = towtank.judge(path)
     assert (found.form, found.requests, found.errors) == ("HdrHistogram percentiles (wrk2)", 5000, None)
     times = found.response_time_ms
-    # Buckets of three significant digits are at most 0.1 % wide. At most 10 % of the remaining values are between two
-    # rows of the text.
+    # Buckets of three significant digits are at most 0.1 % wide. Of the values above a percentile, at most 10 % lie
+    # between two rows of the text.
     assert float(times.mean) == pytest.approx(times_ns.mean() / 1e6, rel=1e-3)
     for share in (50, 90, 95, 99):
         rest = 1 - share / 100

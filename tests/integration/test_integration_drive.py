@@ -65,7 +65,8 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # 100 arrivals in the first second and 200 in the next are 300 arrivals, or 150 /s on average.
+    # The rate rises to 200 /s within the first second, which gives 100 arrivals, and then stays. With the 200 arrivals
+    # of the next second these are 300, or 150 /s on average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))
@@ -79,7 +80,8 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # 200 arrivals are due in 2 s, of which 8 are completed, 2 are in progress and 3 wait. The other 187 are dropped.
+    # 200 arrivals are due in 2 s. Two users complete 2 / 500 ms x 2 s = 8 of them, 2 are in progress and 3 wait. The
+    # other 187 are dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}

@@ -134,8 +134,8 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # At most 100 responses per second succeed, after 21 ms each; the other requests fail at once. 32 users send at
-    # least 264 requests per second, so more than 164 per second fail.
+    # At most 100 requests per second succeed, after 21 ms; the others fail at once. 32 users with a think time of 0.1 s
+    # send at least 32 / 0.121 s = 264 /s, so at least 164 /s fail. The test requires 150 /s, to allow for deviations.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 

@@ -44,8 +44,8 @@ def test_bounds_of_a_study_file_reach_the_summary(bench: Bench) -> None:
     workload = bench.folder / "workload.yaml"
     workload.write_text(workload.read_text().replace("[{get: /}]", "[{get: /}, {think: 300 ms}]"))
     found = summary(bench, "study.yaml")
-    # 402 arrivals are due in 2.2 s. At most 3 x 2.2 / 0.3 = 22 transactions are completed; 3 are in progress and 5
-    # wait.
+    # 402 arrivals are due in 2.2 s. Three users complete at most 3 x 2.2 s / 0.3 s = 22 of them, 3 are in progress and
+    # 5 wait. The other 372 are dropped.
     assert 350 <= found["accounting"]["not_started"]["overflow"] <= 395
     assert "overflow" in kinds(found)
     assert "generator_saturated" not in kinds(found)

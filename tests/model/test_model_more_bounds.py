@@ -147,9 +147,11 @@ def test_without_a_criterion_the_curve_that_predicts_the_highest_level_is_chosen
 
 
 def test_a_run_that_equal_demands_explain_exactly_does_not_count() -> None:
-    """In the first run, busy time is 0.5 times the total rate.
+    """A run that equal demands of all classes explain exactly cannot show that demands by class are better. So it must
+    be skipped.
 
-    In the second run, only the demands by class explain the busy time.
+    In the first run, the busy time is 0.5 times the total rate. In the second run, only demands of 0.1 s and 0.5 s by
+    class explain the busy time.
     """
     rates = np.array([[1.0, 1.0], [2.0, 2.0], [1.0, 3.0], [3.0, 1.0]])
     busy = np.array([1.0, 2.0, 0.1 * 1 + 0.5 * 3, 0.1 * 3 + 0.5 * 1])

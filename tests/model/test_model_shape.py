@@ -192,7 +192,7 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels).kind == "contention"
-    # The response times would need a CPU queue at a higher utilization than measured, so users wait for another
+    # CPUs with the measured utilization queue too little to explain these response times. So users wait for another
     # resource.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
     assert classify(levels).kind == ("contention" if rate * (think + 1) < 0.9 * users else "none")

@@ -121,7 +121,7 @@ def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple
                 yield (quantity, label, load), _number(place, found[number], found[unit])
 
 
-# For each table caption: the quantity in each column, or the column that contains the names of the quantities.
+# Quantity for each name in a column of statistics.
 _STATISTICS = {
     "mean": "response time",
     "median": "p50",
@@ -129,6 +129,7 @@ _STATISTICS = {
     "95th percentile": "p95",
     "99th percentile": "p99",
 }
+# For each table caption: the quantity in each column, or the column that contains the names of the quantities.
 _TABLES: dict[str, dict[str, str]] = {
     "Results by configuration and load": {
         "Throughput": "throughput",

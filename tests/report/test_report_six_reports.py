@@ -249,5 +249,5 @@ def assert_pages_are_whole(made: bytes, folder: Path) -> None:
         assert not ink[:, :side].any(), number
         assert not ink[:, -side:].any(), number
         assert not ink[:top].any(), number
-        # The footer of the page is below its text. The last page may be short.
+        # Above the footer, at least a fifth of the height has text. The last page may have less.
         assert ink[: -2 * top].any(axis=1).sum() > (10 if number == len(pages) else height / 5), number

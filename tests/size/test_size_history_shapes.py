@@ -209,8 +209,8 @@ def test_a_short_history_does_not_choose_a_line() -> None:
 
 @pytest.mark.parametrize("noise", [0.0005, 0.01, 0.03])
 def test_exponential_growth_forced_on_a_line_is_not_even(noise: float) -> None:
-    """A linear history is fitted with exponential growth. The doubt about uneven growth must be stated at any noise,
-    even if only the curvature deviates from the fit.
+    """If exponential growth is fitted to a linear history, the growth must be marked as uneven (`bent`). This holds at
+    each noise, even if the misfit shows only in the curvature.
     """
     assert replace(straight(4000.0, noise), asked="exponential").bent
     assert not straight(4000.0, noise).bent

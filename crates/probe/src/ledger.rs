@@ -124,9 +124,10 @@ impl Ledger {
 
     /// Computes the totals of input and output (`io`), which never decrease.
     ///
-    /// When a parent waits for a child, the kernel adds the child's `io` to that of the parent. The page faults of the
-    /// parent's `children` then increase, since every process has page faults. After such a wait, the `io` of ended
-    /// members is not added: that of living members may already include it.
+    /// When a parent waits for an ended child, the kernel adds the child's `io` to the parent's `io`. It also adds the
+    /// child's page faults to the parent's `children` fields. Every process has page faults, so an increase of these
+    /// fields shows that a parent waited. The `io` of ended members is then not added, because the `io` of a living
+    /// parent may already include it.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {

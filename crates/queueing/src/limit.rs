@@ -174,8 +174,8 @@ mod tests {
             closed.hold_within(&[vec![response], vec![0.3]], excess)
         };
         let mut excess = [0.0];
-        // The cycles grow by 0.2 s: that of the closed class to 0.5 s, and that of the open class, which has no think
-        // time, to 0.5 s.
+        // The wait adds 0.2 s to both cycles, which become 0.5 s: 0.1 s + 0.2 s + 0.2 s for the closed class, and 0.3 s
+        // + 0.2 s for the open class. The relative change is 0.2 s / 0.5 s = 0.4.
         near(held(0.2, &mut excess), 0.4);
         near(excess[0], 0.2);
         near(held(0.4, &mut excess), 0.0);

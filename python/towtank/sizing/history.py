@@ -36,8 +36,8 @@ _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
 loads; for smaller spacings the unit is days. [d]
 """
 ROWS_AT_MOST = 100_000
-# Number of parameters as which a step counts: one for its size, and two for its position, which the fit also searches.
-# [1]
+# Parameters per step, for the comparison of two forms of growth: one for the size of the step, and two for its
+# position, which the fit also searches. [1]
 _OF_A_STEP = 3
 # Smallest number of residuals for which the correlation of neighbouring residuals is tested.
 _SERIES = 30

@@ -31,8 +31,10 @@ def date_text(day: date | None) -> str | None:
 def _date(
     what: str, limit: float, chance: float, days: int | None, dates: tuple[date | None, date | None, DateEnds | None]
 ) -> DateResult:
-    """Return the row for a need in bytes, with `dates` on which it exceeds its limit: the first day on which this is
-    more probable than `chance`, the expected day, and the interval.
+    """Return the result row for a disk or memory limit in bytes.
+
+    `dates` are the first day on which exceeding the limit is more probable than `chance`, the expected day, and the
+    interval of that day.
     """
     return DateResult(
         what=what,

@@ -90,8 +90,8 @@ class CourseMeasure(FileModel):
     allow: Share = Field(
         0.05,
         description=(
-            "Tolerance: largest relative change against the direction of a trend, or between levels that count "
-            "as equal."
+            "Tolerance: largest relative change that still counts as equal, or that a trend may make in the "
+            "opposite direction."
         ),
     )
 

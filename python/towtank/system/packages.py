@@ -208,7 +208,7 @@ def _capabilities(file: SystemFile) -> Iterator[str]:
 
 
 def _of_kernel(name: str) -> Ability:
-    """Test a capability of the kernel, and return it as a need."""
+    """Test a capability of the kernel, and return the result as an `Ability`."""
     points = [probe()[each] for each in name.split(" or ")]
     there = any(point.there for point in points)
     last = points[-1]

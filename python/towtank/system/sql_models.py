@@ -1,4 +1,4 @@
-"""Models of the population of a database, and of SQLite, in a system file."""
+"""Entries of system files for SQLite databases, and for SQL scripts that fill a database."""
 
 from __future__ import annotations
 

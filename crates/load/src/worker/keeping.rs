@@ -19,7 +19,7 @@ impl Worker<'_> {
         let answer = entry.scanner.answer();
         let user = &mut self.users[entry.user as usize];
         let secrets = program.secrets.values(&user.memory, &user.jar);
-        // The random sequence of the user must not depend on examples.
+        // The description draws from a copy, so that keeping an example does not change what the user does next.
         let mut random = user.random.clone();
         let mut context = Context {
             memory: &mut user.memory,
@@ -54,7 +54,7 @@ impl Worker<'_> {
         let call = &program.calls[(entry.request & !CALL) as usize];
         let user = &mut self.users[entry.user as usize];
         let secrets = program.secrets.values(&user.memory, &user.jar);
-        // The random sequence of the user must not depend on examples.
+        // The description draws from a copy, so that keeping an example does not change what the user does next.
         let mut random = user.random.clone();
         let mut context = Context {
             memory: &mut user.memory,

@@ -27,7 +27,7 @@ def form_text(params: list[Node], draft: ImportDraft) -> str:
 
 
 def parts(listed: list[Node], draft: ImportDraft) -> Any:
-    """Return the parts of a multipart body as request keys.
+    """Return the parts of a multipart body as they are written in a workload file.
 
     A file is replaced by generated content of the same size.
     """
