@@ -1,12 +1,12 @@
 """Serve six transactions whose response times are known: the server samples a random time, and sleeps for this time.
 
     python known_times.py --seed N [--lift NAME=FACTOR] --log FILE
-    python known_times.py --seed N [--lift-all FACTOR] [--busy SECONDS --cpu NUMBER --starts FILE] --port PORT
+    python known_times.py --seed N [--lift-all FACTOR] [--busy SECONDS] [--starts FILE] --port PORT
 
 The server prints its address, serves until its standard input closes, and writes the sampled and the actual times to
 FILE. With `--port`, it serves until it is terminated, and each start samples a new sequence of times. Since the server
-sleeps, the response times do not depend on the load. With `--busy`, each request also needs CPU time
-of CPU `--cpu`. The server adds a line to the file of `--starts` when it starts.
+sleeps, the response times do not depend on the load. With `--busy`, each request also needs CPU time. When it starts,
+the server adds a line with the CPUs that it may use to the file of `--starts`.
 """
 
 from __future__ import annotations
@@ -100,17 +100,14 @@ def main() -> None:
     parser.add_argument("--lift", default="", help="NAME=FACTOR: transaction whose mean time is multiplied")
     parser.add_argument("--lift-all", type=float, default=1.0, help="factor of the mean times of all transactions")
     parser.add_argument("--busy", type=float, default=0.0, help="CPU time of each request in seconds")
-    parser.add_argument("--cpu", type=int, help="the only CPU of the server")
-    parser.add_argument("--starts", type=Path, help="file that gets a line at each start")
+    parser.add_argument("--starts", type=Path, help="file that gets a line with the server's CPUs at each start")
     parser.add_argument("--port", type=int, help="port; other times are drawn at each start")
     parser.add_argument("--log", type=Path)
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.port is None else [arguments.seed, time.time_ns()]
-    if arguments.cpu is not None:
-        os.sched_setaffinity(0, {arguments.cpu})
     if arguments.starts is not None:
         with arguments.starts.open("a") as starts:
-            starts.write("started\n")
+            starts.write(" ".join(map(str, sorted(os.sched_getaffinity(0)))) + "\n")
     lifts = dict.fromkeys(MEAN_S, arguments.lift_all)
     name, _, factor = arguments.lift.partition("=")
     if name:

@@ -48,6 +48,19 @@ def test_a_recovery_time_per_user_has_the_resolution_per_user() -> None:
     assert (found["low"], found["high"]) == (pytest.approx(0.68), pytest.approx(0.88))
 
 
+@pytest.mark.parametrize(("found", "low", "high"), [((0.0, 0.0), 0.0, 0.001), ((500.0, 500.0), 0.499, 0.501)])
+def test_free_inodes_are_read_to_an_inode(found: tuple[float, ...], low: float, high: float) -> None:
+    runs = [
+        run(f"r{number}", {"users": "10"}, 50.0, hosts={"web": {"disks": {"data": disk}}})
+        for number, free in enumerate(found)
+        for disk in [{"free_inodes_least": free, "size_inodes": 1000.0}]
+    ]
+    of, per = (f"hosts.web.disks.data.{name}" for name in ("free_inodes_least", "size_inodes"))
+    claim = {"measure": {"value": {"of": of, "per": per, "at": {"users": "10"}}}, "holds": "< 1 %"}
+    measured = judged(claim, [factor("users", "10")], runs)["measured"]
+    assert (measured["low"], measured["high"]) == (pytest.approx(low), pytest.approx(high))
+
+
 def test_a_single_recovery_time_has_no_interval() -> None:
     found = judged(recovery("> 0.5 s"), [factor("users", "10")], recoveries(7.8))
     assert (found["verdict"], found["measured"]["low"]) == ("undecided", None)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+
+from towtank.study import Limits, load_study
 
 pytestmark = pytest.mark.waits
 
@@ -169,3 +174,45 @@ def test_the_known_times_have_their_means_and_are_repeated_by_the_seed(bench):
     for name, mean_s in times.MEAN_S.items():
         # The standard error of a mean is 1 / 3 / sqrt(20,000) = 0.24 % of it.
         assert np.mean(found[name]) == pytest.approx(mean_s * (1.2 if name == "edit" else 1.0), rel=0.01)
+
+
+def test_a_study_whose_cpus_are_held_notices_other_programs(bench, tmp_path):
+    decisions = bench("decisions")
+    held = next(kind for kind in decisions.KINDS if kind.held)
+    for name, text in decisions.files_of(held, 1, tmp_path / "starts").items():
+        (tmp_path / name).write_text(text)
+    study = load_study(tmp_path / "study.yaml").study
+    # Without pinned CPUs or with wider limits, the study would not notice the other program. The machine's speed needs
+    # ten samples, one per second.
+    assert (study.pinning, study.limits) == ("auto", Limits())
+    assert study.load.stages.steady >= 10
+
+
+def test_busy_programs_run_after_half_of_the_starts_of_a_server(bench, tmp_path):
+    starts, drawn = tmp_path / "starts", random.Random(1)
+    starts.write_text(f"{min(os.sched_getaffinity(0))}\n" * 6)
+    expected = sum(drawn.random() < 0.5 for _ in range(6))
+    holder = bench("decisions").Holder(starts, 1)
+    with holder:
+        while len(holder.held_wall_ns) < expected:
+            time.sleep(0.01)
+    # A busy program that still ran would be reported by the check of processes left behind.
+    assert len(holder.held_wall_ns) == expected
+
+
+@pytest.mark.parametrize(("started_at", "held"), [(5, 0), (15, 1), (25, 0)])
+def test_a_run_during_which_another_program_started_is_a_held_run(bench, tmp_path, started_at, held):
+    decisions = bench("decisions")
+    claims = [{"says": says, "verdict": "undecided"} for says in (decisions._SLOWER, decisions._LESS)]
+    files = {
+        "claims.json": {"claims": claims},
+        "study.json": {"repeat_ended": {"blocks": 3, "because": "undecidable"}},
+        "study-summary.json": {"runs": [{"run": "r001", "verdict": "suspect"}, {"run": "r002", "verdict": "invalid"}]},
+        "runs/r001/run.json": {"started_wall_ns": 10, "ended_wall_ns": 20},
+        "runs/r002/run.json": {"started_wall_ns": 30, "ended_wall_ns": 40},
+    }
+    for name, document in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(document))
+    found = decisions.of_results(decisions.KINDS[1], 0, tmp_path, 1.0, [started_at, 35])
+    assert (found.held_runs, found.held_runs_that_count, found.invalid_runs) == (1 + held, held, 1)

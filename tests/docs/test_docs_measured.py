@@ -1,7 +1,7 @@
 """Numbers in the sections `Measured here` of the studies must be in `measured.json` beside the page.
 
-`scripts/measured` writes this file from a results folder. A number agrees with a value if it is the value rounded to
-the printed digit, in the unit of the file or a usual multiple of it.
+`scripts/measured` writes this file from a results folder; a study without the file has no such section. A number agrees
+with a value if it is the value rounded to the printed digit, in the unit of the file or a usual multiple of it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,6 @@ from typing import Any
 import pytest
 from pages import ROOT
 
-NOT_KEPT = {
-    "batch-window",
-    "colony",
-    "content-cache",
-    "content-network-storage",
-    "content-nodes",
-    "content-scaling",
-    "database-access",
-    "database-features",
-    "interactive-capacity",
-    "partitions",
-    "runtime-memory",
-    "web-keepalive",
-}
-"""Studies whose measured values are of a results folder that was not kept. The next measurement writes the file."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\d)")
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\]\([^()\s]+\)")
@@ -181,7 +166,7 @@ def test_numbers_that_were_not_measured_have_a_meaning(path: Path) -> None:
 def test_each_study_with_measured_values_has_its_file() -> None:
     pages = [path for path in ROOT.glob("studies/*/README.md") if section_of(path.read_text("utf-8"))]
     without = {path.parent.name for path in pages if not (path.parent / "measured.json").exists()}
-    assert without == NOT_KEPT
+    assert without == set()
 
 
 EXAMPLE: dict[str, Any] = {

@@ -26,6 +26,8 @@ ESTIMATES = "estimates"
 """Key, in each phase of a run summary, of the estimates that have intervals."""
 RECOVERY = "recovery_s"
 """Key, in each event of a run summary, of the time until the system recovered."""
+_RESOLUTIONS = {RECOVERY: RESOLUTION_S, "free_inodes_least": 1.0}
+"""Resolution of readings that are whole numbers of seconds [s] or of inodes [1]."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
@@ -201,13 +203,15 @@ def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: st
 def _resolution(run: Mapping[str, object], path: Sequence[str], per: str | None) -> float:
     """Return the resolution of a reading of one run, in the unit of the claim; 0 if it is negligible.
 
-    Percentiles and counts have intervals that contain their resolution. A recovery time has none.
+    Percentiles and counts of events have intervals that contain their resolution. Recovery times and numbers of free
+    inodes have none.
     """
-    if path[-1] != RECOVERY:
+    resolution = _RESOLUTIONS.get(path[-1], 0.0)
+    if not resolution:
         return 0.0
     asked = Load.read(run) if per == PER_LOAD else None
     divisor = 1.0 if per is None else asked.level if asked is not None else _sum(leaves(run, read_metric(per))).value
-    return RESOLUTION_S / divisor if divisor else 0.0
+    return resolution / divisor if divisor else 0.0
 
 
 def _is_disturbed(run: Mapping[str, object], path: Sequence[str]) -> bool:
