@@ -78,7 +78,7 @@ def open_results(
         "study": redacted(study.describe(), secret),
         "design": design,
         "versions": versions(),
-        "host": host_facts(),
+        "host": host_facts().document(),
         "files": keep_files(study, folder),
         "data": data_files(study),
         "command": _keep_secrets(command, secret, folder),

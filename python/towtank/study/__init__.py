@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from towtank.study.search_stages import RELIEVE_STAGE as RELIEVE_STAGE
     from towtank.study.search_stages import plateau_stages as plateau_stages
     from towtank.study.search_stages import stages_after_search as stages_after_search
-    from towtank.study.settle import settle_document as settle_document
+    from towtank.study.settle import SettleUntil as SettleUntil
     from towtank.study.shares import Pilot as Pilot
     from towtank.study.shares import PilotResult as PilotResult
     from towtank.study.shipping import find_shipped as find_shipped
@@ -94,7 +94,7 @@ __getattr__, __dir__ = door(
         "precise": "SteadyUntil",
         "search": "StepUp load_amount",
         "search_stages": "DECIDE_STAGE RELIEVE_SHARE RELIEVE_STAGE plateau_stages stages_after_search",
-        "settle": "settle_document",
+        "settle": "SettleUntil",
         "shares": "Pilot PilotResult",
         "shipping": "find_shipped shipped_studies",
         "starter": "Starter StarterOptions starter_of write_starter",
