@@ -285,7 +285,7 @@ def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
     """Write arguments, host and results of a bench to `raw/DATE-HOST-NAME.json`; return the path."""
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
-    facts = {key: value for key, value in host_facts().items() if key != "name"}
+    facts = {key: value for key, value in host_facts().document().items() if key != "name"}
     # The load average shows whether other programs used the machine.
     load = {"load_average_1m": os.getloadavg()[0]}
     document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}

@@ -19,6 +19,11 @@ def document_of(record: object) -> dict[str, object]:
     return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
 
 
+def document_without_none(record: object) -> dict[str, object]:
+    """Return a dataclass instance as `document_of` does, without the fields that are None."""
+    return {key: value for key, value in document_of(record).items() if value is not None}
+
+
 def _plain(value: object) -> object:
     if is_dataclass(value):
         return document_of(value)

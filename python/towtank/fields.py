@@ -100,6 +100,14 @@ def _positive(value: float) -> float:
     return value
 
 
+def _regular_expression(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"must be a regular expression, got {units.shown(value)} instead: {error}") from error
+    return value
+
+
 def _text(value: object) -> object:
     """Turn a number or boolean back into text, because YAML reads an unquoted `5` or `true` as such."""
     if isinstance(value, bool):
@@ -140,3 +148,4 @@ Name = Annotated[str, AfterValidator(check_name)]
 # Pattern of a text that needs no quotes in an SQL statement, an address or an options file.
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+RegularExpression = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -232,3 +233,9 @@ def _refuse_other_kinds(path: Path, place: Path) -> None:
     kind = other_kind(place)
     if kind is not None:
         raise NotAFileError(errno.EEXIST, f"must be a regular file or a new file, got {kind}", str(path))
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 hash of a file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

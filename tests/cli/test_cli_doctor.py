@@ -71,7 +71,7 @@ def found_envelope() -> dict[str, object]:
     point |= {"p50_s": 5e-6, "p99_s": 6e-5, "p99.9_s": 1e-4, "max_s": 2e-3}
     return {
         "schema": "towtank/envelope/1",
-        "fingerprint": host_facts()["fingerprint"],
+        "fingerprint": host_facts().fingerprint,
         "measured_wall_ns": 1_780_000_000_000_000_000,
         "rate_per_core_per_s": 65_432.1,
         "cpu_us_per_request": 15.28,

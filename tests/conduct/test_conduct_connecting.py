@@ -64,10 +64,12 @@ def test_options_go_over_the_workload() -> None:
 
 def test_http2_and_streams(run: RunFolder, port: int) -> None:
     connections = ConnectionOptions(connections="4", http2=True, streams=25, connect_to=(f"127.0.0.1:{port}",))
-    plan = prepare_plan(run, Exchange("http://shop.example/cart"), Load(threads=1), [], [], connections=connections)
+    plan = prepare_plan(
+        run, Exchange("http://shop.example/cart"), Load(threads=1), [], [], connections=connections
+    ).document()
     assert plan["targets"][0]["http"] == "2"
     assert plan["connections"] == {"mode": "pool", "size": 4, "streams": 25}
-    assert "http" not in prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], [])["targets"][0]
+    assert "http" not in prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], []).workload["targets"][0]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,9 @@ def test_streams_of_a_workload_need_http2(run: RunFolder, port: int, tmp_path: P
     path = tmp_path / "one.yaml"
     path.write_text(WORKLOAD.replace("connections: 6", "connections: {pool: 6, streams: 9}"))
     addresses = [f"web=127.0.0.1:{port}"]
-    plan = prepare_plan(run, Exchange(str(path)), Load(), addresses, [], connections=ConnectionOptions(http2=True))
+    plan = prepare_plan(
+        run, Exchange(str(path)), Load(), addresses, [], connections=ConnectionOptions(http2=True)
+    ).document()
     assert plan["targets"][0]["http"] == "2"
     assert plan["connections"] == {"mode": "pool", "size": 6, "streams": 9, "sources": ["127.0.0.2"]}
     with pytest.raises(StudyError, match=r"one\.yaml:3:44: defaults.connections.streams: .* HTTP/2") as caught:
@@ -99,7 +103,7 @@ def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, 
     authority = tmp_path / "ca.pem"
     authority.write_text("")
     connections = ConnectionOptions(connect_to=(f"127.0.0.1:{port}",), cacert=str(authority))
-    plan = prepare_plan(run, Exchange("https://shop.example/cart"), Load(), [], [], connections=connections)
+    plan = prepare_plan(run, Exchange("https://shop.example/cart"), Load(), [], [], connections=connections).document()
     (target,) = plan["targets"]
     assert target["scheme"] == "https"
     assert target["host"] == "shop.example"
@@ -122,7 +126,7 @@ def test_unix_socket(run: RunFolder, tmp_path: Path) -> None:
         with pytest.raises(TargetError, match="refused"):
             prepare_plan(run, Exchange("http://app/"), Load(), [], [], connections=connections)
         listening.listen()
-        plan = prepare_plan(run, Exchange("http://app/"), Load(), [], [], connections=connections)
+        plan = prepare_plan(run, Exchange("http://app/"), Load(), [], [], connections=connections).document()
     assert plan["targets"][0]["addresses"] == [f"unix:{path}"]
     assert plan["targets"][0]["host"] == "app"
 
@@ -132,7 +136,7 @@ def test_workload_over_tls(run: RunFolder, port: int, tmp_path: Path) -> None:
     workload.write_text(WORKLOAD)
     connections = ConnectionOptions(insecure=True)
     addresses = [f"app=https://localhost:{port}"]
-    plan = prepare_plan(run, Exchange(str(workload)), Load(), addresses, [], connections=connections)
+    plan = prepare_plan(run, Exchange(str(workload)), Load(), addresses, [], connections=connections).document()
     (target,) = plan["targets"]
     assert (target["scheme"], target["host"], target["tls"]) == ("https", f"localhost:{port}", {"verify": False})
     assert target["addresses"] == [f"127.0.0.1:{port}"]

@@ -28,7 +28,7 @@ def server() -> object:
 
 def test_plan_of_a_closed_load(run: RunFolder, server: int) -> None:
     load = Load(users=64, duration_s=15.0, ramp_s=2.0, think_s=0.5, threads=2, cpus=(1,), seed=7)
-    plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}/a%20b?c=d#e"), load, [], [])
+    plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}/a%20b?c=d#e"), load, [], []).document()
     assert plan["schema"] == "towtank/plan/1"
     assert plan["out"] == engine_path(run.engine)
     assert (plan["threads"], plan["cpus"], plan["seed"]) == (2, [1], 7)
@@ -47,7 +47,7 @@ def test_plan_of_a_closed_load(run: RunFolder, server: int) -> None:
 
 def test_plan_of_an_open_load(run: RunFolder, server: int) -> None:
     load = Load(rate=250.0, arrivals="poisson")
-    plan = prepare_plan(run, Exchange(f"http://localhost:{server}"), load, [], [])
+    plan = prepare_plan(run, Exchange(f"http://localhost:{server}"), load, [], []).document()
     assert plan["load"]["kind"] == "open"
     assert plan["load"]["arrivals"] == "poisson"
     assert [each["rate"] for each in plan["load"]["stages"]] == [250.0, 250.0]
@@ -58,7 +58,7 @@ def test_plan_of_an_open_load(run: RunFolder, server: int) -> None:
 
 
 def test_login_in_the_url_becomes_a_header_and_leaves_the_host(run: RunFolder, server: int) -> None:
-    plan = prepare_plan(run, Exchange(f"http://user:p%40ss@127.0.0.1:{server}/"), Load(), [], [])
+    plan = prepare_plan(run, Exchange(f"http://user:p%40ss@127.0.0.1:{server}/"), Load(), [], []).document()
     assert plan["transactions"][0]["ops"][0]["headers"] == [["Authorization", ["Basic dXNlcjpwQHNz"]]]
     assert plan["targets"][0]["host"] == f"127.0.0.1:{server}"
 
@@ -67,7 +67,7 @@ def test_login_in_the_url_becomes_a_header_and_leaves_the_host(run: RunFolder, s
     ("written", "sent"), [("/a?", "/a?"), ("?", "/?"), ("/a?#b", "/a?"), ("/a#b?c", "/a"), ("", "/"), ("?a=b", "/?a=b")]
 )
 def test_an_empty_query_keeps_its_mark(run: RunFolder, server: int, written: str, sent: str) -> None:
-    plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}{written}"), Load(), [], [])
+    plan = prepare_plan(run, Exchange(f"http://127.0.0.1:{server}{written}"), Load(), [], []).document()
     assert plan["transactions"][0]["ops"][0]["path"] == [sent]
 
 
@@ -75,12 +75,12 @@ def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) ->
     (tmp_path / "body.json").write_text("{}")
     url = f"http://127.0.0.1:{server}/"
     text = Exchange(url, "post", (("Content-Type", "text/plain"),), "hello", 4.0)
-    (request,) = prepare_plan(run, text, Load(), [], [])["transactions"][0]["ops"]
+    (request,) = prepare_plan(run, text, Load(), [], []).workload["transactions"][0]["ops"]
     assert (request["method"], request["timeout_s"]) == ("POST", 4.0)
     assert request["headers"] == [["Content-Type", ["text/plain"]]]
     assert request["body"] == {"kind": "text", "template": ["hello"]}
     from_file = Exchange(url, "PUT", (), f"@{tmp_path / 'body.json'}")
-    (request,) = prepare_plan(run, from_file, Load(), [], [])["transactions"][0]["ops"]
+    (request,) = prepare_plan(run, from_file, Load(), [], []).workload["transactions"][0]["ops"]
     assert request["body"] == {"kind": "file", "path": engine_path(tmp_path / "body.json")}
 
 
@@ -138,7 +138,7 @@ def name(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_address_of_a_name_that_answers_is_loaded_first(run: RunFolder, server: int, name: str) -> None:
-    plan = prepare_plan(run, Exchange(f"http://{name}:{server}/"), Load(), [], [])
+    plan = prepare_plan(run, Exchange(f"http://{name}:{server}/"), Load(), [], []).document()
     assert plan["targets"][0]["addresses"] == [f"127.0.0.1:{server}"]
     assert plan["targets"][0]["fallbacks"] == [[f"127.0.0.9:{server}"]]
     assert plan["targets"][0]["host"] == f"{name}:{server}"
@@ -157,7 +157,7 @@ def test_a_workload_has_the_name_as_host_and_its_addresses_to_fall_back_to(
 ) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD)
-    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"{name}:{server}"], [])
+    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"{name}:{server}"], []).document()
     (target,) = plan["targets"]
     assert (target["addresses"], target["fallbacks"]) == ([f"127.0.0.1:{server}"], [[f"127.0.0.9:{server}"]])
     assert target["host"] == f"{name}:{server}"
@@ -166,7 +166,7 @@ def test_a_workload_has_the_name_as_host_and_its_addresses_to_fall_back_to(
 def test_a_session_of_a_driver_falls_back_too(run: RunFolder, server: int, name: str, tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD.replace("{get: /}", "{sql: select 1, name: one}"))
-    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"mysql://user@{name}:{server}/shop"], [])
+    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"mysql://user@{name}:{server}/shop"], []).document()
     (target,) = plan["targets"]
     assert (target["addresses"], target["fallbacks"]) == ([f"127.0.0.1:{server}"], [[f"127.0.0.9:{server}"]])
 
@@ -184,7 +184,7 @@ groups:
 def test_workload_file_with_its_address(run: RunFolder, server: int, tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD)
-    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"127.0.0.1:{server}"], [])
+    plan = prepare_plan(run, Exchange(str(path)), Load(users=3), [f"127.0.0.1:{server}"], []).document()
     assert [each["name"] for each in plan["transactions"]] == ["look"]
     assert plan["targets"][0]["addresses"] == [f"127.0.0.1:{server}"]
     assert plan["load"]["users_at_most"] == 3

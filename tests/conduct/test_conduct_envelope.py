@@ -26,8 +26,9 @@ from towtank.conduct.pinning import Pinning
 from towtank.engine import binary
 from towtank.errors import EngineError, MeasurementError, StudyError
 from towtank.observe.host import host_facts
+from towtank.plan import Plan, PlannedLoad
 
-HOST = {"fingerprint": "0123456789abcdef"}
+FINGERPRINT = "0123456789abcdef"
 PINNING = Pinning((0,), (1,))
 
 
@@ -50,7 +51,7 @@ class Machine:
 
 def envelope(machine: Machine) -> tuple[dict, list[str]]:
     notes: list[str] = []
-    return calibrate(machine.measure, host=HOST, pinning=PINNING, seconds=2.0, note=notes.append), notes
+    return calibrate(machine.measure, fingerprint=FINGERPRINT, pinning=PINNING, seconds=2.0, note=notes.append), notes
 
 
 def test_the_rate_comes_first_then_the_lag_at_shares_of_it() -> None:
@@ -90,28 +91,28 @@ def test_failed_requests_make_no_envelope() -> None:
 
 def test_five_stages_and_their_ramps_take_less_than_a_minute() -> None:
     machine = Machine()
-    calibrate(machine.measure, host=HOST, pinning=PINNING, note=str)
+    calibrate(machine.measure, fingerprint=FINGERPRINT, pinning=PINNING, note=str)
     assert sum(load.ramp_s + load.duration_s for load in machine.loads) <= 40
 
 
 def test_it_is_kept_by_fingerprint_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path))
     found, _ = envelope(Machine())
-    assert load_envelope(HOST["fingerprint"]) is None
+    assert load_envelope(FINGERPRINT) is None
     assert save_envelope(found) == tmp_path / "envelopes" / "0123456789abcdef.json"
-    assert load_envelope(HOST["fingerprint"]) == found
+    assert load_envelope(FINGERPRINT) == found
     save_envelope({**found, "rate_per_core_per_s": 1.0})
-    assert load_envelope(HOST["fingerprint"])["rate_per_core_per_s"] == 1.0
+    assert load_envelope(FINGERPRINT)["rate_per_core_per_s"] == 1.0
     assert load_envelope("fedcba9876543210") is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": "towtank/envelope/9", "fingerprint": "0123456789abcdef"}', "{"])
 def test_what_cannot_be_read_is_no_envelope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path))
-    path = envelope_path(HOST["fingerprint"])
+    path = envelope_path(FINGERPRINT)
     path.parent.mkdir()
     path.write_text(text)
-    assert load_envelope(HOST["fingerprint"]) is None
+    assert load_envelope(FINGERPRINT) is None
 
 
 @pytest.mark.parametrize(
@@ -135,26 +136,34 @@ def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path))
-    plan = {"targets": [{"addresses": ["127.0.0.1:1", "127.0.0.1:2"]}, {"addresses": ["127.0.0.1:1"]}]}
+    plan = planned(["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:1"])
     assert "envelope" not in generator_facts(plan)
-    fingerprint = host_facts()["fingerprint"]
+    fingerprint = host_facts().fingerprint
     save_envelope({"schema": "towtank/envelope/1", "fingerprint": fingerprint, "rate_per_core_per_s": 7.0})
     found = generator_facts(plan)
     assert found["envelope"]["rate_per_core_per_s"] == 7.0
     # Each local port can be used once for each of the target's two addresses.
-    one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
+    one_address = generator_facts(planned(["127.0.0.1:1"]))
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0
     # Each local port can also be used once for each source address. A connection to a Unix socket uses no port.
-    sources = {"connections": {"mode": "per_user", "sources": ["127.0.0.2", "127.0.0.3", "127.0.0.4"]}}
-    assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
-    unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})
+    several = planned(["127.0.0.1:1", "127.0.0.1:2"], sources=["127.0.0.2", "127.0.0.3", "127.0.0.4"])
+    assert generator_facts(several)["generator_limits"]["connections_by_ports"] == 6 * ports
+    unix = generator_facts(planned(["unix:/run/app.sock"]))
     assert "connections_by_ports" not in unix["generator_limits"]
 
 
-def crowd(users: int, **connections: object) -> dict:
-    targets = [{"addresses": ["127.0.0.1:1", "127.0.0.1:2"]}]
-    return {"targets": targets, "connections": connections, "load": {"kind": "closed", "users_at_most": users}}
+def planned(*targets: list[str], users: int = 1, kind: str = "closed", **connections: object) -> Plan:
+    workload = {
+        "targets": [{"name": "web", "addresses": addresses} for addresses in targets],
+        "connections": {"mode": "per_user", **connections},
+    }
+    load = PlannedLoad(kind=kind, users_at_most=users, stages=[])
+    return Plan(run="r001", seed=1, out="", threads=1, cpus=[], workload=workload, load=load)
+
+
+def crowd(users: int, **more: object) -> Plan:
+    return planned(["127.0.0.1:1", "127.0.0.1:2"], users=users, **more)
 
 
 def test_users_with_connections_of_their_own_need_a_port_each() -> None:
@@ -166,8 +175,7 @@ def test_users_with_connections_of_their_own_need_a_port_each() -> None:
     assert "--source" in str(refused.value.hint)
     require_ports(crowd(there + 1, mode="per_user", sources=["127.0.0.2", "127.0.0.3"]))
     require_ports(crowd(there + 1, mode="pool", size=10))
-    opened = {"kind": "open", "users_at_most": there + 1}
-    require_ports({**crowd(1), "load": opened})
+    require_ports(crowd(there + 1, kind="open"))
 
 
 def test_the_real_engine_and_null_server_make_a_point(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from small_plans import small_plan
 
 from towtank.analysis import summarize_run
 from towtank.conduct.display import Silent
@@ -18,8 +19,8 @@ from towtank.conduct.log_growth import LOOKS_AT_MOST, LogGrowth
 from towtank.conduct.pinning import Pinning, share_out
 from towtank.conduct.run import RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
-from towtank.files import engine_path
 from towtank.marking import MARKER
+from towtank.plan import Plan, PlannedStage
 from towtank.results.folder import RunFolder
 from towtank.system.identity import identity
 from towtank.system.process import ProcessSpec
@@ -67,16 +68,9 @@ def observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNamespac
     yield SimpleNamespace(failures=list, add_group=lambda name, pid: None)
 
 
-def plan_for(run: RunFolder, steady_s: float) -> dict[str, Any]:
-    stages = [
-        {"name": "ramp_up", "phase": "ramp_up", "duration_s": 0.1, "users": 3},
-        {"name": "steady", "phase": "steady", "duration_s": steady_s, "users": 3},
-    ]
-    return {
-        "out": engine_path(run.engine),
-        "load": {"kind": "closed", "stages": stages},
-        "timeouts": {"drain_s": 0.0},
-    }
+def plan_for(run: RunFolder, steady_s: float) -> Plan:
+    stages = [PlannedStage("ramp_up", "ramp_up", 0, 0.1, 3), PlannedStage("steady", "steady", 0, steady_s, 3)]
+    return small_plan(run, stages, users=3)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def search(run, load, answer, waiting=None, *, objectives=(OBJECTIVE,), prepare=
     engine = SteppedEngine(run.engine, plan, answer, waiting)
     said = []
     steering = SearchSteering(
-        run, list(plan["stages"]), engine.send, said.append, 0.0, load=load, objectives=list(objectives)
+        run, list(plan.stages), engine.send, said.append, 0.0, load=load, objectives=list(objectives)
     )
     if prepare is not None:
         prepare(engine)
@@ -116,7 +116,7 @@ def pilot(run, answer, asked):
     plan = plan_search(load)
     engine = SteppedEngine(run.engine, plan, answer)
     said = []
-    engine.run(PilotSteering(run, list(plan["stages"]), engine.send, said.append, 0.0, load=load, objectives=[]))
+    engine.run(PilotSteering(run, list(plan.stages), engine.send, said.append, 0.0, load=load, objectives=[]))
     return engine, said, read_pilot(run, asked)
 
 
@@ -168,7 +168,7 @@ def test_steady_stage_ends_once_it_is_precise(run):
     plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
     wavering = lambda load, name, second: (100.0 + 10 * (-1) ** second, 0.05)  # noqa: E731
     engine = SteppedEngine(run.engine, plan, wavering)
-    steering = StageSteering(run, list(plan["stages"]), engine.send, print, steady=load.stages.steady)
+    steering = StageSteering(run, list(plan.stages), engine.send, print, steady=load.stages.steady)
     engine.run(steering)
     ended = [event for event in run.events() if event["k"] == "precise"]
     assert len(ended) == 1
@@ -181,7 +181,7 @@ def test_steady_stage_of_a_system_that_changes_lasts_its_longest_time(run):
     load = Load.model_validate({"users": 60, **written})
     plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
     engine = SteppedEngine(run.engine, plan, lambda load, name, second: (100.0, 0.05 * (1 + second / 5)))
-    engine.run(StageSteering(run, list(plan["stages"]), engine.send, print, steady=load.stages.steady))
+    engine.run(StageSteering(run, list(plan.stages), engine.send, print, steady=load.stages.steady))
     assert "precise" not in kinds(run)
     assert kinds(run)[-1] == "not_precise"
 
@@ -274,7 +274,7 @@ def settle(run, answer, stages=SETTLE, users=110):
     load = Load.model_validate({"users": users, "stages": {"ramp_up": "1 s", **stages}})
     plan = plan_load(load, (float(users),), Groups(("all",), (1.0,)))
     engine = SteppedEngine(run.engine, plan, answer)
-    steering = StageSteering(run, list(plan["stages"]), engine.send, lambda text: None, 0.0)
+    steering = StageSteering(run, list(plan.stages), engine.send, lambda text: None, 0.0)
     engine.run(steering)
     return engine, [event for event in run.events() if event["k"] in ("settled", "not_settled")]
 

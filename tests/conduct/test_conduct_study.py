@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from small_plans import small_plan
 
 from towtank.conduct import study as conducting
 from towtank.conduct.display import Silent
@@ -20,7 +21,8 @@ from towtank.conduct.run import RunTask
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.study import StudyOutcome, held, run_study, set_aside
 from towtank.errors import EngineError, ExitStatus, StudyError
-from towtank.files import engine_path
+from towtank.observe.host import HostFacts
+from towtank.plan import Plan, PlannedStage
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
@@ -93,13 +95,8 @@ def no_observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNames
     yield SimpleNamespace(failures=list, add_group=lambda name, pid: None)
 
 
-def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
-    stages = [{"name": "steady", "phase": "steady", "duration_s": steady_s, "users": 1}]
-    return {
-        "out": engine_path(run.engine),
-        "load": {"kind": "closed", "stages": stages},
-        "timeouts": {"drain_s": 0.0},
-    }
+def plan(run: RunFolder, steady_s: float) -> Plan:
+    return small_plan(run, [PlannedStage("steady", "steady", 0, steady_s, 1)], users=1)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +125,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr("towtank.analysis.summarize_run", summarize_run)
     monkeypatch.setattr("towtank.analysis.summarize_study", lambda results: state.summary)
     monkeypatch.setattr("towtank.report.write_report", lambda results: results.path / "report.html")
-    monkeypatch.setattr("towtank.observe.host_facts", lambda: {"cpus": 2, "fingerprint": "0"})
+    monkeypatch.setattr("towtank.observe.host_facts", lambda: HostFacts(cpus=2))
     monkeypatch.setattr(conducting, "make_task", make_task)
     monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
     monkeypatch.setattr(conducting.provenance, "data_files", lambda study: [])

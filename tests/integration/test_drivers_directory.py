@@ -107,7 +107,7 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system, ExitStack() as stack:
         endpoints = system.up()
         monitor = stack.enter_context(closing(Monitor(endpoints.scrapers[0])))
-        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, [])
+        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, []).document()
         mode = {"mode": "pool", "size": connections} if isinstance(connections, int) else {"mode": connections}
         plan["connections"] = mode
         plan["load"]["stages"] = [{**stage, "duration_s": 0.5} for stage in plan["load"]["stages"]]

@@ -144,7 +144,7 @@ def test_sums_agree_and_orders_are_those_that_were_committed(
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:
         endpoints = system.up()
-        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, [])
+        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, []).document()
         mode = {"mode": "pool", "size": connections} if isinstance(connections, int) else {"mode": connections}
         plan["connections"] = mode
         plan["load"]["stages"] = [{**stage, "duration_s": 1.0} for stage in plan["load"]["stages"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 
 from towtank.errors import EngineError
 from towtank.observe import offers
+from towtank.observe.host import HostFacts
 from towtank.observe.offers import Offer, examine_machine
 
-FACTS: dict[str, Any] = {"kernel": "6.1", "cpus_usable": 4, "memory_bytes": 8 << 30}
+FACTS = HostFacts(kernel="6.1", cpus_usable=4, memory_bytes=8 << 30)
 
 
 def by_name(found: list[Offer]) -> dict[str, Offer]:
@@ -21,7 +23,7 @@ def by_name(found: list[Offer]) -> dict[str, Offer]:
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> dict[str, Offer]:
-    monkeypatch.setattr(offers, "host_facts", lambda: {**FACTS, **facts})
+    monkeypatch.setattr(offers, "host_facts", lambda: replace(FACTS, **facts))
     return by_name(examine_machine(Path("results")))
 
 

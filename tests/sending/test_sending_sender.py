@@ -5,6 +5,7 @@ lost.
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_bodies_are_sent_in_order_and_counted(started):
         sender.put(Body(b"%d" % number, 10))
     sender.finish(10)
     assert script.bodies == [b"0", b"1", b"2", b"3", b"4"]
-    assert sender.document() == {
+    assert asdict(sender.sent) == {
         "requests": 5, "points": 50, "refused_points": 0, "dropped_points": 0, "retries": 0, "last_error": None,
     }  # fmt: skip
     assert (notes, script.closed) == ([], True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from towtank.claim_bounds import NumberBounds
+from towtank.plan import PlannedStage
 from towtank.study.event_checks import _wrong_moment, find_stage
 from towtank.study.events import Event
 from towtank.study.model import FindLimit, Load, _level
@@ -76,10 +78,10 @@ def test_a_search_stops_for_a_reason_that_it_can_see(stops: list[str], objective
     assert faults_of(search(stop_when=stops), objective) == faults
 
 
-MOMENTS: list[dict[str, Any]] = [
-    {"name": "ramp_up 10", "phase": "ramp_up", "duration_s": 2.0},
-    {"name": "steady 10", "phase": "steady", "duration_s": 10.0},
-    {"name": "steady 20", "phase": "steady", "duration_s": 5.0},
+MOMENTS = [
+    PlannedStage("ramp_up 10", "ramp_up", 0, 2.0),
+    PlannedStage("steady 10", "steady", 0, 10.0),
+    PlannedStage("steady 20", "steady", 1, 5.0),
 ]
 
 
@@ -98,12 +100,12 @@ MOMENTS: list[dict[str, Any]] = [
 def test_an_event_begins_before_its_stage_or_the_load_ends(at: str, right: bool) -> None:
     event = Event.model_validate({"do": "restart", "service": "web", "at": at})
     assert (_wrong_moment(event.at, MOMENTS) is None) is right
-    open_ended = [{**stage, "until": "command"} for stage in MOMENTS]
+    open_ended = [replace(stage, until="command") for stage in MOMENTS]
     assert (_wrong_moment(event.at, open_ended) is None) is ("calm" not in at)
 
 
 def test_a_stage_is_found_by_its_name_before_its_phase() -> None:
-    stages = [{"name": "calm", "phase": "steady"}, {"name": "steady", "phase": "settle"}]
+    stages = [PlannedStage("calm", "steady", 0, 1.0), PlannedStage("steady", "settle", 1, 1.0)]
     assert (find_stage("steady", stages), find_stage("calm", stages)) == (stages[1], stages[0])
     assert (find_stage("settle", stages), find_stage("none", stages)) == (stages[1], None)
 
@@ -154,7 +156,7 @@ def load(**more: Any) -> Load:
 def test_stages_ramp_by_the_users_that_come_or_go() -> None:
     stages = {"ramp_up": {"each": "0.1 s"}, "settle": "3 s", "steady": "10 s", "ramp_down": {"each": "0.05 s"}}
     made = level_stages(load(levels=[10, 30, 20], stages=stages), (10.0, 30.0, 20.0))
-    assert [(stage["name"], stage["level"], stage["duration_s"], stage["users"]) for stage in made] == [
+    assert [(stage.name, stage.level, stage.duration_s, stage.users) for stage in made] == [
         ("ramp_up 10", 0, pytest.approx(1.0), 10),
         ("settle 10", 0, 3.0, 10),
         ("steady 10", 0, 10.0, 10),
@@ -170,19 +172,19 @@ def test_stages_ramp_by_the_users_that_come_or_go() -> None:
 
 def test_stages_of_no_length_are_left_out_except_the_ramp_up() -> None:
     made = level_stages(load(users=10, stages={"ramp_up": "0 s", "settle": "0 s", "steady": "10 s"}), (10.0,))
-    assert [(stage["name"], stage["duration_s"]) for stage in made] == [("ramp_up", 0.0), ("steady", 10.0)]
+    assert [(stage.name, stage.duration_s) for stage in made] == [("ramp_up", 0.0), ("steady", 10.0)]
 
 
 def test_an_open_load_keeps_its_users_and_backlog() -> None:
     given = {"kind": "open", "rate": "2.5 /s", "users_at_most": 7, "backlog_at_most": 9, "stages": {"steady": "10 s"}}
     made = plan_load(Load.model_validate(given), (2.5,), Groups((), ()))
-    assert (made["kind"], made["users_at_most"], made["backlog_at_most"]) == ("open", 7, 9)
-    assert {stage["rate"] for stage in made["stages"] if stage["phase"] == "steady"} == {2.5}
+    assert (made.kind, made.users_at_most, made.backlog_at_most) == ("open", 7, 9)
+    assert {stage.rate for stage in made.stages if stage.phase == "steady"} == {2.5}
 
 
 def test_a_backlog_drains_at_the_lower_load_before_the_next_plateau() -> None:
     made = plateau_stages(search(), 4, 80.0, 60.0, again=1, relieve_at=30.0)
-    assert [(stage["name"], stage["phase"], stage["users"], stage["duration_s"]) for stage in made] == [
+    assert [(stage.name, stage.phase, stage.users, stage.duration_s) for stage in made] == [
         ("ramp_down 30 #2", "ramp_down", 30, 0.0),
         ("relieve 30 #2", "settle", 30, 300.0),
         ("ramp_up 60 #2", "ramp_up", 60, pytest.approx(30 * 0.02)),
@@ -190,12 +192,12 @@ def test_a_backlog_drains_at_the_lower_load_before_the_next_plateau() -> None:
         ("decide 60 #2", "settle", 60, 60.0),
     ]
     lower = plateau_stages(search(), 4, 80.0, 60.0)
-    assert (lower[0]["name"], lower[0]["duration_s"]) == ("ramp_down 60", pytest.approx(0.4))
+    assert (lower[0].name, lower[0].duration_s) == ("ramp_down 60", pytest.approx(0.4))
 
 
 def test_a_search_begins_with_its_first_level_and_has_all_its_users() -> None:
     made = plan_search(search())
-    assert (made["kind"], made["users_at_most"], made["stages"][0]["duration_s"]) == ("closed", 100, 0.2)
+    assert (made.kind, made.users_at_most, made.stages[0].duration_s) == ("closed", 100, 0.2)
 
 
 def scheduled(*stages: dict[str, Any], **more: Any) -> Load:
@@ -211,14 +213,14 @@ def test_a_schedule_counts_its_steady_stages() -> None:
         steady(5, phase="ramp_up"), steady(5), steady(9, phase="ramp_up"), steady(9), steady(0, 2, "ramp_down")
     )
     made = schedule_stages(given, Groups(("a", "b"), (1.0, 2.0)))
-    assert [(stage["level"], stage["users"]) for stage in made] == [(0, 5), (0, 5), (1, 9), (1, 9), (1, 0)]
+    assert [(stage.level, stage.users) for stage in made] == [(0, 5), (0, 5), (1, 9), (1, 9), (1, 0)]
     assert users_needed(made) == 9
 
 
 def test_groups_need_the_sum_of_their_largest_numbers() -> None:
     given = scheduled(steady({"a": 3, "b": 4}), steady({"a": 6}), steady(9))
     made = schedule_stages(given, Groups(("a", "b"), (1.0, 2.0)))
-    assert [stage["users_by_group"] for stage in made] == [[3, 4], [6, 0], [3, 6]]
+    assert [stage.users_by_group for stage in made] == [[3, 4], [6, 0], [3, 6]]
     assert users_needed(made) == 12
 
 

@@ -111,7 +111,7 @@ def test_overrides_reach_system_and_workload(files: Files) -> None:
     assert settings == {"present": [], "absent": ["search_type"]}
     assert {run.settings["content"]["threads"] for run in study.design()} == {8}
     assert study.design()[0].parameters == {"think_mean": "2 s"}
-    plan = study.design()[0].plan("out", ADDRESSES, {}, 1, [])
+    plan = study.design()[0].plan("out", ADDRESSES, {}, 1, []).document()
     assert plan["groups"][0]["think"] == {"dist": "exponential", "mean_s": 2.0}
 
 
@@ -124,7 +124,7 @@ def test_the_link_of_the_generator_is_set_by_path(files: Files) -> None:
 
 def test_plan_of_a_run(files: Files) -> None:
     run = next(run for run in load_study(files.study).design() if run.users == 20)
-    plan = run.plan(Path("/tmp/out"), ADDRESSES, {"content": {"x_csv": Path("/x")}}, 2, [1, 2])
+    plan = run.plan(Path("/tmp/out"), ADDRESSES, {"content": {"x_csv": Path("/x")}}, 2, [1, 2]).document()
     assert {key: plan[key] for key in ("schema", "run", "seed", "out", "threads", "cpus")} == {
         "schema": "towtank/plan/1",
         "run": run.run,
@@ -152,7 +152,7 @@ def test_several_levels_within_one_run(files: Files) -> None:
     files.edit("study", "\n    factors: {users: [100]}", "")
     files.edit("study", "  kind: closed", "  levels: [10, 30, 20]")
     run = load_study(files.study).design()[0]
-    assert [(stage["name"], stage["level"], stage["duration_s"], stage["users"]) for stage in run.stages] == [
+    assert [(stage.name, stage.level, stage.duration_s, stage.users) for stage in run.load.stages] == [
         ("ramp_up 10", 0, 0.2, 10),
         ("settle 10", 0, 1.0, 10),
         ("steady 10", 0, 10.0, 10),
@@ -178,7 +178,7 @@ def test_open_load(files: Files) -> None:
         ("5 /s", 5.0, None),
         ("90 /min", 1.5, None),
     }
-    plan = next(run for run in study.design() if run.rate == 1.5).plan("out", ADDRESSES, {}, 1, [])
+    plan = next(run for run in study.design() if run.rate == 1.5).plan("out", ADDRESSES, {}, 1, []).document()
     assert plan["load"]["arrivals"] == "constant"
     assert [(stage["phase"], stage["duration_s"], stage["rate"]) for stage in plan["load"]["stages"]] == [
         ("ramp_up", 0.0, 1.5),
@@ -279,7 +279,7 @@ def test_the_shipped_study_keeps_what_it_promises(preset: str | None) -> None:
         # By hand: six runs with at most six seconds each to start and stop the system, and a pilot run of a minute,
         # take less than nine minutes.
         assert len(runs) == 6
-        assert sum(stage["duration_s"] for run in runs for stage in run.stages) + 6 * len(runs) + 15 + 60 < 560
+        assert sum(run.load.planned_s for run in runs) + 6 * len(runs) + 15 + 60 < 560
     for group in study.workload.file.groups.values():
         assert {"log_in", "open_root", "open_all_searches"} <= set(group.once)
         assert sum(group.loop.mix.values()) == 100

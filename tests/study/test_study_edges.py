@@ -200,7 +200,7 @@ def searching(**more: object) -> FindLimit:
 
 def test_a_plateau_at_the_load_before_has_a_ramp_of_no_length() -> None:
     stages = plateau_stages(searching(), 1, 100.0, 100.0)
-    assert [(stage["name"], stage["duration_s"], stage["level"]) for stage in stages] == [
+    assert [(stage.name, stage.duration_s, stage.level) for stage in stages] == [
         ("ramp_up 100", 0.0, 1),
         ("steady 100", 10.0, 1),
         ("decide 100", 60.0, 1),
@@ -210,7 +210,8 @@ def test_a_plateau_at_the_load_before_has_a_ramp_of_no_length() -> None:
 def test_after_a_search_the_load_ends_with_the_ramp_of_the_study() -> None:
     assert stages_after_search(searching(), 3, 200.0) == []
     found = stages_after_search(searching(ramp_down={"each": "10 ms"}), 3, 200.0)
-    assert found == [{"name": "ramp_down", "phase": "ramp_down", "level": 3, "duration_s": 2.0, "users": 0}]
+    documents = [stage.document() for stage in found]
+    assert documents == [{"name": "ramp_down", "phase": "ramp_down", "level": 3, "duration_s": 2.0, "users": 0}]
 
 
 NODES = "  hosts_of:\n    small: {}\n    big: {hosts.here.cpus: CPUS}\n"

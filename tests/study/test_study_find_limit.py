@@ -45,28 +45,27 @@ def faults(files: Files, capfd: pytest.CaptureFixture[str]) -> list[str]:
 def test_search_becomes_a_plan_of_its_first_plateau(searching: Files) -> None:
     study = load_study(searching.study)
     run = study.design()[0]
-    assert [stage["name"] for stage in run.stages] == ["ramp_up 100", "settle 100", "steady 100", "decide 100"]
-    assert [stage.get("until") for stage in run.stages] == [None, "command", None, "command"]
-    assert run.stages[0]["duration_s"] == pytest.approx(2.0)
-    assert run.stages[1]["duration_s"] == 300.0
+    assert [stage.name for stage in run.load.stages] == ["ramp_up 100", "settle 100", "steady 100", "decide 100"]
+    assert [stage.until for stage in run.load.stages] == [None, "command", None, "command"]
+    assert run.load.stages[0].duration_s == pytest.approx(2.0)
+    assert run.load.stages[1].duration_s == 300.0
     assert (run.users, run.rate) == (2000, None)
     assert run.document()["settle"] == {"until": "steady", "at_most_s": 300.0, "at_least_s": 5.0}
-    assert run.search is not None
-    assert run.search["refine"] == {"to": 0.05, "repeats": 3}
+    assert run.document()["search"]["refine"] == {"to": 0.05, "repeats": 3}
     stops = {"objective_missed": True, "errors": 0.01, "achieved": 0.95, "throughput_grows": 0.05}
-    assert run.search["stop_when"] == stops
+    assert run.document()["search"]["stop_when"] == stops
 
 
 def test_plateaus_further_on_ramp_from_the_load_before(searching: Files) -> None:
     load = load_study(searching.study).study.load
     assert isinstance(load, FindLimit)
     up = plateau_stages(load, 1, 100.0, 200.0)
-    assert (up[0]["name"], up[0]["duration_s"]) == ("ramp_up 200", pytest.approx(2.0))
+    assert (up[0].name, up[0].duration_s) == ("ramp_up 200", pytest.approx(2.0))
     down = plateau_stages(load, 2, 200.0, 150.0, again=1)
-    assert [stage["name"] for stage in down] == ["ramp_down 150 #2", "settle 150 #2", "steady 150 #2", "decide 150 #2"]
+    assert [stage.name for stage in down] == ["ramp_down 150 #2", "settle 150 #2", "steady 150 #2", "decide 150 #2"]
     relieved = plateau_stages(load, 2, 200.0, 150.0, relieve_at=75.0)
-    assert [stage["users"] for stage in relieved] == [75, 75, 150, 150, 150, 150]
-    assert relieved[1]["until"] == "command"
+    assert [stage.users for stage in relieved] == [75, 75, 150, 150, 150, 150]
+    assert relieved[1].until == "command"
 
 
 def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
@@ -74,7 +73,7 @@ def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
     study = load_study(files.study)
     assert study.study.load.stages.settle == SettleUntil.model_validate({"until": "steady", "at_most": "2 min"})
     run = study.design()[0]
-    assert {key: run.stages[1][key] for key in ("duration_s", "until")} == {"duration_s": 120.0, "until": "command"}
+    assert (run.load.stages[1].duration_s, run.load.stages[1].until) == (120.0, "command")
 
 
 FAULTS = [
@@ -146,11 +145,10 @@ def test_example_is_without_faults(preset: str | None) -> None:
 
 def test_example_has_the_published_stage_plan() -> None:
     run = load_study(EXAMPLE, "stages-of-90-minutes").design()[0]
-    assert run.search is not None
-    assert run.search["refine"] is None
-    levels = search_levels(search_plan_of(run.search))
+    assert run.document()["search"]["refine"] is None
+    levels = search_levels(search_plan_of(run.document()["search"]))
     assert [next(levels) for _ in range(7)] == [100, 200, 300, 400, 450, 500, 550]
-    assert [stage["duration_s"] for stage in run.stages[:3]] == [900.0, 900.0, 2700.0]
+    assert [stage.duration_s for stage in run.load.stages[:3]] == [900.0, 900.0, 2700.0]
     assert run.parameters == {"think": "1 min"}
 
 

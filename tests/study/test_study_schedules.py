@@ -42,7 +42,7 @@ def put(files: Files):
 
 
 def load_of(study: Study) -> dict[str, object]:
-    return study.design()[0].plan("out", ADDRESSES, {}, 1, [])["load"]
+    return study.design()[0].plan("out", ADDRESSES, {}, 1, []).document()["load"]
 
 
 CLOSED = """\

@@ -28,7 +28,7 @@ def test_shares_are_not_mixed_with_numbers_and_are_in_range():
 
 
 def test_a_result_survives_the_manifest():
-    assert PilotResult.from_document(PILOT_RESULT.document()) == PILOT_RESULT
+    assert PilotResult(**PILOT_RESULT.document()).document() == PILOT_RESULT.document()
 
 
 def test_the_shipped_study_has_its_levels_from_the_pilot():

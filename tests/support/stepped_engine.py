@@ -11,6 +11,7 @@ from typing import Any
 
 from synthetic_runs import encode_histogram
 
+from towtank.plan import PlannedLoad
 from towtank.results import lines
 
 SECOND = 1_000_000_000
@@ -25,18 +26,18 @@ class SteppedEngine:
     ----------
     folder : Path
         Folder `engine` of the run.
-    load : dict
-        Key `load` of the load plan.
+    load : PlannedLoad
+        Load of the plan.
     answer : callable
         Returns throughput and response time.
     waiting : callable, optional
         Returns the number of waiting arrivals; has the same parameters as `answer`.
     """
 
-    def __init__(self, folder: Path, load: dict[str, Any], answer: Answer, waiting: Answer | None = None) -> None:
+    def __init__(self, folder: Path, load: PlannedLoad, answer: Answer, waiting: Answer | None = None) -> None:
         self.folder, self.answer, self.waiting = folder, answer, waiting
-        self.key = "users" if load["kind"] == "closed" else "rate"
-        self.stages = [dict(stage) for stage in load["stages"]]
+        self.key = "users" if load.kind == "closed" else "rate"
+        self.stages = [stage.document() for stage in load.stages]
         self.commands: list[dict[str, Any]] = []
         self.refuse_append = False
         self.index, self.now, self.began, self.edits = -1, 0, 0, 0

@@ -121,13 +121,13 @@ def test_a_server_that_sends_more_does_not_fill_the_disk(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     received: list[int] = []
-    digest_of = downloads.digest_of
+    sha256_of = downloads.sha256_of
 
     def seen(path: Path) -> str:
         received.append(path.stat().st_size)
-        return digest_of(path)
+        return sha256_of(path)
 
-    monkeypatch.setattr(downloads, "digest_of", seen)
+    monkeypatch.setattr(downloads, "sha256_of", seen)
     repository.content = b"x" * 5_000_000
     with pytest.raises(TargetError, match=f"must have the SHA-256 {ARTEFACT.sha256}"):
         downloads.fetch([ARTEFACT])

@@ -56,10 +56,10 @@ def command(
     offers = [*examine_machine(results), *examine_hosts(), *examine_services()]
     missing = [offer.name for offer in offers if offer.status == "missing"]
     host = host_facts()
-    envelope = _calibrated(missing) if calibrate else load_envelope(host["fingerprint"])
+    envelope = _calibrated(missing) if calibrate else load_envelope(host.fingerprint)
     if json:
         checks = [offer.document() for offer in offers]
-        answer = {"schema": SCHEMA, "ready": not missing, "missing": missing, "checks": checks, "host": host}
+        answer = {"schema": SCHEMA, "ready": not missing, "missing": missing, "checks": checks, "host": host.document()}
         print_json({**answer, "envelope": envelope})
     else:
         out = printer()

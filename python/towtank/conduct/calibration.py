@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import Exchange, Load, manifest, url_plan
@@ -71,16 +70,16 @@ Measure = Callable[[Load], Point]
 
 
 def calibrate(
-    measure: Measure, *, host: dict[str, Any], pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
-) -> dict[str, Any]:
+    measure: Measure, *, fingerprint: str, pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
+) -> dict[str, object]:
     """Measure the limits (envelope) of the load generator: request rate per core, and start lag by request rate.
 
     Parameters
     ----------
     measure : callable
         Function that runs one load and returns its results.
-    host : dict
-        Description of this machine, as `host_facts` returns it.
+    fingerprint : str
+        Fingerprint of this machine.
     pinning : Pinning
         CPUs of the null server (`system`) and of the load thread (`generator`).
     seconds : float, default 5.0
@@ -109,7 +108,7 @@ def calibrate(
     return {
         "schema": SCHEMA,
         "towtank": __version__,
-        "fingerprint": host["fingerprint"],
+        "fingerprint": fingerprint,
         "measured_wall_ns": time.time_ns(),
         "cpus": {"server": list(pinning.system), "generator": list(pinning.generator)},
         "rate_per_core_per_s": full.rate_per_s,
@@ -173,7 +172,7 @@ def measure_at(address: str) -> Measure:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
             run = RunFolder.create(Path(folder), manifest(load))
             exchange = Exchange(f"http://{address}/", timeout_s=5.0)
-            run.write_plan(url_plan(run, exchange, load, [address], ConnectionOptions()))
+            run.write_plan(url_plan(run, exchange, load, [[address]], ConnectionOptions()).document())
             _drive(run, load.ramp_s + load.duration_s + _LOST_S)
             return read_point(run)
 
@@ -218,7 +217,7 @@ def read_point(run: RunFolder) -> Point:
     )
 
 
-def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
+def calibrate_here(note: Callable[[str], None]) -> dict[str, object]:
     """Measure the limits (envelope) of this machine as a load generator in about 35 s, without storing them."""
     from towtank.observe import host_facts  # noqa: PLC0415
 
@@ -227,4 +226,4 @@ def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
     if busy > QUIET_LOAD:
         note(f"other programs are running (load average {busy:.2g}): the measured limits will be too low")
     with null_server(pinning) as address:
-        return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)
+        return calibrate(measure_at(address), fingerprint=host_facts().fingerprint, pinning=pinning, note=note)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from towtank import files
@@ -17,17 +16,19 @@ from towtank.conduct.display import Display
 from towtank.conduct.envelope import require_open_files, require_ports
 from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.refusals import refuse_options
-from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, planned_s
+from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine
 from towtank.conduct.stopping import StopRequest
-from towtank.conduct.targets_here import UNNAMED, addresses_here, watching_targets
+from towtank.conduct.targets_here import UNNAMED, targets_here, watching_targets
 from towtank.dialing import UnreachedError, connect_first, fact, next_step
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
+from towtank.plan import Plan, PlannedLoad, PlannedStage
 from towtank.results import GENERATOR_GROUP, RunFolder
 from towtank.secrets import basic_authorization
 from towtank.study import Objective, RateCurve
 from towtank.system import refuses_unix, split_address
 from towtank.units import format_size
+from towtank.workload import target_with_fallbacks
 
 TRANSACTION = "request"
 # Default limits of an open load: the number of users, and the number of arrivals that may wait for a free user. The
@@ -194,41 +195,36 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     return [first, *(each for each in ways if each != first)]
 
 
-def stages(load: Load) -> list[dict[str, Any]]:
+def _stages(load: Load) -> list[PlannedStage]:
     """Return the stages of the load: a ramp, whose length may be 0, and the measured window. A curve has no ramp."""
-    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
     if load.curve is not None:
-        rates = [[at, rate] for at, rate in load.curve.knots]
-        return [{**steady, "duration_s": load.curve.length_s, "rates": rates}]
-    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
-    ramp = {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": load.ramp_s, **amount}
-    return [ramp, {**steady, **amount}]
+        return [PlannedStage("steady", "steady", 0, load.curve.length_s, rates=load.curve.knots)]
+    users = load.users if load.rate is None else None
+    lengths = (("ramp_up", load.ramp_s), ("steady", load.duration_s))
+    return [PlannedStage(phase, phase, 0, length_s, users, load.rate) for phase, length_s in lengths]
 
 
-def load_part(load: Load) -> dict[str, object]:
-    """Return the entry `load` of the engine's plan."""
+def plan_of(run: RunFolder, load: Load, workload: Mapping[str, object]) -> Plan:
+    """Return the engine's plan for a load of a compiled workload."""
     if load.mean_rate is None:
-        return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
-    return {
-        "kind": "open",
-        "arrivals": load.arrivals,
-        "users_at_most": load.users_at_most,
-        "backlog_at_most": load.backlog_at_most,
-        "stages": stages(load),
-    }
-
-
-def frame_part(run: RunFolder, load: Load) -> dict[str, object]:
-    """Return the entries of the engine's plan that a single request and a workload have in common."""
-    return {
-        "schema": "towtank/plan/1",
-        "run": run.run_id,
-        "seed": load.seed,
-        "out": files.engine_path(run.engine.absolute()),
-        "threads": load.load_threads,
-        "cpus": list(load.cpus),
-        "load": load_part(load),
-    }
+        planned = PlannedLoad(kind="closed", users_at_most=load.users, stages=_stages(load))
+    else:
+        planned = PlannedLoad(
+            kind="open",
+            arrivals=load.arrivals,
+            users_at_most=load.users_at_most,
+            backlog_at_most=load.backlog_at_most,
+            stages=_stages(load),
+        )
+    return Plan(
+        run=run.run_id,
+        seed=load.seed,
+        out=files.engine_path(run.engine.absolute()),
+        threads=load.load_threads,
+        cpus=load.cpus,
+        workload=workload,
+        load=planned,
+    )
 
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, object]:
@@ -261,26 +257,26 @@ def _body(body: str | None) -> dict[str, object] | None:
 
 
 def url_plan(
-    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], connections: ConnectionOptions
-) -> dict[str, Any]:
-    """Return the engine's plan for a load that repeats a single request."""
+    run: RunFolder, exchange: Exchange, load: Load, ways: Sequence[Sequence[str]], connections: ConnectionOptions
+) -> Plan:
+    """Return the engine's plan for a load that repeats a single request. `ways` contains the addresses of each host,
+    in the order in which they are tried.
+    """
     parts = split_url(exchange.url)
     host = parts.netloc.rpartition("@")[2]
     tls = {"tls": connections.tls_part()} if parts.scheme == "https" else {}
     think = {"dist": "fixed", "mean_s": load.think_s} if load.think_s > 0 else None
-    return {
-        **frame_part(run, load),
-        "targets": [
-            {
-                "name": UNNAMED,
-                "scheme": parts.scheme,
-                "addresses": addresses,
-                "balance": "round_robin",
-                "host": host,
-                **tls,
-                **connections.http_part,
-            }
-        ],
+    target = {
+        "name": UNNAMED,
+        "scheme": parts.scheme,
+        "addresses": [],
+        "balance": "round_robin",
+        "host": host,
+        **tls,
+        **connections.http_part,
+    }
+    workload = {
+        "targets": [target_with_fallbacks(target, ways)],
         "connections": connections.connections_part(),
         "timeouts": {
             "connect_s": CONNECT_LIMIT_S,
@@ -306,12 +302,13 @@ def url_plan(
             }
         ],
     }
+    return plan_of(run, load, workload)
 
 
 def conduct_drive(
     run: RunFolder,
     title: str,
-    plan: dict[str, Any],
+    plan: Plan,
     stop: StopRequest,
     display: Display,
     *,
@@ -331,7 +328,7 @@ def conduct_drive(
     require_ports(plan)
     require_open_files(plan)
     require_space(run.path, plan)
-    run.write_plan(plan)
+    run.write_plan(plan.document())
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
     sending = (live_sending or LiveSending()).open(run, display, outcome.notes)
@@ -357,7 +354,7 @@ def conduct_drive(
 
 
 @contextmanager
-def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
+def _watched(run: RunFolder, plan: Plan, watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
     """Observe this machine during the block if a target runs on it, because target and generator then share its CPUs.
 
     Parameters
@@ -371,12 +368,12 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
         Function that adds the generator to the observation, by its process id; None if no target runs on this
         machine.
     """
-    if not addresses_here(plan) and not watched:
+    if not targets_here(plan) and not watched:
         yield None
         return
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something is watched
 
-    length_s = planned_s(plan)
+    length_s = plan.load.planned_s
     every_s = _CONNECTIONS_EVERY_S if length_s < _SHORT_S else _SAMPLES_EVERY_S
     with Observation(run, {}, interval_s=every_s) as observation:
         run.event("observation_started")
@@ -385,7 +382,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     run.event("observation_stopped", failures=observation.failures())
 
 
-def require_space(folder: Path, plan: dict[str, Any]) -> None:
+def require_space(folder: Path, plan: Plan) -> None:
     """Refuse a load before it begins if its record will not fit on the disk.
 
     Raises
@@ -394,12 +391,12 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
         If the disk of the folder has less free space than the record of the planned load needs at least.
     """
     found = os.statvfs(folder)
-    needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
+    needed = RECORD_BYTES + RECORD_BYTES_PER_S * plan.load.planned_s * plan.threads
     # File systems without a size limit, such as some network file systems, report zero blocks.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(
-            f"{folder}: the disk is full: the record of {planned_s(plan):g} s takes {format_size(needed)} or "
+            f"{folder}: the disk is full: the record of {plan.load.planned_s:g} s takes {format_size(needed)} or "
             f"more, {free} are free",
             hint="free some space, or name a folder on another disk with --out or TMPDIR",
         )

@@ -9,12 +9,13 @@ from towtank.conduct.connecting import COMMAND_LINE, UNIX, ConnectionOptions
 from towtank.conduct.drive import (
     Exchange,
     Load,
-    frame_part,
+    plan_of,
     require_reachable,
     split_url,
     url_plan,
 )
 from towtank.errors import Fault, StudyError
+from towtank.plan import Plan
 from towtank.results import RunFolder
 from towtank.units import shown
 from towtank.workload import (
@@ -45,7 +46,7 @@ def prepare_plan(
     allowed: list[str],
     *,
     connections: ConnectionOptions | None = None,
-) -> dict[str, Any]:
+) -> Plan:
     """Check the target, connect to it once, and return the plan for the engine.
 
     Parameters
@@ -87,9 +88,7 @@ def prepare_plan(
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     _refuse_logins(connections.connect_to)
     places = _places(list(connections.connect_to) or [exchange.url], allowed)
-    ways = [require_reachable(each) for each in places]
-    plan = url_plan(run, exchange, load, [each[0] for each in ways], connections)
-    return {**plan, "targets": [target_with_fallbacks(plan["targets"][0], ways)]}
+    return url_plan(run, exchange, load, [require_reachable(each) for each in places], connections)
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
@@ -132,7 +131,7 @@ def _workload_plan(
     allowed: list[str],
     *,
     connections: ConnectionOptions,
-) -> dict[str, Any]:
+) -> Plan:
     from towtank.workload import compile_workload, load_workload  # noqa: PLC0415 - not needed to load a URL
 
     workload = load_workload(exchange.url)
@@ -152,7 +151,7 @@ def _workload_plan(
     compiled = compile_workload(workload, targets=targets, options=options)
     compiled["connections"] = connections.connections_part(compiled["connections"])
     compiled["targets"] = [_reached(target, ways.get(target["name"], [])) for target in compiled["targets"]]
-    return {"limits": {}, **compiled, **frame_part(run, load)}
+    return plan_of(run, load, {"limits": {}, **compiled})
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:

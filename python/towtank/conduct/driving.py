@@ -17,7 +17,6 @@ from towtank.conduct.drive_targets import prepare_plan
 from towtank.conduct.live_sending import LiveSending
 from towtank.conduct.provenance import require_own
 from towtank.conduct.stopping import StopRequest
-from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.option_check import COMMAND_LINE
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
@@ -89,7 +88,7 @@ def drive_target(
     named = [pid for name in options.watched for pid in watched.roots_of(name)]
     with _run_folder(out, manifest(load, options.limits), stop) as run:
         plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
-        abort_on = options.aborting([str(dig(each, "name")) for each in dig(plan, "transactions")])
+        abort_on = options.aborting(plan.transactions)
         with display:
             outcome = conduct_drive(
                 run, shown, plan, stop, display, live_sending=live_sending, watched=named, abort_on=abort_on

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.errors import Fault, StudyError
+from towtank.plan import Plan
 from towtank.results import write_json
 
 if TYPE_CHECKING:
@@ -65,14 +66,14 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
     return document if sound and document.get("fingerprint") == fingerprint else None
 
 
-def generator_facts(plan: dict[str, object], place: GeneratorPlace | None = None) -> dict[str, object]:
+def generator_facts(plan: Plan, place: GeneratorPlace | None = None) -> dict[str, object]:
     """Return limits and properties of the load generator's machine, for the manifest of a run.
 
     They allow a later check, on any machine, if the generator limited the load.
 
     Parameters
     ----------
-    plan : dict
+    plan : Plan
         The engine's plan.
     place : GeneratorPlace, optional
         Host and network namespace of the generator, if it does not run in those of this process.
@@ -95,22 +96,21 @@ def generator_facts(plan: dict[str, object], place: GeneratorPlace | None = None
     by_ports = connections_by_ports(plan) if place is None else place.within(lambda: connections_by_ports(plan))
     if by_ports is not None:
         limits["connections_by_ports"] = by_ports
-    envelope = load_envelope(host_facts()["fingerprint"])
+    envelope = load_envelope(host_facts().fingerprint)
     placed = {"generator_host": place.name} if place is not None and place.name is not None else {}
     return {"generator_limits": limits, **placed, **({"envelope": envelope} if envelope else {})}
 
 
-def connections_by_ports(plan: dict[str, Any]) -> int | None:
+def connections_by_ports(plan: Plan) -> int | None:
     """Return the number of connections to the plan's addresses for which local ports suffice; None if unknown. [1]"""
-    addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
-    sources = plan.get("connections", {}).get("sources") or [""]
+    addresses = {address for _, address in plan.addresses}
     ports = _ports()
     if ports is None or not addresses or any(address.startswith("unix:") for address in addresses):
         return None
-    return ports * len(addresses) * len(sources)
+    return ports * len(addresses) * max(1, len(plan.sources))
 
 
-def require_ports(plan: dict[str, Any]) -> None:
+def require_ports(plan: Plan) -> None:
     """Refuse a closed load if each user needs a connection of its own, and local ports do not suffice for all users.
 
     Raises
@@ -123,10 +123,9 @@ def require_ports(plan: dict[str, Any]) -> None:
     With several targets, the number of connections depends on the workload. The engine then checks the number before
     the load begins.
     """
-    users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
-    own = plan.get("connections", {}).get("mode", "per_user") == "per_user"
+    users = plan.load.users_at_most if plan.load.kind == "closed" else 0
     there = connections_by_ports(plan)
-    if not own or there is None or len(plan["targets"]) > 1 or users <= there:
+    if not plan.has_own_connections or there is None or len(plan.workload["targets"]) > 1 or users <= there:
         return
     message = (
         f"must be at most {there} if each user has a separate connection, because only so many local ports can reach "
@@ -139,7 +138,7 @@ def require_ports(plan: dict[str, Any]) -> None:
     )
 
 
-def require_open_files(plan: dict[str, Any]) -> None:
+def require_open_files(plan: Plan) -> None:
     """Refuse a load whose connections need more open files than the hard limit allows, even with many load threads.
 
     Raises
@@ -147,25 +146,22 @@ def require_open_files(plan: dict[str, Any]) -> None:
     StudyError
         If each user keeps a connection to every target, and these connections need more open files than allowed.
     """
-    if message := beyond_open_files(plan):
+    users, targets = plan.load.users_at_most, len(plan.workload["targets"])
+    if plan.has_own_connections and (message := beyond_open_files(users, targets, plan.threads)):
         hint = "raise the hard limit of open files, or let users share connections (--connections N)"
         raise StudyError([Fault("<command line>", 0, 0, "--users", message)], hint=hint)
 
 
-def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Return a message if the users of a plan need more open files than the hard limit allows; otherwise None.
-
-    Of the plan, only the entries `load`, `connections`, `targets` and `threads` are read.
+def beyond_open_files(users: int, targets: int, threads: int = 1) -> str | None:
+    """Return a message if users with a connection to each target need more open files than the hard limit allows;
+    otherwise None.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
-        return None
-    users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
-    tried = range(plan["threads"], _THREADS_AT_MOST + 1)
-    if not tried:
+    targets, tried = max(1, targets), range(threads, _THREADS_AT_MOST + 1)
+    if hard == resource.RLIM_INFINITY or not tried:
         # The engine refuses this number of threads with a message of its own.
         return None
-    most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
+    most = max(number * (hard - _SPARE_FILES - number) for number in tried)
     if users * targets <= most:
         return None
     return (

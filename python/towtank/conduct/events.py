@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from towtank.errors import TowtankError
+from towtank.plan import PlannedStage
 from towtank.results import Follower, RunFolder
 from towtank.study import Event
 from towtank.system import Hosts
@@ -54,8 +55,8 @@ class Events:
         Folder of the run, in which `event_begins`, `event_ends` and `event_failed` are recorded.
     events : mapping of str to Event
         Events by name.
-    stages : list of dict
-        Stages of the plan.
+    stages : sequence of PlannedStage
+        Stages of the load.
     system : EventTarget
         System on which the events act.
     watch : callable
@@ -66,7 +67,7 @@ class Events:
 
     run: RunFolder
     events: Mapping[str, Event]
-    stages: list[dict[str, Any]]
+    stages: Sequence[PlannedStage]
     system: EventTarget
     watch: Callable[[str, int], None]
     note: Callable[[str], None]
@@ -88,10 +89,10 @@ class Events:
         start_s : float
             Start of the stage, since the start of the load. [s]
         """
-        phase = next((stage["phase"] for stage in self.stages if stage["name"] == name), name)
+        phase = next((stage.phase for stage in self.stages if stage.name == name), name)
         for title, event in self.events.items():
             wanted = event.at.stage
-            named = any(stage["name"] == wanted for stage in self.stages)
+            named = any(stage.name == wanted for stage in self.stages)
             of_this = wanted is None or wanted == name or (wanted == phase and not named)
             if of_this and title not in self._begun:
                 self._begun.add(title)

@@ -11,6 +11,7 @@ from towtank.conduct.run import RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.errors import MeasurementError, Stopped, TargetError
+from towtank.plan import Plan
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.secrets import make_private_folder
 from towtank.study import LOAD_FACTORS, FindLimit, Pilot, PilotResult, RunSpec, Stages, StepUp, Study, run_seed
@@ -36,9 +37,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
     if not study.needs_pilot:
         return study
     if resume and (folder / STUDY_MANIFEST).is_file():
-        return replace(
-            study, pilot_result=PilotResult.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"])
-        )
+        return replace(study, pilot_result=PilotResult(**ResultsFolder.open(folder).manifest["study"]["pilot"]))
     with display:
         display.note("pilot run: measuring how many users the system can handle on this machine")
         pilot_result = _measure(study, folder / FOLDER, display, stop)
@@ -73,10 +72,10 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
     items.
     """
 
-    def make(plan: dict[str, Any], send: Any) -> Any:
+    def make(plan: Plan, send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
 
-        stages = list(plan["load"]["stages"])
+        stages = list(plan.load.stages)
         return PilotSteering(run, stages, send, display.note, 0.0, load=pilot_load(pilot), objectives=[])
 
     return replace(task, steer=make, read_back=None, events={})

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import StudyError
+from towtank.files import sha256_of
 from towtank.results import SECRETS_FILE, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
 from towtank.secrets import make_private_folder, open_private, redacted, redacted_setting
 from towtank.version import __version__
@@ -77,7 +78,7 @@ def open_results(
         "study": redacted(study.describe(), secret),
         "design": design,
         "versions": versions(),
-        "host": host_facts(),
+        "host": host_facts().document(),
         "files": keep_files(study, folder),
         "data": data_files(study),
         "command": _keep_secrets(command, secret, folder),
@@ -160,7 +161,7 @@ def _hash(path: Path, text: str) -> str:
     """
     with suppress(OSError, UnicodeError):
         if path.read_bytes().decode("utf-8-sig") == text:
-            return sha256(path)
+            return sha256_of(path)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -178,14 +179,8 @@ def data_files(study: Study) -> list[dict[str, str]]:
 def content_hash(path: Path) -> str:
     """Return the hash of a file, or of the names and contents of all files in a folder, following links to files."""
     if not path.is_dir():
-        return sha256(path)
+        return sha256_of(path)
     found = hashlib.sha256()
     for file in sorted(each for each in path.rglob("*") if each.is_file()):
-        found.update(b"%s\0%s\n" % (os.fsencode(file.relative_to(path)), sha256(file).encode()))
+        found.update(b"%s\0%s\n" % (os.fsencode(file.relative_to(path)), sha256_of(file).encode()))
     return found.hexdigest()
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 hash of a file in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -163,7 +163,7 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
 
 def rated_facts(folder: Path) -> Json:
     """Describe this machine and the file system of the folder, for the record of a rating."""
-    facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
+    facts = {**host_facts().document(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}
 
 

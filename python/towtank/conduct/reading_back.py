@@ -20,6 +20,7 @@ from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, TowtankError
+from towtank.plan import Plan
 from towtank.results import (
     ITEM_FATES,
     ITEM_GONE,
@@ -44,8 +45,6 @@ _MARGIN_S = 60.0
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
 
-Plan = Callable[[str, Path, Path, Endpoints], dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class ReadBack:
@@ -67,7 +66,7 @@ class ReadBack:
     """
 
     kinds: Mapping[str, tuple[int, ...]]
-    plan: Plan
+    plan: Callable[[str, Path, Path, Endpoints], Plan]
     at_most_s: float
     sample: int | None
     seed: int
@@ -165,7 +164,7 @@ class _Reader:
             writer.writerows([["key"], *([key] for key in keys)])
         engine = folder / "engine"
         plan = self.asked.plan(kind, folder / "keys.csv", engine.absolute(), self.endpoints)
-        write_json(folder / "plan.json", plan, private=True)
+        write_json(folder / "plan.json", plan.document(), private=True)
         status = self._drive(self._engine(folder), engine, set(keys))
         if status not in (0, None):
             words = "".join(f"\n  {line}" for line in log_tail(folder / "engine.log", 5))

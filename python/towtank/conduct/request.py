@@ -138,18 +138,12 @@ def _check_open_files(study: Study) -> None:
 
     if study.needs_pilot:
         return
-    connections = study.workload.file.defaults.plan_connections
-    plans: list[dict[str, Any]] = [
-        {
-            "load": study.load_part(spec.levels),
-            "connections": connections,
-            "targets": targets_of_workload(study.workload, spec.system.spoken),
-            "threads": 1,
-        }
+    needs = [
+        (spec.load.users_at_most, len(targets_of_workload(study.workload, spec.system.spoken)))
         for spec in study.design()
     ]
-    most = max(plans, key=lambda plan: int(plan["load"]["users_at_most"]) * max(1, len(plan["targets"])))
-    if message := beyond_open_files(most):
+    own = study.workload.file.defaults.plan_connections["mode"] == "per_user"
+    if own and (message := beyond_open_files(*max(needs, key=lambda need: need[0] * max(1, need[1])))):
         hint = "raise the hard limit of open files, or let users share connections (`connections` of the workload)"
         raise StudyError([Fault(str(study.path), 0, 0, "load", message)], hint=hint)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from towtank import marking
 from towtank.conduct.aborting import Aborting
@@ -28,6 +28,7 @@ from towtank.conduct.targets_here import watching_targets
 from towtank.conduct.watching import STOPPING_S, Watch
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
+from towtank.plan import Plan
 from towtank.results import GENERATOR_GROUP, RunFolder
 from towtank.system import EndedService, Endpoints, GeneratorPlace, HostEntry, System, describe_status, log_tail
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 ENGINE_LOG = "engine.log"
 # Exit status of the engine if it cannot write its results (EX_IOERR of sysexits(3)).
 ENGINE_DISK_FULL = 74
-_DEFAULT_DRAIN_S = 30.0
 
 
 class Observing(Protocol):
@@ -51,7 +51,7 @@ class Observing(Protocol):
         """Observe this process and its descendants from this call on."""
 
 
-Steer = Callable[[dict[str, Any], Callable[[Mapping[str, object]], None]], "Steering"]
+Steer = Callable[[Plan, Callable[[Mapping[str, object]], None]], "Steering"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class RunTask:
     run: RunFolder
     title: str
     system: Callable[[Path], System]
-    plan: Callable[[Endpoints], dict[str, Any]]
+    plan: Callable[[Endpoints], Plan]
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
     steer: Steer | None = None
@@ -188,7 +188,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.event("system_up", addresses=endpoints.addresses)
         run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
-        run.write_plan(plan)
+        run.write_plan(plan.document())
         with (
             task.observe(run, endpoints) as observation,
             task.live_sending.open(run, display, outcome.notes),
@@ -209,7 +209,9 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
                 steer=task.steer,
                 lasts=task.lasts,
-                events=_events(task, plan, system, observation, display),
+                events=Events(task.run, task.events, plan.load.stages, system, observation.add_group, display.note)
+                if task.events
+                else None,
                 place=endpoints.generator,
             )
         run.event("observation_stopped", failures=observation.failures())
@@ -218,19 +220,10 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
     run.event("system_down")
 
 
-def _events(
-    task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
-) -> Events | None:
-    if not task.events:
-        return None
-    stages = list(plan["load"]["stages"])
-    return Events(task.run, task.events, stages, system, observation.add_group, display.note)
-
-
 def drive_engine(
     run: RunFolder,
     title: str,
-    plan: dict[str, Any],
+    plan: Plan,
     *,
     ended: Callable[[], list[EndedService]],
     outcome: RunOutcome,
@@ -252,7 +245,7 @@ def drive_engine(
         Folder of the record.
     title : str
         Name of the run in messages.
-    plan : dict
+    plan : Plan
         The engine's plan.
     ended : callable
         Function that returns the service processes that ended unexpectedly.
@@ -278,7 +271,7 @@ def drive_engine(
     entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
     if lasts is None:
-        display.run_starts(title, planned_s(plan))
+        display.run_starts(title, plan.load.planned_s)
     else:
         least_s, most_s = lasts()
         display.run_starts(title, most_s, least_s)
@@ -286,7 +279,7 @@ def drive_engine(
     growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
-    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for pending responses, then results are finished"
+    stop.waits_for = f"up to {min(plan.drain_s, STOPPING_S):g} s for pending responses, then results are finished"
     try:
         run.event("engine_started", pid=engine.pid, log_bytes=growth.at_start)
         if started is not None:
@@ -296,7 +289,7 @@ def drive_engine(
         watch.steering = None if steer is None else steer(plan, engine.send)
         watch.events, watch.growth = events, growth
         watch.aborting = Aborting(run, abort_on) if abort_on else None
-        watch.until_end(planned_s(plan), drain_s(plan))
+        watch.until_end(plan.load.planned_s, plan.drain_s)
     finally:
         stop.on_second = None
         if events is not None:
@@ -327,13 +320,3 @@ def disk_is_full(folder: Path, hint: str = "free some space, then repeat the com
 def engine_words(log: Path) -> str:
     """Return the last lines of the engine's log, indented, to be appended to a message."""
     return "".join(f"\n  {line}" for line in log_tail(log, 5))
-
-
-def planned_s(plan: dict[str, Any]) -> float:
-    """Return the planned length of the load. [s]"""
-    return float(sum(stage["duration_s"] for stage in plan["load"]["stages"]))
-
-
-def drain_s(plan: dict[str, Any]) -> float:
-    """Return the longest time that the engine waits for pending responses at the end of the load. [s]"""
-    return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))

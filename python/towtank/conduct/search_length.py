@@ -45,7 +45,7 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):
         stages = plateau_stages(load, number, before, level)
-        total += sum(stage["duration_s"] for stage in stages if not stage["name"].startswith(DECIDE_STAGE))
+        total += sum(stage.duration_s for stage in stages if not stage.name.startswith(DECIDE_STAGE))
         if not longest:
             ends = (load.stages.settle, load.stages.steady)
             total -= sum(longest_stage_s(each) - _shortest_s(each) for each in ends)

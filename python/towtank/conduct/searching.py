@@ -27,6 +27,7 @@ from towtank.conduct.pilot_levels import is_beyond, next_level
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
 from towtank.engine import Frame
 from towtank.estimates import few_digits
+from towtank.plan import PlannedStage
 from towtank.results import RunFolder
 from towtank.study import DECIDE_STAGE, RELIEVE_SHARE, RELIEVE_STAGE, FindLimit, plateau_stages, stages_after_search
 
@@ -39,7 +40,7 @@ class SearchSteering(StageSteering):
     def __init__(
         self,
         run: RunFolder,
-        stages: list[dict[str, Any]],
+        stages: list[PlannedStage],
         send: Send,
         note: Note,
         at_least_s: float,
@@ -52,7 +53,7 @@ class SearchSteering(StageSteering):
         self.rules, self.plan = PlateauRules.of(load.document(), objectives), search_plan_of(load.document())
         self.plateaus: list[Plateau] = []
         self.is_over = False
-        self._asked: tuple[int, list[dict[str, Any]]] | None = None
+        self._asked: tuple[int, list[PlannedStage]] | None = None
         self._steady: StageUnderWay | None = None
         self._told: set[int] = set()
 
@@ -68,7 +69,7 @@ class SearchSteering(StageSteering):
             self.is_over = True
             self.note(f"  the search ends: the engine refused further stages: {frame.get('why')}")
         super().frame(frame)
-        if self.under_way is not None and self.under_way.about.get("phase") == STEADY_PHASE:
+        if self.under_way is not None and self.under_way.about.phase == STEADY_PHASE:
             self._steady = self.under_way
 
     def look(self) -> None:
@@ -124,7 +125,7 @@ class SearchSteering(StageSteering):
             stages = plateau_stages(self.load, number, plateau.level, decision.level, again=again, relieve_at=relieve)
         if stages:
             self._asked = (stage, stages)
-            self.send({"do": "append", "stages": stages})
+            self.send({"do": "append", "stages": [each.document() for each in stages]})
         else:
             self._next(stage)
 

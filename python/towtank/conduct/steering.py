@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from towtank.analysis import Precision, Settling, SteadySeconds
 from towtank.digging import dig
 from towtank.engine import Frame
+from towtank.plan import PlannedStage
 from towtank.results import Follower, RecordedInterval, RunFolder
 from towtank.study import SteadyUntil
 
@@ -78,7 +79,7 @@ class StageUnderWay:
     name: str
     start_s: float
     end_s: float
-    about: dict[str, Any]
+    about: PlannedStage
 
 
 class StageSteering:
@@ -87,7 +88,7 @@ class StageSteering:
     def __init__(
         self,
         run: RunFolder,
-        stages: list[dict[str, Any]],
+        stages: list[PlannedStage],
         send: Send,
         note: Note,
         at_least_s: float = 0.0,
@@ -117,21 +118,21 @@ class StageSteering:
         self.under_way = StageUnderWay(index, str(frame.get("name", "")), start, end, self.stages[index])
         deciding = self._deciding(self.under_way.about)
         if deciding is not None:
-            users = self.under_way.about.get("users")
+            users = self.under_way.about.users
             seconds = StageSeconds(index, None if users is None else float(users))
             self._settling = (deciding, seconds, 0)
 
-    def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
+    def _deciding(self, stage: PlannedStage) -> Settling | Precision | None:
         """Return the statistical test that ends a stage; None if the stage ends at its planned time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
-        if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
+        if self.steady is not None and stage.until is not None and stage.phase == "steady":
             return Precision(self.steady.to, self.steady.at_least)
         return None
 
-    def is_settle(self, stage: dict[str, Any]) -> bool:
+    def is_settle(self, stage: PlannedStage) -> bool:
         """Return True if a stage lasts until the test of settling passes."""
-        return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
+        return stage.until is not None and stage.name.startswith("settle")
 
     def look(self) -> None:
         """Apply the test of the current stage to the new seconds of the record, and end the stage if the test

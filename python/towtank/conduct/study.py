@@ -272,7 +272,7 @@ class _Runs:
         return outcome
 
 
-def run_manifest(spec: RunSpec) -> dict[str, Any]:
+def run_manifest(spec: RunSpec) -> dict[str, object]:
     """Return the manifest of a run before its start."""
     return {
         **{key: value for key, value in spec.document().items() if value is not None},

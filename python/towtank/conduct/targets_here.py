@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from towtank.observe import ScrapeError, ScrapingThread
+from towtank.plan import Plan
 from towtank.results import GENERATOR_GROUP, WATCHED_KIND, RunFolder
 from towtank.system import (
     ConnectionScraper,
@@ -34,7 +35,7 @@ first request. [s]
 @contextmanager
 def watching_targets(
     run: RunFolder,
-    plan: Mapping[str, Any],
+    plan: Plan,
     own: Mapping[str, int],
     add_group: Callable[[str, int], None],
     named: Mapping[str, Sequence[int]] = MappingProxyType({}),
@@ -53,7 +54,7 @@ def watching_targets(
         Folder of the record. Its manifest receives a tier of kind `process` for each server, and the entry
         `targets_here` with the process id of each target on this machine by address; null if the process was not
         found.
-    plan : dict
+    plan : Plan
         The plan, with addresses as IP address and port.
     own : dict
         Root process ids of the tiers that Towtank observes already, by name.
@@ -87,28 +88,22 @@ def watching_targets(
         watch.record(run)
 
 
-def addresses_here(plan: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of a plan's targets that belong to this machine, without duplicates."""
-    return list(_names_here(plan))
-
-
-def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
+def targets_here(plan: Plan) -> dict[str, str]:
     """Return the name of each target that runs on this machine, by its address."""
-    found = {}
-    for target in plan.get("targets") or ():
-        for address in map(str, target["addresses"]):
-            with suppress(ValueError):
-                if address not in found and is_this_machine(host_and_port(address)[0]):
-                    found[address] = str(target["name"])
+    found: dict[str, str] = {}
+    for name, address in plan.addresses:
+        with suppress(ValueError):
+            if address not in found and is_this_machine(host_and_port(address)[0]):
+                found[address] = name
     return found
 
 
 class _Watch:
     """Searches for the processes of targets, and for the servers to which the targets are connected."""
 
-    def __init__(self, plan: Mapping[str, Any], own: Mapping[str, int], add_group: Callable[[str, int], None]) -> None:
+    def __init__(self, plan: Plan, own: Mapping[str, int], add_group: Callable[[str, int], None]) -> None:
         self.places: dict[str, int | None] = {}
-        self._names = _names_here(plan)
+        self._names = targets_here(plan)
         self._own, self._here, self._add_group = dict(own), os.getpid(), add_group
         self._tiers: dict[str, Mapping[str, Any]] = {}
         self._roots: dict[str, int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, pinning_of
@@ -12,10 +12,10 @@ from towtank.conduct.reading_back import ReadBack
 from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.search_length import search_range_s
 from towtank.conduct.stopping import StopRequest
+from towtank.plan import Plan
 from towtank.results import RunFolder
-from towtank.study import FindLimit, SteadyUntil, settle_document
+from towtank.study import FindLimit, SettleUntil, SteadyUntil
 from towtank.system import Endpoints, System, build_system
-from towtank.workload import pinned_plan
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Send, Steering
@@ -47,9 +47,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
     asked, cpus = spec.study.study.read_back, list(pinning.generator)
     return ReadBack(
         {kind: tuple(stored.absent) for kind, stored in kinds.items()},
-        lambda kind, keys, out, up: pinned_plan(
-            spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus), spec.study.numbers
-        ),
+        lambda kind, keys, out, up: spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus),
         asked.at_most,
         asked.sample,
         spec.seed,
@@ -62,18 +60,18 @@ def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
     A steering is needed for a search, and for stages that end when a test passes.
     """
     load = spec.study.study.load
-    settle = settle_document(spec.study.study.settle)
+    settle = spec.study.study.settle
     asked = spec.study.study.steady
     steady = asked if isinstance(asked, SteadyUntil) and not isinstance(load, FindLimit) else None
-    if settle is None and steady is None and not isinstance(load, FindLimit):
+    if not isinstance(settle, SettleUntil) and steady is None and not isinstance(load, FindLimit):
         return None
-    at_least_s = 0.0 if settle is None else float(settle["at_least_s"])
+    at_least_s = settle.at_least if isinstance(settle, SettleUntil) else 0.0
 
-    def make(plan: dict[str, Any], send: Send) -> Steering:
+    def make(plan: Plan, send: Send) -> Steering:
         from towtank.conduct.searching import SearchSteering  # noqa: PLC0415 - the analysis takes a second to load
         from towtank.conduct.steering import StageSteering  # noqa: PLC0415
 
-        stages = list(plan["load"]["stages"])
+        stages = list(plan.load.stages)
         if not isinstance(load, FindLimit):
             return StageSteering(run, stages, send, display.note, at_least_s, steady=steady)
         objectives = [objective.document() for objective in spec.study.objectives]
@@ -93,11 +91,10 @@ def _system(spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, disp
     )
 
 
-def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning) -> dict[str, Any]:
+def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning) -> Plan:
     cpus = list(pinning.generator)
     threads = max(1, len(cpus))
-    plan = spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, threads, cpus)
-    return pinned_plan(plan, spec.study.numbers)
+    return spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, threads, cpus)
 
 
 def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:

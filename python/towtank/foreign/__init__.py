@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
-    from towtank.foreign.reading import Foreign as Foreign
-    from towtank.foreign.reading import read_foreign as read_foreign
-    from towtank.foreign.requests import Requests as Requests
-    from towtank.foreign.requests import Summary as Summary
+    from towtank.foreign.reading import Foreign, read_foreign
+    from towtank.foreign.requests import Requests, Summary
 
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "reading": "Foreign read_foreign",
-        "requests": "Requests Summary",
-    },
-)
+__getattr__, __dir__ = door(__name__)

@@ -9,7 +9,7 @@ import csv
 from collections.abc import Mapping
 
 from towtank.observe.command_socket import ask_once
-from towtank.observe.scraper import ScrapeError, series_name
+from towtank.observe.scraper import ScrapeError, number_in, series_name
 from towtank.results import MEMBER_REQUESTS
 
 # Series name of each line of `show info`, and factor that converts the line's value to base units.
@@ -52,7 +52,7 @@ def parse_info(text: str) -> dict[str, float]:
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "CurrConns" not in fields:
         raise ScrapeError(f"`show info` must report CurrConns, got {text[:80]!r} instead")
-    return {name: _number(key, fields[key]) * factor for key, (name, factor) in _INFO.items() if key in fields}
+    return {name: number_in(key, fields[key]) * factor for key, (name, factor) in _INFO.items() if key in fields}
 
 
 def parse_stat(text: str) -> dict[str, float]:
@@ -84,24 +84,17 @@ def parse_stat(text: str) -> dict[str, float]:
 
 def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | None = None) -> dict[str, float]:
     labels = {} if member is None else {"member": member}
-    return {series_name(name, **labels): _number(key, row[key]) for key, name in columns.items() if row.get(key)}
+    return {series_name(name, **labels): number_in(key, row[key]) for key, name in columns.items() if row.get(key)}
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
     """Return the number of HTTP responses by class of the status code, such as 2xx."""
     answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
     return {
-        series_name("haproxy_answers_total", status=each): _number(each, value)
+        series_name("haproxy_answers_total", status=each): number_in(each, value)
         for each, value in answers.items()
         if value
     }
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
 
 
 class HaproxyScraper:

@@ -8,12 +8,16 @@ import os
 import platform
 import re
 import resource
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from towtank.documents import document_without_none
 from towtank.version import __version__
 
 _KIB = 1024
+_Limit = TypeVar("_Limit", int, float)
 # Memory sizes are rounded to a multiple of this number before hosts are compared, because the kernel reserves a few
 # pages more or less at each start. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
@@ -32,59 +36,95 @@ _FINGERPRINT = (
 )
 
 
-def host_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Describe the host on which this process runs.
+@dataclass(frozen=True, kw_only=True)
+class HostFacts:
+    """Properties of a host; those that the host does not report are None.
 
-    Parameters
+    Attributes
     ----------
-    root : Path, default "/"
-        Folder that contains `proc` and `sys`; tests pass a folder of recorded files.
-
-    Returns
-    -------
-    dict
-        `name`, `kernel`, `architecture`, `cpu_model`, `cpus` (online), `cpus_usable` (of this process),
-        `cpu_limit` (CPUs, by cgroup), `memory_bytes`, `memory_limit_bytes` (by cgroup), `cgroup_version`,
-        `clock_source`, `governor`, `open_files_limit`, `open_files_limit_hard`, `virtualisation`, `python`,
-        `towtank`, `fingerprint`. Properties that the host does not report are left out.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    facts = {
-        "name": _line(root / "proc/sys/kernel/hostname"),
-        "kernel": _line(root / "proc/sys/kernel/osrelease"),
-        "architecture": platform.machine(),
-        "cpu_model": cpu_model(root),
-        "cpus": os.cpu_count(),
-        "cpus_usable": len(os.sched_getaffinity(0)),
-        "memory_bytes": memory_bytes(root),
-        **cgroup_facts(root),
-        "clock_source": _line(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "governor": _line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "open_files_limit": None if soft == resource.RLIM_INFINITY else soft,
-        "open_files_limit_hard": None if hard == resource.RLIM_INFINITY else hard,
-        "virtualisation": virtualisation(root),
-        "python": platform.python_version(),
-        "towtank": __version__,
-    }
-    known = {name: value for name, value in facts.items() if value is not None}
-    return {**known, "fingerprint": fingerprint(known)}
-
-
-def fingerprint(facts: dict[str, Any]) -> str:
-    """Return sixteen hexadecimal digits that are equal for hosts whose results may be compared.
+    name, kernel, architecture, cpu_model : str
+        Host name, release of the kernel, instruction set, and name of the CPU model.
+    cpus, cpus_usable : int
+        CPUs that are online, and CPUs that this process may use. [1]
+    memory_bytes : int
+        Memory that the kernel manages. [byte]
+    cgroup_version : int
+        Version of control groups; 1 if both versions are mounted and version 1 has the CPU controller.
+    cpu_limit, memory_limit_bytes : float, int
+        Limits of the control group of this process and its ancestors; None if no limit exists. [CPUs, byte]
+    clock_source, governor : str
+        Source of the kernel's clock, and governor of the CPU frequency.
+    open_files_limit, open_files_limit_hard : int
+        Limits of open files; None if there is no limit. [1]
+    virtualisation : str
+        Description of the virtual machine or container.
+    python, towtank : str
+        Versions.
 
     Examples
     --------
-    >>> small = fingerprint({"cpus": 2, "memory_bytes": 4 << 30, "python": "3.11"})
-    >>> small == fingerprint({"cpus": 2, "memory_bytes": (4 << 30) + 4096, "python": "3.13"})
+    >>> small = HostFacts(cpus=2, memory_bytes=4 << 30, python="3.11")
+    >>> small.fingerprint == HostFacts(cpus=2, memory_bytes=(4 << 30) + 4096, python="3.13").fingerprint
     True
-    >>> small == fingerprint({"cpus": 4, "memory_bytes": 4 << 30})
+    >>> small.fingerprint == HostFacts(cpus=4, memory_bytes=4 << 30).fingerprint
     False
     """
-    chosen = {name: facts[name] for name in _FINGERPRINT if name in facts}
-    if "memory_bytes" in facts:
-        chosen["memory_steps"] = round(facts["memory_bytes"] / _MEMORY_STEP_BYTES)
-    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:16]
+
+    name: str | None = None
+    kernel: str | None = None
+    architecture: str | None = None
+    cpu_model: str | None = None
+    cpus: int | None = None
+    cpus_usable: int = 1
+    memory_bytes: int | None = None
+    cgroup_version: int | None = None
+    cpu_limit: float | None = None
+    memory_limit_bytes: int | None = None
+    clock_source: str | None = None
+    governor: str | None = None
+    open_files_limit: int | None = None
+    open_files_limit_hard: int | None = None
+    virtualisation: str | None = None
+    python: str | None = None
+    towtank: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for hosts whose results may be compared."""
+        known = document_without_none(self)
+        chosen = {name: known[name] for name in _FINGERPRINT if name in known}
+        if self.memory_bytes is not None:
+            chosen["memory_steps"] = round(self.memory_bytes / _MEMORY_STEP_BYTES)
+        return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:16]
+
+    def document(self) -> dict[str, object]:
+        """Return the known properties as JSON for manifests."""
+        return {**document_without_none(self), "fingerprint": self.fingerprint}
+
+
+def host_facts(root: Path = Path("/")) -> HostFacts:
+    """Describe the host on which this process runs. `root` contains `proc` and `sys`."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    version, cpu_limit, memory_limit_bytes = cgroup_limits(root)
+    return HostFacts(
+        name=_line(root / "proc/sys/kernel/hostname"),
+        kernel=_line(root / "proc/sys/kernel/osrelease"),
+        architecture=platform.machine(),
+        cpu_model=cpu_model(root),
+        cpus=os.cpu_count(),
+        cpus_usable=len(os.sched_getaffinity(0)),
+        memory_bytes=memory_bytes(root),
+        cgroup_version=version,
+        cpu_limit=cpu_limit,
+        memory_limit_bytes=memory_limit_bytes,
+        clock_source=_line(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        governor=_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        open_files_limit=None if soft == resource.RLIM_INFINITY else soft,
+        open_files_limit_hard=None if hard == resource.RLIM_INFINITY else hard,
+        virtualisation=virtualisation(root),
+        python=platform.python_version(),
+        towtank=__version__,
+    )
 
 
 def cpu_model(root: Path = Path("/")) -> str | None:
@@ -99,33 +139,21 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
     return int(match[1]) * _KIB if match else None
 
 
-def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits that its control group and all ancestors set for this
-    process.
-
-    Returns
-    -------
-    dict
-        `cgroup_version` (1 or 2; 1 if both versions are mounted and version 1 has the CPU controller), `cpu_limit` in
-        CPUs, and `memory_limit_bytes`. A missing key means that no limit exists.
+def cgroup_limits(root: Path = Path("/")) -> tuple[int | None, float | None, int | None]:
+    """Return the version of control groups, and the limits that the control group of this process and its ancestors
+    set: of CPUs [CPUs] and of memory [byte], as in `HostFacts`.
     """
     mounts = [_mount(line) for line in (_text(root / "proc/self/mountinfo") or "").splitlines()]
     membership = [line.split(":", 2) for line in (_text(root / "proc/self/cgroup") or "").splitlines()]
     v1 = [mount for mount in mounts if mount and mount[2] == "cgroup"]
     v2 = [mount for mount in mounts if mount and mount[2] == "cgroup2"]
-    facts: dict[str, Any] = {}
     if any("cpu" in mount[3] for mount in v1):
-        facts["cgroup_version"] = 1
-        for folder in _folders(root, v1, membership, "cpu"):
-            _keep_least(facts, "cpu_limit", _cpu_limit_v1(folder))
-        for folder in _folders(root, v1, membership, "memory"):
-            _keep_least(facts, "memory_limit_bytes", _memory_limit(folder / "memory.limit_in_bytes"))
-    elif v2:
-        facts["cgroup_version"] = 2
-        for folder in _folders(root, v2, membership, ""):
-            _keep_least(facts, "cpu_limit", _cpu_limit_v2(folder))
-            _keep_least(facts, "memory_limit_bytes", _memory_limit(folder / "memory.max"))
-    return facts
+        memory = (folder / "memory.limit_in_bytes" for folder in _folders(root, v1, membership, "memory"))
+        cpu = map(_cpu_limit_v1, _folders(root, v1, membership, "cpu"))
+        return 1, _least(cpu), _least(map(_memory_limit, memory))
+    folders = _folders(root, v2, membership, "")
+    memory = (folder / "memory.max" for folder in folders)
+    return 2 if v2 else None, _least(map(_cpu_limit_v2, folders)), _least(map(_memory_limit, memory))
 
 
 def virtualisation(root: Path = Path("/")) -> str | None:
@@ -162,9 +190,8 @@ def _folders(
     return []
 
 
-def _keep_least(facts: dict[str, Any], name: str, value: float | None) -> None:
-    if value is not None:
-        facts[name] = min(value, facts.get(name, value))
+def _least(limits: Iterable[_Limit | None]) -> _Limit | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _cpu_limit_v1(folder: Path) -> float | None:

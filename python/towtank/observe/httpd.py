@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from towtank.observe.page import Page
-from towtank.observe.scraper import ScrapeError, series_name
+from towtank.observe.page import Page, PageScraper
+from towtank.observe.scraper import ScrapeError, number_in, series_name
 from towtank.results import MEMBER_REQUESTS
 
 # Series name of each line of the status page, and factor that converts the line's value to base units.
@@ -58,7 +58,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
             found.setdefault((member[1], member[2]), {})[member[3]] = text
         elif colon and name in _LINES:
             key, factor = _LINES[name]
-            values[key] = _number(name, text) * factor
+            values[key] = number_in(name, text) * factor
         elif name == "Scoreboard":
             values["httpd_workers_limit"] = float(len(text.strip()))
     if "httpd_workers_busy" not in values:
@@ -71,22 +71,15 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
 def _member(row: Mapping[str, str], members: Mapping[str, str]) -> dict[str, float]:
     address = urlsplit(row.get("Name", "")).netloc
     name = members.get(address, address)
-    values = {series_name(MEMBER_REQUESTS, member=name): _number("Elected", row.get("Elected", ""))}
+    values = {series_name(MEMBER_REQUESTS, member=name): number_in("Elected", row.get("Elected", ""))}
     if "Busy" in row:
-        values[series_name("httpd_member_busy", member=name)] = _number("Busy", row["Busy"])
+        values[series_name("httpd_member_busy", member=name)] = number_in("Busy", row["Busy"])
     for key, out in _BYTES.items():
         if key in row:
             values[series_name(out, member=name)] = _bytes(key, row[key])
     if "Status" in row:
         values[series_name("httpd_member_ok", member=name)] = float("Ok" in row["Status"].split())
     return values
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
 
 
 def _bytes(name: str, text: str) -> float:
@@ -96,7 +89,7 @@ def _bytes(name: str, text: str) -> float:
     return float(size[1]) * _SUFFIXES[size[2]]
 
 
-class HttpdScraper:
+class HttpdScraper(PageScraper):
     """Scraper of httpd's status page.
 
     Parameters
@@ -118,7 +111,3 @@ class HttpdScraper:
     def scrape(self) -> dict[str, float]:
         """Request the status page of httpd, and return its numbers by series name."""
         return parse(self._page.get(), self._members)
-
-    def close(self) -> None:
-        """Close the connection to the server; the next scrape opens it again."""
-        self._page.close()

@@ -5,8 +5,8 @@ The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and 
 
 from __future__ import annotations
 
-from towtank.observe.page import Page
-from towtank.observe.scraper import ScrapeError, series_name
+from towtank.observe.page import Page, PageScraper
+from towtank.observe.scraper import ScrapeError, number_in, series_name
 
 # Series name of each line of the statistics page, and factor that converts the line's value to base units. The page
 # reports times in whole milliseconds.
@@ -37,21 +37,14 @@ def parse(text: str) -> dict[str, float]:
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")
-    values = {name: _number(key, fields[key]) * factor for key, (name, factor) in _FIELDS.items() if key in fields}
+    values = {name: number_in(key, fields[key]) * factor for key, (name, factor) in _FIELDS.items() if key in fields}
     answers = {each: fields[f"responses{each}"] for each in _CLASSES if f"responses{each}" in fields}
     return values | {
-        series_name("jetty_answers_total", status=each): _number(each, value) for each, value in answers.items()
+        series_name("jetty_answers_total", status=each): number_in(each, value) for each, value in answers.items()
     }
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
-
-
-class JettyScraper:
+class JettyScraper(PageScraper):
     """Scraper of Jetty's statistics page.
 
     Parameters
@@ -70,7 +63,3 @@ class JettyScraper:
     def scrape(self) -> dict[str, float]:
         """Request Jetty's statistics page, and return its numbers by series name."""
         return parse(self._page.get())
-
-    def close(self) -> None:
-        """Close the connection to the server; the next scrape opens it again."""
-        self._page.close()

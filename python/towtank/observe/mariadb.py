@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from towtank.installing import pip_install
-from towtank.observe.scraper import ScrapeError
+from towtank.observe.scraper import ScrapeError, number_in
 
 if TYPE_CHECKING:
     import pymysql
@@ -78,19 +78,12 @@ def parse(variables: Mapping[str, str]) -> dict[str, float]:
     values = {}
     for variable, name in _VARIABLES.items():
         if variable in variables:
-            values[name] = _number(variable, variables[variable]) / (_MILLISECONDS if "_seconds" in name else 1.0)
+            values[name] = number_in(variable, variables[variable]) / (_MILLISECONDS if "_seconds" in name else 1.0)
     if not values:
         raise ScrapeError("SHOW GLOBAL STATUS must report Threads_connected and others, got none of them")
     if _LOOKED_FOR in variables and _MISSED in variables:
-        values[_HITS] = _number(_LOOKED_FOR, variables[_LOOKED_FOR]) - _number(_MISSED, variables[_MISSED])
+        values[_HITS] = number_in(_LOOKED_FOR, variables[_LOOKED_FOR]) - number_in(_MISSED, variables[_MISSED])
     return values
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
 
 
 class MariadbScraper:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from towtank.observe.page import Page
+from towtank.observe.page import Page, PageScraper
 from towtank.observe.scraper import ScrapeError, series_name
 from towtank.results import MEMBER_REQUESTS
 
@@ -91,7 +91,7 @@ class MembersLog:
             self._counts[line] = self._counts.get(line, 0) + lines.count(line)
 
 
-class NginxScraper:
+class NginxScraper(PageScraper):
     """Scraper of nginx's status page, and of the log that contains the upstream server (member) of each request.
 
     Parameters
@@ -117,7 +117,3 @@ class NginxScraper:
         """Request the status page of nginx and read the new lines of the log; return the numbers by series name."""
         values = parse(self._page.get())
         return values if self._log is None else {**values, **self._log.counts()}
-
-    def close(self) -> None:
-        """Close the connection to nginx; the next scrape opens it again."""
-        self._page.close()

@@ -9,12 +9,12 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from towtank import engine
 from towtank.errors import EngineError
 from towtank.installing import pip_install
-from towtank.observe.host import host_facts
+from towtank.observe.host import HostFacts, host_facts
 
 Status = Literal["ok", "note", "missing"]
 
@@ -86,10 +86,10 @@ def examine_machine(results: Path) -> list[Offer]:
     ]
 
 
-def _kernel(facts: dict[str, Any]) -> Offer:
-    if "kernel" not in facts or not Path("/proc/stat").exists():
+def _kernel(facts: HostFacts) -> Offer:
+    if facts.kernel is None or not Path("/proc/stat").exists():
         return Offer("kernel", "missing", None, "Linux with /proc is needed")
-    return Offer("kernel", "ok", facts["kernel"], facts.get("virtualisation", "no virtual machine detected"))
+    return Offer("kernel", "ok", facts.kernel, facts.virtualisation or "no virtual machine detected")
 
 
 def _engine() -> Offer:
@@ -105,9 +105,9 @@ def _engine() -> Offer:
     return Offer("engine", "ok", answer.stdout.strip(), str(path))
 
 
-def _processors(facts: dict[str, Any]) -> list[Offer]:
-    usable, limit = facts["cpus_usable"], facts.get("cpu_limit")
-    model = facts.get("cpu_model", "model not reported")
+def _processors(facts: HostFacts) -> list[Offer]:
+    usable, limit = facts.cpus_usable, facts.cpu_limit
+    model = facts.cpu_model or "model not reported"
     if limit is not None and limit < usable:
         count = Offer("cpus", "note", usable, f"{model}; the control group of this process may use {limit:g} CPUs")
     else:
@@ -117,16 +117,16 @@ def _processors(facts: dict[str, Any]) -> list[Offer]:
     return [count, Offer("pinning", "note", usable, "one CPU: generator and system compete for it")]
 
 
-def _memory(facts: dict[str, Any]) -> list[Offer]:
-    memory, limit = facts.get("memory_bytes"), facts.get("memory_limit_bytes")
+def _memory(facts: HostFacts) -> list[Offer]:
+    memory, limit = facts.memory_bytes, facts.memory_limit_bytes
     offers = [Offer("memory_bytes", "ok" if memory else "note", memory, "" if memory else "not reported")]
     if limit is not None and memory is not None and limit < memory:
         offers.append(Offer("memory_limit_bytes", "note", limit, "limit of the control group of this process"))
     return offers
 
 
-def _open_files(facts: dict[str, Any]) -> Offer:
-    limit = facts.get("open_files_limit_hard")
+def _open_files(facts: HostFacts) -> Offer:
+    limit = facts.open_files_limit_hard
     if limit is None:
         return Offer("open_files_limit", "ok", limit, "no limit")
     if limit < ENOUGH_OPEN_FILES:
@@ -148,15 +148,15 @@ def _pressure() -> Offer:
     return Offer("pressure", "ok", "yes", "pressure stall information")
 
 
-def _cgroups(facts: dict[str, Any]) -> Offer:
-    version = facts.get("cgroup_version")
+def _cgroups(facts: HostFacts) -> Offer:
+    version = facts.cgroup_version
     return Offer(
         "cgroup_version", "ok" if version else "note", version, "" if version else "no control groups are mounted"
     )
 
 
-def _clock(facts: dict[str, Any]) -> Offer:
-    source = facts.get("clock_source")
+def _clock(facts: HostFacts) -> Offer:
+    source = facts.clock_source
     if source in ("hpet", "acpi_pm"):
         return Offer(
             "clock_source", "note", source, "slow clock: each reading of the time takes the generator more CPU time"

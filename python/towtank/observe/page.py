@@ -107,3 +107,13 @@ class Page:
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)
+
+
+class PageScraper:
+    """Base class of the scrapers that read one page."""
+
+    _page: Page
+
+    def close(self) -> None:
+        """Close the connection to the server; the next scrape opens it again."""
+        self._page.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from towtank.observe.page import Page
+from towtank.observe.page import Page, PageScraper
 from towtank.observe.scraper import ScrapeError
 
 # Possessive quantifiers prevent backtracking, so that a malformed line is rejected in time proportional to its length.
@@ -58,7 +58,7 @@ def parse(page: str) -> dict[str, float]:
     return values
 
 
-class PrometheusScraper:
+class PrometheusScraper(PageScraper):
     """Scraper of a page in the Prometheus text format, over a persistent connection.
 
     Parameters
@@ -84,7 +84,3 @@ class PrometheusScraper:
         except ScrapeError:
             self.close()
             raise
-
-    def close(self) -> None:
-        """Close the connection to the server; the next scrape opens it again."""
-        self._page.close()

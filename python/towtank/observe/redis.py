@@ -7,7 +7,7 @@ import re
 import socket
 import time
 
-from towtank.observe.scraper import ScrapeError, series_name
+from towtank.observe.scraper import ScrapeError, number_in, series_name
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
@@ -50,7 +50,7 @@ def parse(text: str) -> dict[str, float]:
     fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
     if "connected_clients" not in fields:
         raise ScrapeError(f"INFO must report connected_clients, got {text[:80]!r} instead")
-    values = {name: _number(key, fields[key]) for key, name in _FIELDS.items() if key in fields}
+    values = {name: number_in(key, fields[key]) for key, name in _FIELDS.items() if key in fields}
     for key, value in fields.items():
         if found := _DATABASE.fullmatch(key):
             values[series_name("redis_keys", database=found[1])] = _part(key, value, "keys")
@@ -63,14 +63,7 @@ def parse(text: str) -> dict[str, float]:
 def _part(key: str, text: str, name: str) -> float:
     """Return the value of `name` in a text such as `name=value,name=value`."""
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    return _number(f"{name} of {key}", parts.get(name, ""))
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
+    return number_in(f"{name} of {key}", parts.get(name, ""))
 
 
 class RedisConnection:

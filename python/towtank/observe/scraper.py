@@ -65,6 +65,14 @@ class Concluding(Protocol):
         """
 
 
+def number_in(name: str, text: str) -> float:
+    """Return the number in the value of a field; raise `ScrapeError` if the value is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
+
+
 def series_name(name: str, **labels: str) -> str:
     """Return the name of a series with its labels, escaped as in the Prometheus text format.
 

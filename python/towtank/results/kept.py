@@ -20,6 +20,7 @@ from towtank.containment import failures_so_far
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.files import read_regular
+from towtank.files import sha256_of as sha256
 from towtank.results.folder import offer_json
 from towtank.results.manifests import object_of
 
@@ -81,12 +82,6 @@ def code() -> str:
     for program in programs:
         digest.update(sha256(program).encode())
     return digest.hexdigest()
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_finite(path: Path) -> Document:

@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
-    from towtank.sending.live import send_live as send_live
-    from towtank.sending.receiver import Receiver as Receiver
-    from towtank.sending.receiver import read_receivers as read_receivers
-    from towtank.sending.update import SentRun as SentRun
+    from towtank.sending.live import send_live
+    from towtank.sending.receiver import Receiver, read_receivers
+    from towtank.sending.update import SentRun
 
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "live": "send_live",
-        "receiver": "Receiver read_receivers",
-        "update": "SentRun",
-    },
-)
+__getattr__, __dir__ = door(__name__)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis import MaterialReader
+from towtank.documents import document_of
 from towtank.posting import Poster
 from towtank.results import DecodedHistogram, HistogramReader, RunFolder
 from towtank.secrets import basic_authorization
 from towtank.sending import otlp, prometheus
 from towtank.sending.gathering import Gatherer
 from towtank.sending.receiver import Receiver
-from towtank.sending.sender import Sender
+from towtank.sending.sender import Sender, Sent
 from towtank.sending.update import Encoder, SentRun
 
 FORMS: dict[str, tuple[Callable[[SentRun, HistogramReader], Encoder], tuple[tuple[str, str], ...]]] = {
@@ -72,7 +73,7 @@ class Report:
         Elapsed time while these threads ran. [s]
     """
 
-    sent: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[dict[str, object]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     cpu_s: float = 0.0
     seconds: float = 0.0
@@ -144,9 +145,9 @@ class _Live:
         until = time.monotonic() + _FINISH_WITHIN_S
         for outlet in self._outlets:
             outlet.sender.finish(max(0.1, until - time.monotonic()))
-            outcome = {"form": outlet.receiver.form, "to": outlet.receiver.shown, **outlet.sender.document()}
-            report.sent.append(outcome)
-            report.notes += _notes(outcome)
+            receiver, sent = outlet.receiver, outlet.sender.sent
+            report.sent.append({"form": receiver.form, "to": receiver.shown, **document_of(sent)})
+            report.notes += _notes(receiver, sent)
             report.cpu_s += outlet.sender.cpu_s
         if self._broken is not None:
             report.notes.append(f"sending ended early: {self._broken}; the run is not affected")
@@ -176,10 +177,9 @@ class _Live:
         self._cpu_s = time.thread_time()
 
 
-def _notes(outcome: dict[str, Any]) -> list[str]:
-    lost = outcome["refused_points"] + outcome["dropped_points"]
-    if not lost:
+def _notes(receiver: Receiver, sent: Sent) -> list[str]:
+    if not sent.lost_points:
         return []
-    whole = lost + outcome["points"]
-    last = f"; the last error was: {outcome['last_error']}" if outcome["last_error"] else ""
-    return [f"{outcome['to']} did not accept {lost:,} of {whole:,} {outcome['form']} points{last}"]
+    whole = sent.lost_points + sent.points
+    last = f"; the last error was: {sent.last_error}" if sent.last_error else ""
+    return [f"{receiver.shown} did not accept {sent.lost_points:,} of {whole:,} {receiver.form} points{last}"]

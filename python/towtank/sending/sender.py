@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Protocol
 
 from towtank.posting import Answer
@@ -114,10 +114,6 @@ class Sender:
             self._queue.clear()
             self.sent.dropped_points += left
             self._in_hand = 0
-
-    def document(self) -> dict[str, object]:
-        """Return the counts as a JSON object, for the run's event `sent`."""
-        return asdict(self.sent)
 
     @property
     def cpu_s(self) -> float:

@@ -10,7 +10,7 @@ from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.overrides import apply_to_system
 from towtank.study.precise import SteadyUntil, steady_document
 from towtank.study.search import load_amount
-from towtank.study.settle import SettleUntil, settle_document
+from towtank.study.settle import SettleUntil
 from towtank.system import host_copies
 from towtank.workload import Group, WorkloadFile
 
@@ -93,15 +93,15 @@ def stages(study: Study) -> list[dict[str, object]]:
     """Return the stages of a run. A ramp with a fixed time per user has the key `each_s` instead of `duration_s`."""
     written = study.study.load.stages
     if written is None:
-        kept = ("name", "phase", "duration_s")
-        return [{key: stage[key] for key in kept} for stage in study.load_part(())["stages"]]
+        planned = study.planned_load(()).stages
+        return [{"name": each.name, "phase": each.phase, "duration_s": each.duration_s} for each in planned]
     described: list[dict[str, object]] = []
     for phase in ("ramp_up", "settle", "steady", "ramp_down"):
         value = getattr(written, phase)
         if isinstance(value, EachRamp):
             described.append({"name": phase, "phase": phase, "each_s": value.each})
         elif isinstance(value, SettleUntil):
-            length = {"duration_s": value.at_most, "settle": settle_document(value)}
+            length = {"duration_s": value.at_most, "settle": value.document()}
             described.append({"name": phase, "phase": phase, **length})
         elif isinstance(value, SteadyUntil):
             length = {"duration_s": value.at_most, "steady": steady_document(value)}

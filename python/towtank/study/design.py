@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank import files
-from towtank.study.model import FindLimit
+from towtank.plan import Plan, PlannedLoad, PlannedStage
+from towtank.study.model import FindLimit, Overrides
 from towtank.study.search import load_amount
-from towtank.study.settle import settle_document
+from towtank.study.settle import SettleUntil
 from towtank.system import SystemFile, Target
-from towtank.workload import compile_workload, read_back_workload
+from towtank.workload import compile_workload, pinned_plan, read_back_workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,10 +52,10 @@ class Factor:
 
     name: str
     levels: tuple[str, ...]
-    overrides: tuple[dict[str, Any], ...]
+    overrides: tuple[Overrides, ...]
     numeric: tuple[float, ...] | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the factor as JSON for the manifest of a study: name and levels."""
         numeric = None if self.numeric is None else [int(n) if n == int(n) else n for n in self.numeric]
         return {"name": self.name, "levels": list(self.levels), "numeric": numeric}
@@ -88,7 +89,7 @@ class RunSpec:
     index: int
     repetition: int
     factors: dict[str, str]
-    overrides: dict[str, Any]
+    overrides: Overrides
     levels: tuple[float, ...]
     users: int | None
     rate: float | None
@@ -121,19 +122,13 @@ class RunSpec:
         return self.study.events_with(self.factors)
 
     @property
-    def stages(self) -> list[dict[str, Any]]:
-        """Stages of the run's load, in the form of the engine's plan."""
-        stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
-        return stages
+    def load(self) -> PlannedLoad:
+        """Load of the run, as the engine applies it."""
+        return self.study.planned_load(self.levels)
 
-    @property
-    def search(self) -> dict[str, Any] | None:
-        """Settings of the search for the load limit; None if the study sets the load levels."""
-        load = self.study.study.load
-        return load.document() if isinstance(load, FindLimit) else None
-
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the run as JSON for its manifest: levels of the factors, load, seed and events."""
+        settle = self.study.study.settle
         return {
             "run": self.run,
             "index": self.index,
@@ -142,8 +137,8 @@ class RunSpec:
             "users": self.users,
             "rate": self.rate,
             "seed": self.seed,
-            "settle": settle_document(self.study.study.settle),
-            "search": self.search,
+            "settle": settle.document() if isinstance(settle, SettleUntil) else None,
+            "search": load.document() if isinstance(load := self.study.study.load, FindLimit) else None,
             "events": [event.document(name) for name, event in self.events.items()] or None,
         }
 
@@ -154,7 +149,7 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         threads: int,
         cpus: list[int],
-    ) -> dict[str, Any]:
+    ) -> Plan:
         """Build the plan that the engine executes.
 
         Parameters
@@ -175,11 +170,8 @@ class RunSpec:
         StudyError
             If a target or an export that the workload uses is missing.
         """
-        return {
-            **self._head(out, threads, cpus),
-            **self._compiled(self.study.workload, targets, exports, self.parameters),
-            "load": self.study.load_part(self.levels),
-        }
+        workload = self._compiled(self.study.workload, targets, exports, self.parameters)
+        return self._plan(out, threads, cpus, workload, self.load)
 
     def read_back_plan(
         self,
@@ -190,7 +182,7 @@ class RunSpec:
         exports: Mapping[str, Mapping[str, Path | str]],
         *,
         cpus: list[int],
-    ) -> dict[str, Any]:
+    ) -> Plan:
         """Build the plan with which the engine reads back all items that were acknowledged as stored.
 
         Parameters
@@ -205,26 +197,20 @@ class RunSpec:
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:
             workload = workload.with_parameters(self.parameters)
-        stage = {"level": 0, "users": asked.users}
         stages = [
-            {"name": "ramp_up", "phase": "ramp_up", "duration_s": 0.01, **stage},
-            {"name": "read_back", "phase": "steady", "duration_s": asked.at_most, **stage},
+            PlannedStage("ramp_up", "ramp_up", 0, 0.01, asked.users),
+            PlannedStage("read_back", "steady", 0, asked.at_most, asked.users),
         ]
-        return {
-            **self._head(out, 1, cpus[:1]),
-            **self._compiled(read_back_workload(workload, kind, keys), targets, exports, {}),
-            "load": {"kind": "closed", "users_at_most": asked.users, "stages": stages},
-        }
+        load = PlannedLoad(kind="closed", users_at_most=asked.users, stages=stages)
+        compiled = self._compiled(read_back_workload(workload, kind, keys), targets, exports, {})
+        return self._plan(out, 1, cpus[:1], compiled, load)
 
-    def _head(self, out: Path | str, threads: int, cpus: list[int]) -> dict[str, Any]:
-        return {
-            "schema": "towtank/plan/1",
-            "run": self.run,
-            "seed": self.seed,
-            "out": files.engine_path(Path(out)),
-            "threads": threads,
-            "cpus": list(cpus),
-        }
+    def _plan(
+        self, out: Path | str, threads: int, cpus: list[int], workload: Mapping[str, Any], load: PlannedLoad
+    ) -> Plan:
+        place, numbers = files.engine_path(Path(out)), self.study.numbers
+        pinned = pinned_plan(workload, numbers)
+        return Plan(run=self.run, seed=self.seed, out=place, threads=threads, cpus=cpus, workload=pinned, load=load)
 
     def _compiled(
         self,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from towtank import units
 from towtank.errors import Fault
+from towtank.plan import PlannedStage
 from towtank.spelling import misnamed
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.events import Event, Moment
@@ -24,7 +24,7 @@ def event_faults(study: Study) -> list[Fault]:
     for factors in _combinations(study):
         events = study.events_with(factors)
         if events:
-            system, stages = study.system_with(factors), study.load_part(study.load_levels(factors))["stages"]
+            system, stages = study.system_with(factors), study.planned_load(study.load_levels(factors)).stages
             for name, event in events.items():
                 faults.update(_faults(study, name, event, system, stages))
     return sorted(faults)
@@ -36,16 +36,19 @@ def _combinations(study: Study) -> Iterator[dict[str, str]]:
     Load levels are included: they determine the length of the ramps, and therefore whether an event lies within its
     stage.
     """
-    varied = [factor for factor in study.factors if factor.name in LOAD_FACTORS or any(map(_matters, factor.overrides))]
+    varied = [
+        factor
+        for factor in study.factors
+        if factor.name in LOAD_FACTORS
+        or any(any(not path.startswith("parameters.") for path in level) for level in factor.overrides)
+    ]
     for cell in itertools.product(*(factor.levels for factor in varied)):
         yield {factor.name: level for factor, level in zip(varied, cell, strict=True)}
 
 
-def _matters(overrides: dict[str, Any]) -> bool:
-    return any(not path.startswith("parameters.") for path in overrides)
-
-
-def _faults(study: Study, name: str, event: Event, system: SystemFile, stages: list[dict[str, Any]]) -> Iterator[Fault]:
+def _faults(
+    study: Study, name: str, event: Event, system: SystemFile, stages: Sequence[PlannedStage]
+) -> Iterator[Fault]:
     wrongs = (
         ("at", _wrong_moment(event.at, stages)),
         ("service", _wrong_service(event.service, system)),
@@ -57,31 +60,28 @@ def _faults(study: Study, name: str, event: Event, system: SystemFile, stages: l
             yield fault_at(study.tree, ("events", name, key), wrong)
 
 
-def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
+def _wrong_moment(moment: Moment, stages: Sequence[PlannedStage]) -> str | None:
     if moment.stage is None:
-        known = [stage for stage in stages if "until" not in stage]
-        length = sum(stage["duration_s"] for stage in stages)
-        if len(known) == len(stages) and moment.after_s >= length:
+        length = sum(stage.duration_s for stage in stages)
+        if not any(stage.until for stage in stages) and moment.after_s >= length:
             return f"must lie within the load of {units.format_duration(length)}, got {moment.words()!r} instead"
         return None
     stage = find_stage(moment.stage, stages)
     if stage is None:
-        names = list(
-            dict.fromkeys([*(planned["name"] for planned in stages), *(planned["phase"] for planned in stages)])
-        )
+        names = list(dict.fromkeys([*(planned.name for planned in stages), *(planned.phase for planned in stages)]))
         return misnamed(f"in a stage of the load ({', '.join(names)})", moment.stage, names)
-    if "until" not in stage and moment.after_s >= stage["duration_s"]:
-        length = units.format_duration(stage["duration_s"])
-        return f"must lie within stage {stage['name']} of {length}, got {moment.words()!r} instead"
+    if stage.until is None and moment.after_s >= stage.duration_s:
+        shown = units.format_duration(stage.duration_s)
+        return f"must lie within stage {stage.name} of {shown}, got {moment.words()!r} instead"
     return None
 
 
-def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
+def find_stage(wanted: str, stages: Sequence[PlannedStage]) -> PlannedStage | None:
     """Return the first stage with the given name, otherwise the first stage of the phase with this name; None if
     neither exists.
     """
-    named = [stage for stage in stages if stage["name"] == wanted]
-    return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)
+    named = [stage for stage in stages if stage.name == wanted]
+    return next(iter(named or [stage for stage in stages if stage.phase == wanted]), None)
 
 
 def _wrong_service(service: str | None, system: SystemFile) -> str | None:

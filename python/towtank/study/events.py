@@ -12,9 +12,8 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# Actions that apply to a service, and actions that apply to a host.
+# Actions that apply to a service; the others apply to a host.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
-OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")
 
 

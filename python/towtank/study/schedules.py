@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+from towtank.plan import PlannedStage
 from towtank.study.model import Load, ScheduleStage
 from towtank.study.traces import RateCurve
 
@@ -67,56 +67,55 @@ def by_group(load: Load) -> bool:
     return any(isinstance(stage.amount, dict) for stage in load.schedule or ())
 
 
-def schedule_stages(load: Load, groups: Groups) -> list[dict[str, Any]]:
-    """Return the stages of the engine's plan for `load.schedule`."""
-    own = by_group(load)
-    stages, level = [], 0
+def schedule_stages(load: Load, groups: Groups) -> list[PlannedStage]:
+    """Return the stages for `load.schedule`."""
+    own, closed = by_group(load), load.kind == "closed"
+    stages: list[PlannedStage] = []
+    level = 0
     for stage in load.schedule or ():
-        common = {"name": stage.name or stage.phase, "phase": stage.phase, "level": level, "duration_s": stage.duration}
-        stages.append({**common, **(_amounts(load, stage, groups) if own else _amount(load, stage))})
+        planned = PlannedStage(stage.name or stage.phase, stage.phase, level, stage.duration)
+        if own and closed:
+            stages.append(replace(planned, users_by_group=_users_by_group(stage, groups)))
+        elif own:
+            stages.append(replace(planned, rates_by_group=_rates_by_group(stage, groups)))
+        else:
+            total = total_of(stage)
+            stages.append(replace(planned, users=int(total)) if closed else replace(planned, rate=total))
         level += stage.phase == STEADY
-    last = max(0, level - 1)
-    return [{**stage, "level": min(stage["level"], last)} for stage in stages]
+    return [replace(stage, level=min(stage.level, max(0, level - 1))) for stage in stages]
 
 
-def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
-    total = total_of(stage)
-    return {"users": int(total)} if load.kind == "closed" else {"rate": total}
-
-
-def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the load of a stage by user group; a total is split in proportion to the shares of the groups."""
+def _users_by_group(stage: ScheduleStage, groups: Groups) -> list[int]:
     amount = stage.amount
-    if load.kind == "closed":
-        if isinstance(amount, dict):
-            return {"users_by_group": [int(amount.get(name, 0)) for name in groups.names]}
-        return {"users_by_group": split_users(int(amount), groups.shares)}
     if isinstance(amount, dict):
-        return {"rates_by_group": [float(amount.get(name, 0.0)) for name in groups.names]}
-    whole = math.fsum(groups.shares)
-    return {"rates_by_group": [float(amount) * share / whole for share in groups.shares]}
+        return [int(amount.get(name, 0)) for name in groups.names]
+    return split_users(int(amount), groups.shares)
 
 
-def trace_stages(load: Load, curve: RateCurve) -> list[dict[str, Any]]:
-    """Return the stages of the engine's plan for `load.trace`.
+def _rates_by_group(stage: ScheduleStage, groups: Groups) -> list[float]:
+    amount = stage.amount
+    if isinstance(amount, dict):
+        return [float(amount.get(name, 0.0)) for name in groups.names]
+    return [float(amount) * share / math.fsum(groups.shares) for share in groups.shares]
+
+
+def trace_stages(load: Load, curve: RateCurve) -> list[PlannedStage]:
+    """Return the stages for `load.trace`.
 
     A settle stage at the first rate, if the study has one, precedes the steady stage.
     """
     assert load.trace is not None
-    stages: list[dict[str, Any]] = []
-    if load.trace.settle > 0:
-        held = {"duration_s": load.trace.settle, "rate": curve.knots[0][1]}
-        stages.append({"name": "settle", "phase": "settle", "level": 0, **held})
-    rates = [[at, rate] for at, rate in curve.knots]
-    return [*stages, {"name": STEADY, "phase": STEADY, "level": 0, "duration_s": curve.length_s, "rates": rates}]
+    steady = PlannedStage(STEADY, STEADY, 0, curve.length_s, rates=curve.knots)
+    if load.trace.settle <= 0:
+        return [steady]
+    return [PlannedStage("settle", "settle", 0, load.trace.settle, rate=curve.knots[0][1]), steady]
 
 
-def users_needed(stages: list[dict[str, Any]]) -> int:
+def users_needed(stages: list[PlannedStage]) -> int:
     """Return the number of users that a closed load needs. [1]
 
     If the schedule gives users by group, the result is the sum of the largest number of users of each group.
     """
-    if any("users_by_group" in stage for stage in stages):
-        columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
-        return sum(max(column) for column in columns)
-    return int(max(stage["users"] for stage in stages))
+    if by_stage := [stage.users_by_group for stage in stages if stage.users_by_group is not None]:
+        return sum(max(column) for column in zip(*by_stage, strict=True))
+    return max(stage.users or 0 for stage in stages)

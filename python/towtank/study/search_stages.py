@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from towtank.plan import PlannedLoad, PlannedStage
 from towtank.study.model import FindLimit
 from towtank.study.search import load_amount
-from towtank.study.stages import ramp_duration, settle_stage
+from towtank.study.stages import open_load, ramp_duration, settle_until
 from towtank.study.until import longest_stage_s
 
 DECIDE_STAGE = "decide"
@@ -23,24 +22,18 @@ RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
 
-def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return the load of the engine's plan with which a search starts; it contains only the first plateau."""
+def plan_search(load: FindLimit) -> PlannedLoad:
+    """Return the planned load with which a search starts; it contains only the first plateau."""
     stages = plateau_stages(load, 0, 0.0, load_amount(load.start))
     if load.of == "users":
-        return {"kind": "closed", "users_at_most": int(load_amount(load.at_most)), "stages": stages}
-    return {
-        "kind": "open",
-        "arrivals": load.arrivals,
-        "users_at_most": load.users_at_most,
-        "backlog_at_most": load.backlog_at_most,
-        "stages": stages,
-    }
+        return PlannedLoad(kind="closed", users_at_most=int(load_amount(load.at_most)), stages=stages)
+    return open_load(load, stages)
 
 
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
-) -> list[dict[str, Any]]:
-    """Return the stages of one plateau, in the form of the engine's plan.
+) -> list[PlannedStage]:
+    """Return the stages of one plateau.
 
     Parameters
     ----------
@@ -55,34 +48,30 @@ def plateau_stages(
     relieve_at : float, optional
         Load of a stage before the plateau in which a backlog drains; by default there is no such stage. [1, 1/s]
     """
-    stages: list[dict[str, Any]] = []
-    key = "users" if load.of == "users" else "rate"
+    stages: list[PlannedStage] = []
+    suffix = f" #{again + 1}" if again else ""
 
-    def add(name: str, phase: str, value: float, duration_s: float, **more: Any) -> None:
-        shown = int(value) if key == "users" else value
-        suffix = f" #{again + 1}" if again else ""
-        stage = {"name": f"{name} {value:g}{suffix}", "phase": phase, "level": number, "duration_s": duration_s}
-        stages.append({**stage, key: shown, **more})
+    def add(name: str, phase: str, value: float, duration_s: float, until: str | None = None) -> None:
+        shown, closed = f"{name} {value:g}{suffix}", load.of == "users"
+        stages.append(PlannedStage.at(shown, phase, number, duration_s, value, closed=closed, until=until))
 
     if relieve_at is not None:
         # This ramp has length zero, so that the load drops immediately to the load at which the backlog drains.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
-        add(RELIEVE_STAGE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
+        add(RELIEVE_STAGE, "settle", relieve_at, RELIEVE_AT_MOST_S, "command")
         before = relieve_at
     ramp = "ramp_up" if level >= before else "ramp_down"
     add(ramp, ramp, level, ramp_duration(load.stages.ramp_up, abs(level - before)))
-    settle = settle_stage(load.stages)
-    if settle is not None:
-        add("settle", "settle", level, **settle)
+    if (settle_s := longest_stage_s(load.stages.settle)) > 0:
+        add("settle", "settle", level, settle_s, settle_until(load.stages))
     add("steady", "steady", level, longest_stage_s(load.stages.steady))
-    add(DECIDE_STAGE, "settle", level, DECIDE_AT_MOST_S, until="command")
+    add(DECIDE_STAGE, "settle", level, DECIDE_AT_MOST_S, "command")
     return stages
 
 
-def stages_after_search(load: FindLimit, number: int, before: float) -> list[dict[str, Any]]:
+def stages_after_search(load: FindLimit, number: int, before: float) -> list[PlannedStage]:
     """Return the stages after the last plateau: the ramp down, if the study has one."""
     length = ramp_duration(load.stages.ramp_down, before)
     if length <= 0:
         return []
-    key = "users" if load.of == "users" else "rate"
-    return [{"name": "ramp_down", "phase": "ramp_down", "level": number, "duration_s": length, key: 0}]
+    return [PlannedStage.at("ramp_down", "ramp_down", number, length, 0, closed=load.of == "users")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -26,6 +26,10 @@ class SettleUntil(FileModel):
         require_order(self.at_least, self.at_most)
         return self
 
+    def document(self) -> dict[str, object]:
+        """Return the end condition as JSON for manifests. [s]"""
+        return {"until": self.until, "at_most_s": self.at_most, "at_least_s": self.at_least}
+
 
 _TEXT_SCHEMA = {
     "type": "string",
@@ -39,12 +43,3 @@ Settle = Annotated[
     | Annotated[Duration, Tag("<plain>")],
     Discriminator(form_of),
 ]
-
-
-def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return the end condition of a settle stage as JSON for the manifest of a run; None if the stage lasts a fixed
-    time.
-    """
-    if not isinstance(settle, SettleUntil):
-        return None
-    return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

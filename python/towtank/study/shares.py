@@ -6,11 +6,12 @@ A pilot run finds the limit, in users.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
+from towtank.documents import document_of
 from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
@@ -57,12 +58,7 @@ class PilotResult:
 
     def document(self) -> dict[str, object]:
         """Return the result of the pilot run as JSON for the manifest of a study."""
-        return {**asdict(self), "plateaus": list(self.plateaus)}
-
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> PilotResult:
-        """Read the result of a pilot run from the manifest of a study."""
-        return cls(float(document["users"]), bool(document["is_lower_bound"]), tuple(document["plateaus"]))
+        return document_of(self)
 
 
 def share_of(level: object) -> float | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from towtank.study.model import EachRamp, Load, Stages
+from towtank.plan import PlannedLoad, PlannedStage
+from towtank.study.model import EachRamp, FindLimit, Load, Stages
 from towtank.study.precise import SteadyUntil
 from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
 from towtank.study.settle import SettleUntil
@@ -17,19 +16,13 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
     return ramp.each * users if isinstance(ramp, EachRamp) else ramp
 
 
-def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return length and end condition of a settle stage; None if the stage has no length.
-
-    The key `until` is present if the stage ends as soon as the system is in steady state.
-    """
-    length = longest_stage_s(stages.settle)
-    if length <= 0:
-        return None
-    return {"duration_s": length, **({"until": "command"} if isinstance(stages.settle, SettleUntil) else {})}
+def settle_until(stages: Stages) -> str | None:
+    """Return `command` if the settle stage ends as soon as the system is in steady state; otherwise None."""
+    return "command" if isinstance(stages.settle, SettleUntil) else None
 
 
-def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> dict[str, Any]:
-    """Return the load of a run in the form of the engine's plan (key `load`).
+def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> PlannedLoad:
+    """Return the planned load of a run.
 
     Parameters
     ----------
@@ -49,40 +42,39 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Rate
     else:
         stages = level_stages(load, levels)
     if load.kind == "closed":
-        return {"kind": "closed", "users_at_most": users_needed(stages), "stages": stages}
-    return {
-        "kind": "open",
-        "arrivals": load.arrivals,
-        "users_at_most": load.users_at_most,
-        "backlog_at_most": load.backlog_at_most,
-        "stages": stages,
-    }
+        return PlannedLoad(kind="closed", users_at_most=users_needed(stages), stages=stages)
+    return open_load(load, stages)
 
 
-def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the engine's plan for several load levels, with the stages of `load.stages` at
-    each level.
-    """
+def open_load(load: Load | FindLimit, stages: list[PlannedStage]) -> PlannedLoad:
+    """Return an open load with the arrival process and the limits of a study."""
+    return PlannedLoad(
+        kind="open",
+        arrivals=load.arrivals,
+        users_at_most=load.users_at_most,
+        backlog_at_most=load.backlog_at_most,
+        stages=stages,
+    )
+
+
+def level_stages(load: Load, levels: tuple[float, ...]) -> list[PlannedStage]:
+    """Return the stages for several load levels, with the stages of `load.stages` at each level."""
     assert load.stages is not None  # ensured by the checks of the study file
-    key = "users" if load.kind == "closed" else "rate"
-    stages: list[dict[str, Any]] = []
+    stages: list[PlannedStage] = []
 
-    def add(phase: str, level: int, duration_s: float, value: float) -> None:
-        amount = int(value) if key == "users" else value
-        name = phase if len(levels) == 1 or phase == "ramp_down" else f"{phase} {amount:g}"
-        stages.append({"name": name, "phase": phase, "level": level, "duration_s": duration_s, key: amount})
+    def add(phase: str, level: int, duration_s: float, value: float, until: str | None = None) -> None:
+        name = phase if len(levels) == 1 or phase == "ramp_down" else f"{phase} {value:g}"
+        closed = load.kind == "closed"
+        stages.append(PlannedStage.at(name, phase, level, duration_s, value, closed=closed, until=until))
 
     before = 0.0
     for index, level in enumerate(levels):
         # A ramp of zero length is added as well, because without it the users would start during the next stage.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
-        settle = settle_stage(load.stages)
-        if settle is not None:
-            add("settle", index, settle["duration_s"], level)
-            stages[-1].update(settle)
-        add("steady", index, longest_stage_s(load.stages.steady), level)
-        if isinstance(load.stages.steady, SteadyUntil):
-            stages[-1]["until"] = "command"
+        if (settle_s := longest_stage_s(load.stages.settle)) > 0:
+            add("settle", index, settle_s, level, settle_until(load.stages))
+        until = "command" if isinstance(load.stages.steady, SteadyUntil) else None
+        add("steady", index, longest_stage_s(load.stages.steady), level, until)
         before = level
     ramp_down = ramp_duration(load.stages.ramp_down, before)
     if ramp_down > 0:

@@ -10,6 +10,7 @@ from typing import Any
 
 from towtank import units
 from towtank.errors import StudyError
+from towtank.plan import PlannedLoad
 from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
 from towtank.study.events import Event
@@ -177,8 +178,8 @@ class Study:
         groups = self.workload.file.groups
         return Groups(tuple(groups), tuple(group.share for group in groups.values()))
 
-    def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
-        """Return the load of a run with the given load levels, in the form of the engine's plan (key `load`)."""
+    def planned_load(self, levels: tuple[float, ...]) -> PlannedLoad:
+        """Return the load of a run with the given load levels, as the engine applies it."""
         load = self.study.load
         if isinstance(load, FindLimit):
             return plan_search(load)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from towtank.fields import Duration, FileModel, Name, Text
+from towtank.fields import Duration, FileModel, Name, RegularExpression, Text
 from towtank.system.host_model import Variable
 from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
@@ -25,14 +25,6 @@ _LASTING = frozenset({"data", "settings", "values"})
 def _variable_name(value: str) -> str:
     if not _VARIABLE.fullmatch(value) or _OWN.fullmatch(value):
         raise ValueError(f"must be the name of a variable of letters, digits and _, got {shown(value)} instead")
-    return value
-
-
-def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"must be a regular expression, got {shown(value)} instead: {error}") from error
     return value
 
 
@@ -80,7 +72,7 @@ class CommandReady(FileModel):
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         None, description="HTTP status of the page; default: any from 200 to 299."
     )
-    log: Annotated[str, Field(min_length=1), AfterValidator(_pattern)] | None = Field(
+    log: RegularExpression | None = Field(
         None, description="Regular expression that a line of the program's output matches once the program is ready."
     )
     command: Arguments | None = Field(

@@ -8,14 +8,13 @@ reports when the socket of a client last sent and last received data.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from towtank.observe import ScrapeError, series_name
 from towtank.results import ConnectionSeries
-from towtank.system.listeners import listening_in
+from towtank.system.listeners import command_name, listening_in
 from towtank.system.own_connections import OwnConnections
 from towtank.system.postgresql_connections import PostgresqlConnections
 from towtank.system.sock_diag import ClientSocket, accept_queues, clients_of
@@ -191,7 +190,7 @@ class ConnectionScraper:
 
     def _look(self, root: int, pause: int) -> _Server:
         ports, pids = listening_in(root, self._proc)
-        leader = next((pid for pid in pids if _comm(pid, self._proc) in ("postgres", "postmaster")), None)
+        leader = next((pid for pid in pids if command_name(pid, self._proc) in ("postgres", "postmaster")), None)
         titles = None if leader is None else PostgresqlConnections(leader, self._proc, self._own)
         return _Server(root, frozenset(ports), titles, pause, pause)
 
@@ -248,9 +247,3 @@ def _reported(answer: Answer | None) -> Answer:
     if answer is None:
         raise ScrapeError("the kernel does not report sockets")
     return answer
-
-
-def _comm(pid: int, proc: Path) -> str:
-    with suppress(OSError):
-        return (proc / str(pid) / "comm").read_text().strip()
-    return ""

@@ -7,7 +7,6 @@ it stopped.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import urllib.error
@@ -22,6 +21,7 @@ from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
 
 from towtank.errors import TargetError
+from towtank.files import sha256_of
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
@@ -195,7 +195,7 @@ def _fetch(artefact: Artefact, address: str) -> None:
         _receive(f"{address}/{artefact.path}", part, artefact.size)
         if (size := part.stat().st_size) < artefact.size:
             raise OSError(f"it ended after {size} of {artefact.size} bytes")
-        found = digest_of(part)
+        found = sha256_of(part)
     except (OSError, HTTPException) as error:
         hint = f"try again with a network, or with another address in {ADDRESS_VARIABLE}; the received part is kept"
         raise TargetError(f"{artefact.file_name} cannot be fetched from {address}: {_why(error)}", hint=hint) from error
@@ -233,9 +233,3 @@ def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 checksum of a file as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -263,7 +263,7 @@ class _Machine:
         holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
         holders = holders - {_INIT} or holders
         roots = sorted(pid for pid in holders if self.parents[pid] not in holders)
-        if not roots or any(_name(pid, self._proc) in _RELAYS for pid in roots):
+        if not roots or any(command_name(pid, self._proc) in _RELAYS for pid in roots):
             return None
         if len(roots) == 1:
             return roots[0]
@@ -271,8 +271,8 @@ class _Machine:
         # the same parent, which runs the same program.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
-        names = {_name(pid, self._proc) for pid in roots}
-        is_one = parent_of_all not in (None, _INIT) and names == {_name(parent_of_all or 0, self._proc)}
+        names = {command_name(pid, self._proc) for pid in roots}
+        is_one = parent_of_all not in (None, _INIT) and names == {command_name(parent_of_all or 0, self._proc)}
         return parent_of_all if is_one else None
 
     def listening(self, host: Host, port: int) -> set[str]:
@@ -311,7 +311,8 @@ class _Machine:
         return [{each.inode for each in listed.values() if each.listens and each.place == place} for place in places]
 
 
-def _name(pid: int, proc: Path) -> str:
+def command_name(pid: int, proc: Path) -> str:
+    """Return the name of the command of a process, of at most 15 characters; empty if it cannot be read."""
     with suppress(OSError):
         return (proc / str(pid) / "comm").read_text().strip()
     return ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from towtank.errors import TargetError
 from towtank.system.hosts.host import Host
 from towtank.system.hosts.local import LocalHost
 from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, run_to_end
@@ -177,6 +178,20 @@ class PlainService:
         self.hosts: list[Host] = []
         # URLs of metrics pages that the system file names, in addition to the service's own metrics.
         self.pages: list[str] = []
+        self._folder: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder for all files of the service in this run.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        if self._folder is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return self._folder
 
     def missing(self) -> str | None:
         """Return None, because the service needs no programs or permissions."""

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from towtank.fields import FileModel
-from towtank.units import shown
+from towtank.fields import FileModel, RegularExpression
 
 KEYS = ("pid", "pid_file", "port", "unit", "container", "command")
 _NUMBERS = ("pid", "port")
-
-
-def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"must be a regular expression, got {shown(value)} instead: {error}") from error
-    return value
 
 
 GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]+$")]
@@ -41,7 +31,7 @@ class Watched(FileModel):
     container: GroupName | None = Field(
         None, description="Name or id of a container, or the last part of the path of a control group."
     )
-    command: Annotated[str, Field(min_length=1), AfterValidator(_pattern)] | None = Field(
+    command: RegularExpression | None = Field(
         None,
         description=(
             "Regular expression that is found in the first 4,096 bytes of the command line of the process. At most 20 "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -21,6 +21,9 @@ from towtank.workload.durations import PositiveTimedDuration
 from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
+
+if TYPE_CHECKING:
+    from towtank.workload.steps import SizeRange
 
 # Longest step name that is derived from an SQL statement; longer names are truncated. [characters]
 _TITLE_LENGTH = 60
@@ -83,7 +86,7 @@ class Expected(FileModel):
         for key, kind in self.counted.items():
             bounds = getattr(self, key)
             if bounds is not None:
-                checks.append({"kind": kind, **_bounds(bounds)})
+                checks.append({"kind": kind, **bounds_of(bounds)})
         for column, text in self.value.items():
             checks.append({"kind": "value", "column": column, "equals": None if text is None else write(text)})
         return checks
@@ -99,7 +102,7 @@ class Expect(Expected):
     )
 
 
-def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
+def bounds_of(given: CountRange | BytesRange | SizeRange | int) -> dict[str, int]:
     """Return the bounds of a range for the engine's plan; `max` is omitted if the range has no upper bound."""
     if isinstance(given, int):
         return {"min": given, "max": given}

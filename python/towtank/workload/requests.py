@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from towtank import files
+from towtank.workload.calls import bounds_of
 from towtank.workload.model import Defaults
 from towtank.workload.noted import note_part
 from towtank.workload.parts import Part
-from towtank.workload.steps import Auth, Check, Extract, Request, SizeRange
+from towtank.workload.steps import Auth, Check, Extract, Request
 from towtank.workload.templates import Writer, append_text, extend, percent_encoded
 
 _FORM = "application/x-www-form-urlencoded"
@@ -191,7 +192,7 @@ class RequestWriter:
         if check.status is not None:
             written.append({"kind": "status", **_statuses(check.status)})
         if check.size is not None:
-            written.append({"kind": "size", **_bounds(check.size)})
+            written.append({"kind": "size", **bounds_of(check.size)})
         for texts, negated in ((check.contains, False), (check.not_contains, True)):
             written += [{"kind": "contains", "text": self._writer.write(text), "not": negated} for text in texts]
         for patterns, negated in ((check.regex, False), (check.not_regex, True)):
@@ -221,12 +222,3 @@ def _statuses(statuses: list[int | str]) -> dict[str, object]:
         first = status if isinstance(status, int) else int(status[0]) * 100
         wanted.update([first] if isinstance(status, int) else range(first, first + 100))
     return {"in": sorted(wanted)}
-
-
-def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Return the lower and upper bound of a size for the engine's plan. `max` is omitted if the size has no upper
-    bound.
-    """
-    if isinstance(size, int):
-        return {"min": size, "max": size}
-    return {"min": size.min, **({} if size.max is None else {"max": size.max})}

@@ -145,7 +145,7 @@ def check_targets(
     return resolved
 
 
-def pinned_plan(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Replace host names in a plan by the checked addresses, so that the engine contacts no other address.
 
     Parameters

@@ -28,7 +28,6 @@ from towtank.system.identity import note_identity
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
 # Host numbers, in the subnet of the virtual network, of this machine and of the first host. [1]
 _OWN, _FIRST = 1, 10
-HOSTS_AT_MOST = 240
 DEVICE = "eth0"
 """Name of the network device in the network namespace of each host."""
 # Name of the device by which Towtank reaches a host whose other device is a cable to another host.

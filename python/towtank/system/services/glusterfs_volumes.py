@@ -161,18 +161,6 @@ def _client(server: str, part: int) -> str:
     return f"{server}-{part}"
 
 
-def server_of(client: str) -> tuple[str, int]:
-    """Return the server to which a translator connects, and the number of the exported folder.
-
-    Examples
-    --------
-    >>> server_of("brick-2-0")
-    ('brick-2', 0)
-    """
-    name, _, part = client.rpartition("-")
-    return name, int(part)
-
-
 def _size(size: int) -> str:
     """Return a size as text without a unit, because `io-cache` expects bytes. [byte]"""
     return f"{size}"

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from towtank.errors import TargetError
 from towtank.system import server_models
 from towtank.system.process import ProcessSpec
-from towtank.system.reach import refuses_connection
 from towtank.system.service import Place
 from towtank.system.services.directory_users import SUFFIX, ldif, users
 from towtank.system.services.private_server import PrivateServer, find_program
@@ -129,12 +128,6 @@ class Openldap(PrivateServer):
         """Return the server process, which an option for the debug level keeps in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
         return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
-
-    def ready(self) -> str | None:
-        """Return None if the server accepts connections, which it does once its databases are open; otherwise the
-        reason.
-        """
-        return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, object]:
         """Return the settings, the population and the port of the server."""

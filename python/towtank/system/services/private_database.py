@@ -46,7 +46,6 @@ class PrivateDatabase(PlainService):
         self._part, self._base = part, base
         self._is_populated = part.population is None
         self._port: int = part.port
-        self._folder: Path | None = None
         self._is_root = False
         # Hexadecimal digits need no quotes in a URL, an options file or an SQL statement.
         self._secret = secrets.token_hex(16)
@@ -89,19 +88,6 @@ class PrivateDatabase(PlainService):
         if os.geteuid() == 0 and not _has_account(self.account):
             return f"{self.name}: the user `{self.account}`, as whom it must run, does not exist; {self.install}"
         return None
-
-    @property
-    def folder(self) -> Path:
-        """Folder for all files of the database server in this run.
-
-        Raises
-        ------
-        TargetError
-            If the service was not prepared.
-        """
-        if self._folder is None:
-            raise TargetError(f"{self.name} was not prepared")
-        return self._folder
 
     @property
     def data(self) -> Path:

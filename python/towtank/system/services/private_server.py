@@ -93,7 +93,6 @@ class ProgramService(PlainService):
         self.named_program = None if part is None else part.program
         self.release = None if part is None or part.package is None else Release(part.package, self.program)
         self._base = base.absolute()
-        self._folder: Path | None = None
 
     def missing(self) -> str | None:
         """Return a message if the program is missing; otherwise None."""
@@ -136,19 +135,6 @@ class ProgramService(PlainService):
         if found is None:
             raise TargetError(self.missing() or "", hint=self.install if self.named_program is None else None)
         return found
-
-    @property
-    def folder(self) -> Path:
-        """Folder for the files of the program in this run.
-
-        Raises
-        ------
-        TargetError
-            If the service was not prepared.
-        """
-        if self._folder is None:
-            raise TargetError(f"{self.name} was not prepared")
-        return self._folder
 
 
 class PrivateServer(ProgramService):

@@ -25,7 +25,6 @@ class Sqlite(PlainService):
     def __init__(self, name: str, part: sql_models.Sqlite, base: Path) -> None:
         super().__init__(name)
         self._part, self._base = part, base
-        self._folder: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -36,9 +35,7 @@ class Sqlite(PlainService):
         TargetError
             If the service was not prepared.
         """
-        if self._folder is None:
-            raise TargetError(f"{self.name} was not prepared")
-        return self._folder / "data.db"
+        return self.folder / "data.db"
 
     def prepare(self, place: Place) -> None:
         """Create the database file with its population, and empty the write-ahead log, so that all runs begin
