@@ -184,8 +184,9 @@ def test_the_command_ends_with_4_without_demands(
 
 
 def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
-    """A message names the option `--out` only if the command has this option and a user set it. `size` writes a model
-    file, but has no such option.
+    """`size` writes a model file, but has no option `--out`, so its message must not name this option.
+
+    `model fit` has the option, so its message begins with it.
     """
     answer: Any = SimpleNamespace(
         document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})

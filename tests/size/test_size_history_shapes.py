@@ -217,7 +217,7 @@ def test_exponential_growth_forced_on_a_line_is_not_even(noise: float) -> None:
 
 
 def test_the_interval_of_a_line_covers_the_line() -> None:
-    """The 95 % interval of the yearly growth must contain the true growth in 90 to 99 % of 200 histories."""
+    """The 95 % interval of the yearly growth must contain the true growth in 180 to 198 of 200 histories."""
     held = 0
     for seed in range(200):
         found = straight(3000.0, 0.03, seed)

@@ -280,10 +280,10 @@ def closed_response(users: int, demand: float, think: float) -> float:
 
 @pytest.mark.waits
 def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
-    """The throughput is X = 20 / (1 s + R). R is computed by mean value analysis for every random value of the demand
-    D.
+    """The throughput of 20 users who think for 1 s is X = 20 / (1 s + R).
 
-    D is log-normal with a mean of 40 ms and a relative standard deviation of 5 %.
+    The response time R is computed by mean value analysis for every random demand. The demand is log-normal with a mean
+    of 40 ms and a relative standard deviation of 5 %.
     """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [throughput > 17.7 /s, mean < 300 ms]\nuncertainty: 5 %\n"
@@ -403,8 +403,11 @@ def test_values_have_the_digits_of_their_interval() -> None:
 
 
 def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
-    """R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17, 1998,
-    table I, method 3: 81 of 263 has [0.2553, 0.3662], 0 of 20 has [0, 0.1611]."""
+    """Intervals of two shares are those that are published for Wilson's method.
+
+    The source is R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17,
+    1998, table I, method 3: [0.2553, 0.3662] for 81 of 263, and [0, 0.1611] for 0 of 20.
+    """
     found = share_between(81, 263)
     assert (round(found.low, 4), round(found.high, 4)) == (0.2553, 0.3662)
     none = share_between(0, 20)
@@ -461,8 +464,10 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
-    """At 96 /s the demand is 10 ms on average. In a third of its random values `app` is saturated; its utilization must
-    still be at most 1.
+    """The upper end of the interval of a utilization is 1, even if the station is saturated in a third of the samples.
+
+    96 /s x 10 ms is a utilization of 0.96. The random demands vary by 10 %, so in a third of the samples `app` has more
+    work than it can do.
     """
     model = written(
         tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"
