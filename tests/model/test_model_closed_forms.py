@@ -43,11 +43,11 @@ def gamma(mean: float, variance: float) -> list[float]:
 
 
 def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None:
-    """The mean and the variance of an M/M/2 queue followed by a delay are known (Gross et al., section 2.3).
+    """The percentiles are those of a gamma distribution with the exact mean and variance of an M/M/2 queue and a delay.
 
-    The wait is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda. So its mean is W = C /
-    theta, and its variance C (2 - C) / theta^2. The delay d adds to the mean; an exponential delay also adds d^2 to the
-    variance.
+    The wait at the queue is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda (Gross et
+    al., section 2.3). So its mean is C / theta, and its variance C (2 - C) / theta^2. The delay d adds to the mean; an
+    exponential delay also adds d^2 to the variance.
     """
     rate, service, delay = 12.0, 0.1, 0.05
     waits, theta = erlang_c(2, rate * service), 2 / service - rate
@@ -63,9 +63,10 @@ def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("used", [0.3, 0.8])
 def test_the_moments_of_a_shared_server_are_those_of_coffman(used: float, tmp_path: Path) -> None:
-    """A processor-sharing M/M/1 has mean r = S / (1 - U) and variance r^2 (2 + U) / (2 - U).
+    """The percentiles are those of a gamma distribution with the exact mean and variance of processor sharing.
 
-    The source is Coffman, Muntz and Trotter (1970). Each of three visits is independent, with a third of the demand.
+    For M/M/1, these are r = S / (1 - U) and r^2 (2 + U) / (2 - U) (Coffman, Muntz and Trotter, 1970). Three visits with
+    a third of the demand each count as independent, so their means and their variances are added.
     """
     service = 0.1
     classes = {"a": {"rate": f"{used / service} /s"}}

@@ -339,7 +339,7 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """The interval of the throughput at a level is that of the mean of its runs: half as wide as 2 x 1.96 x 1.9 /s.
+    """The interval of the throughput at a level has the half width 1.96 x 1.9 /s, from the variation of its runs.
 
     The throughputs of 40 runs are spread evenly from 80 to 120 /s. Their standard deviation is 12 /s, so the standard
     error of their mean is 12 / sqrt(40) = 1.9 /s.

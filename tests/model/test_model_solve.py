@@ -334,10 +334,10 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """The solver must state an error of 100 % or more in other words than a smaller error.
+    """If the error may be 100 % or more, the warning must not state that the solution is "approximate within" it.
 
     Eight users have priority over three users; all have a service time of 1 s. The response time of the three is 3,550
-    s by simulation, and 83 s by the solver.
+    s by simulation, but 83 s by the solver.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

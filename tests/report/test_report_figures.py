@@ -104,8 +104,9 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """Only the highest level is valid in both configurations. A line would be a single point at a scaling of 1, so no
-    figure is drawn.
+    """If only the highest level is valid in both configurations, no figure of the scaling is drawn.
+
+    This level would be the base of the scaling, so each line would be a single point at a scaling of 1.
     """
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
@@ -690,7 +691,7 @@ def test_one_user_is_singular() -> None:
 
 
 def test_a_knee_of_suspect_runs_is_open() -> None:
-    # The runs r001 and r005 are those of the lowest load.
+    # The knee of a configuration depends on its runs at the lowest load, which are r001 (with the index) and r005.
     results = synthetic.results(verdicts={"r001": "suspect", "r004": "suspect"})
     knees = answer.compute(results).knees
     assert [knee["state"] for knee in knees] == ["suspect", "valid"]

@@ -108,11 +108,11 @@ def test_both_halves_of_a_history_have_the_growth_of_two_joined_lines() -> None:
 
 
 def test_correlated_residuals_are_less_evidence_than_independent_ones() -> None:
-    """The sums of the squared residuals of two fits have the ratio 4. So the criteria differ by n ln 4, and by d ln 20
-    for d further parameters.
+    """The evidence between two fits counts as many residuals as are independent.
 
-    Alternating residuals count as much as n = 20 independent residuals. Two blocks of ten equal residuals have the
-    autocorrelation (9 + 9 - 1) / 20 = 0.85, so that n is 20 x 0.15 / 1.85.
+    The sums of the squared residuals have the ratio 4, so the evidence is n ln 4; each further parameter counts ln 20.
+    Of 20 alternating residuals, all count: n = 20. Two blocks of ten equal residuals have the autocorrelation (9 + 9 -
+    1) / 20 = 0.85, so only n = 20 (1 - 0.85) / (1 + 0.85) of them count.
     """
     alternating, blocks = np.tile([1.0, -1.0], 10), np.repeat([1.0, -1.0], 10)
     assert evidence(2 * alternating, alternating) == pytest.approx(20 * np.log(4))

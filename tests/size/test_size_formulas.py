@@ -277,10 +277,10 @@ def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks
 
 
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
-    """The demand depends on the utilization u: D(u) = D (1 + (r - 1) (1 - u)). The service rates that follow for m
-    servers are converted to another number of servers.
+    """Service rates of two servers, converted to five servers, are those of a fitted curve with five servers.
 
-    The ratio r stays the same.
+    The demand depends on the utilization u: D(u) = D (1 + (r - 1) (1 - u)). The ratio r of the demands at u = 0 and u =
+    1 must stay the same.
     """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
     from towtank.model.stations import rates_with_servers, servers_of  # noqa: PLC0415

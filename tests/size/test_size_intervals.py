@@ -220,8 +220,10 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
 
 
 def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
-    """Two independent log-normal factors have the same variance of the logarithm. The logarithm of their product is
-    normal with twice this variance.
+    """The interval from 200 random samples of a product of two factors covers 95 % of the distribution of the product.
+
+    The logarithms of both factors are independent and normal with the variance 1. So the logarithm of the product is
+    normal with the variance 2.
     """
     covered = []
     for number in range(100):
@@ -235,11 +237,10 @@ def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
 
 
 def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: Any) -> None:
-    """The headroom follows from the load limit, 1 / D - 12.5 /s, and the load, 30 g /s, with demand D and growth factor
-    g.
+    """The interval of the headroom includes the error of the demand D and of the growth factor g.
 
-    D is log-normal with a relative standard deviation of 5 %. g = 1.2 [1.05, 1.5] is log-normal with different widths
-    below and above 1.2.
+    The headroom is the load limit, 1 / D - 12.5 /s, divided by the load, 30 g /s, minus 1. D is log-normal with a
+    relative standard deviation of 5 %. g = 1.2 [1.05, 1.5] is log-normal with different widths below and above 1.2.
     """
     model = written(tmp_path, "model.yaml", OPEN)
     sizing = (
@@ -339,8 +340,10 @@ def erlang_wait(work: float, size: int, holding: float) -> float:
 
 @pytest.mark.parametrize("probability", [60, 95])
 def test_a_pool_is_enough_with_the_probability_asked(tmp_path: Path, capsys: Any, probability: int) -> None:
-    """A pool in front of a pure delay is an M/M/m queue. Its holding time is log-normal with a mean of 200 ms and a
-    relative standard deviation of 15 %.
+    """The pool has the smallest size with which the wait is at most 20 ms in the requested fraction of the samples.
+
+    A pool in front of a pure delay is an M/M/m queue, with the units of the pool as servers. Its holding time is
+    log-normal with a mean of 200 ms and a relative standard deviation of 15 %.
     """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [mean < 1 s]\nuncertainty: 15 %\n"
@@ -419,9 +422,10 @@ def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
 def test_the_probability_is_that_of_demands_and_growth_together(
     tmp_path: Path, capsys: Any, limit_ms: int, certified: Certified
 ) -> None:
-    """With demand D, growth factor g and limit L, the objective D / (1 - 30 g D) <= L is met if D <= L / (1 + 30 g L).
+    """The probability of the answer is that with which the random demand D and the growth factor g meet the objective.
 
-    The true probability is an integral over D, with a relative standard deviation of 8 %, and over g = 1.2 [1.05, 1.5].
+    With the limit L, the objective D / (1 - 30 g D) <= L is met if D <= L / (1 + 30 g L). The true probability is an
+    integral over D, with a relative standard deviation of 8 %, and over g = 1.2 [1.05, 1.5].
     """
     limit = limit_ms / 1000
     model = written(tmp_path, "model.yaml", OPEN)

@@ -115,9 +115,11 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
 
 @pytest.mark.waits
 def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
-    """Each transaction in the system needs 1 GiB. An M/M/1 queue holds Q = 10 D / (1 - 10 D) transactions.
+    """Each text about memory must state the needed memory with its interval.
 
-    The demand D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %.
+    Each transaction in the system needs 1 GiB, and an M/M/1 queue holds Q = 10 D / (1 - 10 D) transactions. The demand
+    D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %, so Q has an interval. 205 MiB are
+    below it, 257 MiB suffice for the best estimate of 256 MiB only, and 1 GiB is above it.
     """
     text = asked(
         tiers="{app: {machines: [small, large], nodes: 1}}",
@@ -170,10 +172,11 @@ def erlang_c(work: float, servers: int) -> float:
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """After the loss of one of two nodes, the remaining node is M/M/4 with 3.6 erlang. A pool of s >= 4 units does not
-    change the number of jobs N.
+    """The pool has the smallest size with which the mean wait is at most 5 ms after the loss of one of two nodes.
 
-    If N > s, N - s jobs wait for a unit, so W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda.
+    The remaining node is M/M/4 with 100 /s x 36 ms = 3.6 erlang. A pool of s >= 4 units does not change the number of
+    jobs N. Of these, N - s wait for a unit if N > s. So the mean wait is their mean number divided by the arrival rate:
+    W = C rho^(s - 4) rho / (1 - rho) / lambda, with Erlang's C.
     """
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"

@@ -216,8 +216,8 @@ fn a_cache_answers_its_share() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let behaviour = json!({"caches": [{"station": "s", "hit_ratio": 0.75, "hit_time_s": 0.1}]});
     let answer = run(with_behaviour(value.clone(), behaviour), 4_000_000);
-    // A quarter of the 0.8 jobs/s are misses, which form an M/M/1 queue with rate 0.2 and service time 2: 2 / (1 -
-    // 0.4).
+    // A quarter of the 0.8 jobs/s are misses. They form an M/M/1 queue with rate 0.2 and service time 2, so their
+    // response time is 2 / (1 - 0.4) = 2 / 0.6.
     check(
         &answer,
         "jobs",
