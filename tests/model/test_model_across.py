@@ -81,8 +81,8 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # The host `data` has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 125 /s. The four nodes
-    # alone would allow 200 /s.
+    # The host `data` has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 1 / 8 ms = 125 /s. The four
+    # nodes of 0.1 CPUs, with 2 ms of CPU time for each transaction, would allow 4 x 0.1 / 2 ms = 200 /s.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -95,8 +95,8 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # A transaction takes 2 ms. Per period of 100 ms, 0.1 CPUs allow 10 ms of CPU time at full speed, and 0.4 CPUs 40
-    # ms.
+    # A transaction needs 2 ms of CPU time. In each period of 100 ms, a quota of 0.1 CPUs allows 10 ms of CPU time at
+    # full speed, and a quota of 0.4 CPUs allows 40 ms.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)

@@ -27,9 +27,9 @@ def ended(capsys: Any, command: str, text: str, folder: Path, *more: str) -> tup
 
 
 def test_the_response_ends_before_the_work_after_it(tmp_path: Path, capsys: Any) -> None:
-    """An M/M/1 station with 6 arrivals/s and a service time of 100 ms has a response time of 100 / (1 - 0.6) ms.
+    """The response time is that of the first station: M/M/1 at 6 /s, 100 ms / (1 - 6 x 0.1) = 250 ms.
 
-    The station after it has the utilization 6 x 0.05.
+    The station after the response has a utilization of 6 /s x 50 ms = 0.3.
     """
     status, out, err = ended(capsys, "simulate", SHOP, tmp_path, "--seed", "3", "--json")
     assert status == 0, err

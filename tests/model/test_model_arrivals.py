@@ -44,9 +44,10 @@ def erlang_a(rate: float, service_s: float, servers: int, patience_s: float) -> 
 def test_callers_who_give_up_are_those_of_erlang_a(
     tmp_path: Path, capsys: Any, rate: float, servers: int, patience_s: float
 ) -> None:
-    """In the second case the arrival rate exceeds the capacity.
+    """The rate of callers who give up, and the mean number of callers, are those of the formula.
 
-    Without patience, the queue would have no steady state.
+    In the second case, 12 calls/s arrive at 10 agents who serve 1 call/s each. If no caller gave up, the queue would
+    grow without end.
     """
     text = (
         f"classes: {{calls: {{rate: {rate} /s, patience: {patience_s} s}}}}\n"
@@ -65,7 +66,7 @@ def test_arrivals_in_batches_wait_for_each_other(tmp_path: Path, capsys: Any, si
     """In M[X]/M/1, the mean number in the system is rho (1 + E X^2 / E X) / (2 (1 - rho)) for batches of X jobs
     (Gross, Shortle, Thompson and Harris, *Fundamentals of Queueing Theory*, 4th ed., 2008, section 3.1).
 
-    E X^2 / E X is 5 for batches of exactly 5 jobs, and 2 x 5 - 1 for geometric batch sizes with the mean 5.
+    E X^2 / E X is 5 for batches of exactly 5 jobs, and 2 x 5 - 1 = 9 for geometric batch sizes with the mean 5.
     """
     job_class = f"rate: 6 /s, batch: 5, batch_sizes: {sizes}"
     text = f"classes: {{jobs: {{{job_class}}}}}\nstations: {{s: {{service_time: 100 ms}}}}\n"
@@ -95,11 +96,10 @@ def test_times_between_two_bounds_are_uniform(tmp_path: Path, capsys: Any) -> No
 
 
 def test_a_full_station_with_times_between_two_bounds_is_solved(tmp_path: Path, capsys: Any) -> None:
-    """An M/G/1/1 station holds one job. It loses a / (1 + a) of the arrivals for any distribution of service times; a
-    is the offered load.
+    """An M/G/1/2 station holds two jobs. It loses the fraction 1 - 1 / (p + a) of the arrivals.
 
-    A station that holds two jobs loses 1 - 1 / (p + a), where p is the probability of no arrival during a service
-    (from the Markov chain at departures).
+    a = 6 /s x 0.1 s = 0.6 is the offered load. p is the probability of no arrival during a service: the mean of exp(-6
+    t) over service times t from 40 to 160 ms (from the Markov chain at departures).
     """
     text = (
         "classes: {jobs: {rate: 6 /s}}\n"

@@ -1,4 +1,4 @@
-"""A fitted model states that its demands omit resource use that belongs to no tier."""
+"""A fitted model states the CPU time of its runs that belongs to no tier, and is thus in none of its demands."""
 
 from __future__ import annotations
 

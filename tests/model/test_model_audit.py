@@ -169,7 +169,10 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
 def test_a_counter_in_another_unit_is_named_first(
     attribute: str, factor: float, counter: str, unit: str, think_s: float
 ) -> None:
-    """All runs satisfy N = X (R + Z). Then the test multiplies a counter by a factor, as if its unit were another."""
+    """The audit names the counter and the unit in which it seems to have been recorded.
+
+    All runs satisfy N = X (R + Z), until the test multiplies one counter by the factor between two units.
+    """
     runs = [replace(run, throughput=run.users / (0.5 + think_s), think_s=think_s) for run in RUNS]
     wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
     findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
@@ -178,7 +181,10 @@ def test_a_counter_in_another_unit_is_named_first(
 
 
 def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:
-    """The points of a benchmark without think time have response times of N / X, but these are written in ms."""
+    """In a benchmark without think time, the response time is N / X. Here it is recorded in ms instead of seconds.
+
+    The audit must suspect the response time, and no message may propose a negative think time.
+    """
     load = np.array([1.0, 2.0, 4.0, 8.0])
     rate = np.array([10.0, 19.0, 35.0, 58.0])
     points = observations(load, rate, response=1000 * load / rate)
@@ -208,14 +214,15 @@ def suspect_of(run: Quantities, peers: list[Quantities]) -> str:
 @pytest.mark.parametrize(
     ("think_s", "response_s", "others", "suspect"),
     [
-        # A think time is suspected if it differs from the think time of the other runs by more than 5 % of 2 s. The law
-        # holds within 5 % of 2.5 s with the think time of the other runs.
+        # The limit is 5 % of 2 s = 0.1 s. A think time that is 0.11 s from that of the other runs is suspected; at a
+        # distance of 0.09 s, the response time is suspected.
         (2.11, 0.53, (2.0, 0.5), "think time"),
         (2.09, 0.55, (2.0, 0.5), "response time"),
-        # Here the response time is longer than the think time, so the limit is again 5 % of 2 s.
+        # The limit is 5 % of the longer of both times. Here this is the response time of 2 s, so it is again 0.1 s.
         (0.21, 2.02, (0.1, 2.0), "think time"),
         (0.19, 2.03, (0.1, 2.0), "response time"),
-        # With the think time of the other runs, the law would still be violated by 12 %.
+        # The think time differs by 1 s. But with the 2 s of the other runs, R + Z would be 2.8 s instead of N / X = 2.5
+        # s. The law would still be violated by 12 %, so the think time is not suspected.
         (1.0, 0.8, (2.0, 0.5), "response time"),
     ],
 )
@@ -242,9 +249,9 @@ def test_a_think_time_is_wrong_if_it_stands_apart_and_the_law_holds_with_that_of
 def test_a_throughput_is_wrong_if_cpu_time_per_transaction_is_off_by_the_same_factor(
     cpus: dict[str, float], suspect: str
 ) -> None:
-    """Only half of the 16 transactions/s are counted.
+    """The run has 16 transactions/s, but only 8 of them are counted. So N / (X (R + Z)) is wrong by a factor of 2.
 
-    So the CPU time per transaction and the ratio N / (X (R + Z)) are wrong by a factor of 2.
+    The throughput is suspected only if the CPU time per transaction is wrong by about the same factor.
     """
     peers = [replace(run, cpus=run.cpus | {"idle": 0.1}) for run in RUNS[:2] + RUNS[3:]]
     assert suspect_of(replace(RUNS[2], throughput=8.0, cpus=cpus), peers) == suspect
@@ -254,9 +261,9 @@ def test_a_throughput_is_wrong_if_cpu_time_per_transaction_is_off_by_the_same_fa
 def test_a_response_time_is_wrong_only_if_the_cycle_is_as_long_as_that_of_the_others(
     throughput: float, suspect: str
 ) -> None:
-    """A cycle of the other runs lasts 2.5 s.
+    """The response time is suspected if the cycle N / X is at most 10 % shorter than the 2.5 s of the other runs.
 
-    A cycle of 40 / 17.7 = 2.26 s differs from 2.5 s by less than 10 %, a cycle of 2.23 s by more.
+    A cycle of 40 / 17.7 = 2.26 s is 9.6 % shorter, and a cycle of 40 / 17.9 = 2.23 s is 10.6 % shorter.
     """
     wrong = replace(RUNS[2], throughput=throughput, cpus={})
     assert suspect_of(wrong, RUNS[:2] + RUNS[3:]).startswith(suspect)
@@ -264,7 +271,10 @@ def test_a_response_time_is_wrong_only_if_the_cycle_is_as_long_as_that_of_the_ot
 
 @pytest.mark.parametrize(("milliseconds", "suspect"), [(4, "response time"), (3, "")])
 def test_a_mistaken_unit_explains_four_of_five_wrong_runs(milliseconds: int, suspect: str) -> None:
-    """Of five wrong runs, some have the response time in ms, and all others a wrong number of users."""
+    """A wrong unit is named if it explains at least four of five wrong runs.
+
+    The first `milliseconds` of the five runs have response times in ms; the others have five times as many users.
+    """
     runs = [
         replace(run, response_s=500.0) if number < milliseconds else replace(run, users=5 * run.users)
         for number, run in enumerate(replace(run, users_asked=None) for run in RUNS)

@@ -43,8 +43,8 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
     assert large["entry_miss_ratio"] == pytest.approx(4 / 6)
-    # By hand: disk visits V = m r = 4/6 x 3 = 2, demand D = V S = 0.6 s, and utilization U = X m S = 1 x 4/6 x 0.3.
-    # Here m is the miss ratio, r the references of a transaction, and S = 0.3 s the service time of a miss.
+    # With the miss ratio m, r references of a transaction, and the service time S = 0.3 s of a miss: V = m r = 4/6 x 3
+    # = 2 disk visits, the demand D = V S = 0.6 s, and the utilization U = X m S = 1 /s x 4/6 x 0.3 s = 0.2.
     assert large["disk_visits"] == pytest.approx(2.0)
     assert large["disk_demand_s"] == pytest.approx(0.6)
     assert large["disk_utilization"] == pytest.approx(0.2)

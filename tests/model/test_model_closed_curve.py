@@ -34,8 +34,8 @@ def test_convolution_against_rational_numbers() -> None:
 
 
 def test_many_servers_do_not_lose_digits() -> None:
-    # Eight servers with a demand of 4 s, and 10 s of think time, are saturated by 90 users: X = 8 / 4 s. The textbook
-    # recursion loses digits and would give R(80) = -369 s.
+    # Eight servers with a demand of 4 s have a throughput of at most 8 / 4 s = 2 /s. 70 users, who think for 10 s, have
+    # a response time of 70 / 2 - 10 = 25 s. The textbook recursion loses digits and would give R(80) = -369 s.
     rates = network_throughput(90, [(4.0, 8)], 10.0)
     assert 70 / rates[69] - 10 == pytest.approx(25.0, rel=3e-3)
     assert rates[89] == pytest.approx(2.0, rel=1e-6)

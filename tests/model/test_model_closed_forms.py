@@ -43,11 +43,11 @@ def gamma(mean: float, variance: float) -> list[float]:
 
 
 def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None:
-    """The mean and the variance of an M/M/2 queue followed by a delay are known (Gross et al., section 2.3).
+    """The percentiles are those of a gamma distribution with the exact mean and variance of an M/M/2 queue and a delay.
 
-    The wait is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda. So its mean is W = C /
-    theta, and its variance C (2 - C) / theta^2. The delay d adds to the mean; an exponential delay also adds d^2 to the
-    variance.
+    The wait at the queue is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda (Gross et
+    al., section 2.3). So its mean is C / theta, and its variance C (2 - C) / theta^2. The delay d adds to the mean; an
+    exponential delay also adds d^2 to the variance.
     """
     rate, service, delay = 12.0, 0.1, 0.05
     waits, theta = erlang_c(2, rate * service), 2 / service - rate
@@ -63,9 +63,10 @@ def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("used", [0.3, 0.8])
 def test_the_moments_of_a_shared_server_are_those_of_coffman(used: float, tmp_path: Path) -> None:
-    """A processor-sharing M/M/1 has mean r = S / (1 - U) and variance r^2 (2 + U) / (2 - U).
+    """The percentiles are those of a gamma distribution with the exact mean and variance of processor sharing.
 
-    The source is Coffman, Muntz and Trotter (1970). Each of three visits is independent, with a third of the demand.
+    For M/M/1, these are r = S / (1 - U) and r^2 (2 + U) / (2 - U) (Coffman, Muntz and Trotter, 1970). Three visits with
+    a third of the demand each count as independent, so their means and their variances are added.
     """
     service = 0.1
     classes = {"a": {"rate": f"{used / service} /s"}}
@@ -83,10 +84,10 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay station, the time of each transaction is exponential. For a mixture of two transactions, the
-    percentile t satisfies 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms).
+    """At a delay station, the times of both transactions are exponential, with means of 10 and 100 ms.
 
-    a and b are the fractions of the two transactions.
+    80 % of the transactions are short, and 20 % are long. So the percentile t for the fraction p satisfies 1 - p = 0.8
+    exp(-t / 10 ms) + 0.2 exp(-t / 100 ms).
     """
     transactions = {"short": {"share": "80 %"}, "long": {"share": "20 %"}}
     classes = {"a": {"users": 3, "think": "1 s", "transactions": transactions}}
@@ -101,8 +102,10 @@ def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Pa
 
 
 def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
-    """Busy time is a parabola of the throughput X. The p-value of its quadratic term and its slopes at both ends are
-    compared with a regression on 1, X and X^2.
+    """The measured busy time is a parabola of the throughput X, plus noise.
+
+    The p-value of the quadratic term, and the slopes at both ends, equal those of a regression on 1, X and X^2 by
+    statsmodels.
     """
     rate = np.array([5.0, 10, 20, 35, 60, 80])
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
@@ -127,10 +130,10 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 
 @pytest.mark.parametrize("with_errors", [False, True])
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
-    """The error of a further measurement has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
+    """The random error of a further measurement is s times a Student's t with f degrees of freedom.
 
-    s is the standard deviation of the residuals. If the errors of the points are known, s is the standard deviation of
-    the residuals divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
+    Its variance is s^2 f / (f - 2). s is the standard deviation of the residuals; if the errors of the points are
+    known, residuals are first divided by these errors. 40,000 random errors show the standard deviation to 2 %.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
@@ -202,7 +205,10 @@ def test_cpu_time_that_grows_by_a_fifth_is_named(highest: float, said: bool) -> 
 def test_so_many_models_are_solved_for_intervals(
     models: int, known: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """At most 6 models are solved. With three replicates each, 2 models need 2 x 3 = 6, and 3 models need 3 x 3 = 9."""
+    """Intervals are computed only if at most 6 models must be solved, one for each model and replicate.
+
+    With three replicates, 2 models need 2 x 3 = 6, so they have intervals. 3 models need 3 x 3 = 9, so they have none.
+    """
     monkeypatch.setattr(fitted_error, "MODELS_AT_MOST", 6)
     text = {"classes": {"a": {"rate": "5 /s"}}, "stations": {"cpu": {"servers": 1, "demand": {"a": "0.1 s"}}}}
     (tmp_path / "model.yaml").write_text(json.dumps(text), "utf-8")

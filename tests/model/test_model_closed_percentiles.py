@@ -25,12 +25,12 @@ def test_two_users_who_never_think_share_the_server_for_ever() -> None:
 
 
 def test_two_users_who_think_by_hand() -> None:
-    """By hand, for service time S = 1 and think time 1: an arriving user finds 0 or 1 other user with probability 1/2
-    each.
+    """Two users have a service time of 1 and a think time of 1. An arriving user finds the other with probability 1/2.
 
-    T0 and T1 are the mean times if 0 or 1 other user is present, E0 and E1 the second moments. A user alone: T0 = 1/2 +
-    T1 / 2. Two users, each served at rate 1/2: T1 = 1 + T0 / 2. So T0 = 4/3 and T1 = 5/3. E0 = 2 T0 / 2 + E1 / 2 and
-    E1 = 2 T1 + E0 / 2, so E0 = 4 and E1 = 16/3.
+    T0 and T1 are the mean response times of a user who finds 0 or 1 other user; E0 and E1 are the mean squares.
+    Alone, the user ends, or the other user arrives, at the total rate 2: T0 = 1/2 + T1 / 2 and E0 = T0 + E1 / 2. With
+    both users, each ends at the rate 1/2: T1 = 1 + T0 / 2 and E1 = 2 T1 + E0 / 2. So T0 = 4/3, T1 = 5/3, E0 = 4 and E1
+    = 16/3. The mean is (T0 + T1) / 2 = 1.5, and the variance is (E0 + E1) / 2 - 1.5^2.
     """
     mean, variance = sharing_moments(2, 1.0, 1, 1.0)
     assert mean == pytest.approx(1.5, rel=1e-12)
@@ -59,8 +59,10 @@ def test_many_users_are_an_open_queue(used: float) -> None:
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """Of 600 users, far beyond the knee, about 490 are at the server, so each is served at a nearly constant,
-    low rate.
+    """Of 600 users, the server completes 1 / 0.01 s = 100 per second, so 110 users think for 1.1 s, and 490 wait.
+
+    About 490 users always share the server, so each is served at a nearly constant rate. The response time is then
+    exponential: its variance is the square of its mean, 600 x 0.01 - 1.1 = 4.9 s.
     """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
     assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)
@@ -98,9 +100,10 @@ SEVERAL = {
 
 @pytest.mark.parametrize("case", list(SEVERAL))
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """The number of jobs at a saturated station is nearly constant, even with several classes.
+    """The computed p95 and p99 of each class are those of the simulator.
 
-    The formula for an open queue would overestimate p95 by 44 % and p99 by 74 % (60 users).
+    The number of jobs at a saturated station is nearly constant, even with several classes. In an open queue it would
+    vary: the formula for an open queue overestimates p95 by 44 % and p99 by 74 % (60 users).
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
@@ -119,8 +122,9 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
 
 @pytest.mark.parametrize("case", ["closed", "open", "transactions"])
 def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Beyond the knee, the queue length hardly varies, so the waiting time hardly varies either.
+    """The computed percentiles with service in the order of arrival are those of the simulator.
 
+    With more users than the servers can serve at once, the queue length hardly varies, and so does the waiting time.
     The formula for an open queue would give twice the p95.
     """
     path = tmp_path / "model.yaml"
@@ -188,9 +192,10 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
 
 
 def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
-    """Beyond the knee, the response time of a job varies with its own service time, but hardly with the queue.
+    """The variation (scv) of service times changes the variance of the response time, but not its mean.
 
-    The mean response time does not depend on the distribution of service times.
+    With 60 users the server is always busy, so the number of jobs hardly varies. The response time of a job then varies
+    mostly with its own service time. With constant service times (scv 0), its variance is small.
     """
     mean, exponential = sharing_moments(60, 1.0, 1, 1.0)
     for scv in (0.0, 0.25, 4.0):
@@ -202,10 +207,10 @@ def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
 
 
 def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
-    """Scaling a wait to a larger mean raises its probability first, then its length.
+    """Jobs wait with probability p, for an exponential time with a mean of 1 s. The wait is scaled to another mean w.
 
-    A wait with probability p is exponential with a mean of 1 s, so its second moment is 2 p. Scaled to a mean w, it is
-    2 p (w / p)^2 for w < p, 2 w for p < w < 1, and 2 w^2 for w > 1.
+    Down from the mean p, the length becomes w / p, so the second moment is 2 p (w / p)^2. Up to a mean of 1 s, only the
+    probability rises, to w, so it is 2 w. Above 1 s, all jobs wait, and the length becomes w, so it is 2 w^2.
     """
     ends = np.array([0.0, 1.0])
     cases = ((0.5, 0.5, 1.0), (0.5, 0.8, 1.6), (0.5, 1.5, 4.5), (0.5, 0.25, 0.25), (1e-300, 0.8, 1.6))

@@ -119,8 +119,8 @@ def test_a_demand_that_grows_with_the_load_is_shown() -> None:
 
 
 def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
-    # The errors +1, -1, -1 and +1 (x 0.01) at X = 1, 2, 3 and 4 do not change the fitted line. So s^2 = 4e-4 / 2, S_xx
-    # = 5, and t(2) = 4.30265.
+    # The errors +1, -1, -1 and +1 (x 0.01) at X = 1, 2, 3 and 4 do not change the fitted line. So s^2 = 4e-4 / 2, and
+    # the half width of the interval is t sqrt(s^2 / S_xx), with S_xx = 5 and t(2) = 4.30265.
     rate = np.array([1.0, 2, 3, 4])
     found = demand_from_levels(rate, 0.1 * rate + 0.01 * np.array([1, -1, -1, 1]), 1)
     assert found is not None
@@ -184,8 +184,9 @@ def test_the_command_ends_with_4_without_demands(
 
 
 def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
-    """A message names the option `--out` only if the command has this option and a user set it. `size` writes a model
-    file, but has no such option.
+    """`size` writes a model file, but has no option `--out`, so its message must not name this option.
+
+    `model fit` has the option, so its message begins with it.
     """
     answer: Any = SimpleNamespace(
         document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})

@@ -96,8 +96,8 @@ def test_the_utilization_is_its_own_fixed_point(ratio: float) -> None:
     parameters = np.array([[0.02, 0.1, ratio]])
     rate = curve.throughput(parameters, USERS)
     share = curve.busy(parameters, rate) / 2
-    # At each point, the utilization is the throughput times the demand at this utilization. The throughput is that of a
-    # closed curve whose demand is constant and has this value.
+    # At each point, the utilization is the throughput times the demand at this utilization, divided by two servers. A
+    # closed curve with this demand at every load has the same throughput at this point.
     assert share == pytest.approx(rate * curve.demand_at(parameters, share) / 2, rel=1e-12)
     for number, users in enumerate(USERS):
         demand = float(curve.demand_at(parameters, share[:, number])[0])

@@ -92,7 +92,8 @@ def test_the_demand_of_a_host_is_its_time_over_all_runs() -> None:
     found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], None, 0.1)
     assert found is not None
     assert found.demand_s == pytest.approx(5.2 / 40)
-    # Times of 0.1 and 0.14 s have the standard deviation 0.02 * sqrt(2), so their mean has the standard error 0.02.
+    # The runs have CPU times of 1 / 10 = 0.1 s and 4.2 / 30 = 0.14 s per transaction. Their standard deviation is 0.02
+    # sqrt(2), so the standard error of their mean is 0.02.
     assert found.error_s == pytest.approx(0.02)
     assert (found.cpus, found.cpus_then, found.utilization, found.period_s) == (2.0, 2.0, 0.9, 0.1)
     again = across._host("db", [run(10.0, db=use(1.0))], 8.0, 0.1)
@@ -188,7 +189,8 @@ def test_residuals_are_drawn_in_blocks_that_wrap_around(monkeypatch: pytest.Monk
     counts = np.bincount(drawn.ravel(), minlength=5)
     assert counts.min() > 320
     assert counts.max() < 480
-    # In the order of measurement (`place`), the first three residuals of each replicate are neighbours, modulo 5.
+    # Residuals are drawn in blocks of `length`. In a block of three, each residual was measured directly after the one
+    # before it, where the first of the five follows the last.
     ordered = place[drawn][:, np.argsort(place)]
     follows = (np.diff(ordered[:, :3]) % 5 == 1).all(axis=1)
     assert follows.all() if length == 3 else not follows.all()
@@ -272,8 +274,8 @@ def test_a_queue_alone_has_the_arrivals_of_one_node() -> None:
 
 
 def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
-    # For M/M/1, P(W > t) = rho exp(-(mu - lambda) t). With rho = 0.5 and mu = 10 /s, 90 % of the jobs wait at most
-    # ln(5) / 5 s.
+    # For M/M/1, P(W > t) = rho exp(-(mu - lambda) t). With rho = 0.5, mu = 10 /s and lambda = 5 /s, this is 0.1 at t =
+    # ln(5) / 5 s. Half of the jobs do not wait at all.
     assert mmm_wait(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(5) / 5)
     assert mmm_wait(5.0, 0.1, 1, 0.5) == 0.0
     assert mmm_wait(5.0, 0.1, 1, 0.49) == 0.0
@@ -282,7 +284,7 @@ def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
 
 def test_a_wait_with_little_room_is_shorter() -> None:
     # If a server holds at most two jobs and lambda = mu, an accepted arrival finds 0 or 1 jobs with equal probability.
-    # The wait behind one job is exponential: P(W > t) = exp(-mu t) / 2.
+    # The wait behind one job is exponential: P(W > t) = exp(-mu t) / 2. This is 0.1 at t = ln(5) / mu.
     assert mmm_wait(10.0, 0.1, 1, 0.9, 2) == pytest.approx(0.1 * math.log(5))
     assert mmm_wait(10.0, 0.1, 1, 0.9, 1) == 0.0
     assert mmm_wait(10.0, 0.1, 1, 0.4, 2) == 0.0

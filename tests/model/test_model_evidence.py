@@ -51,9 +51,10 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 def test_ends_of_a_curve() -> None:
     """10 users cause 10 transactions/s. At the same rate per user, 30 users would cause 30 /s; the measured 24 /s are
-    a fifth less.
+    0.8 of this.
 
-    The response time at 30 users is seven times that at 10 users.
+    The response time at 30 users is seven times that at 10 users. The key `seen` has no value in the first run, so it
+    is None at the lowest load.
     """
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
@@ -178,9 +179,10 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 
 
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
-    """By hand: the cycle of one user takes 0.01 + 0.5 + 1 = 1.51 s.
+    """The cycle of one user takes 0.01 s of demand, 0.5 s at other stations and 1 s of think time: 1.51 s in total.
 
-    The throughput of two users is that of the exact machine repairman model.
+    So one user has a throughput of 1 / 1.51 s. The throughput of two users is that of the exact machine repairman
+    model. The delay of 0.5 s must be part of both.
     """
     points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]), error=np.array([0.05, 1.0]))
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))

@@ -247,7 +247,7 @@ def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
 
 
 def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
-    """The lower end of each prediction band is exactly zero. At the highest measured load the throughput was 96 /s."""
+    """Prediction bands beyond the measured loads are extended downwards. A band that begins at zero stays as it is."""
     row = Prediction(96.0, "beyond", value((0.0, 120.0)))
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
     row = _reach_down(row, line, np.ones((40, len(line.parameters))), 0.0)

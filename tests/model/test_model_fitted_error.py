@@ -58,8 +58,10 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
 def test_the_upper_end_is_open_from_the_first_replicate_without_a_steady_state(
     tmp_path: Path, capsys: Any, saturated: int, high: float | None
 ) -> None:
-    """By hand: the 97.5 % quantile of 200 values lies between the 195th and the 196th. With 4 replicates without a
-    steady state both are 50 ms / (1 - 10 /s x 50 ms) = 0.1 s; with 5 the 196th is infinite.
+    """The 97.5 % quantile of 200 replicates lies between the 195th and the 196th value.
+
+    With a steady state, the response time is 50 ms / (1 - 10 /s x 50 ms) = 0.1 s. If 4 replicates have no steady state,
+    the 195th and the 196th value are both 0.1 s. If 5 have none, the 196th is infinite, so there is no upper end.
     """
     factors = [*[1.0] * (200 - saturated), *[2.5] * saturated]
     answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(factors)))
@@ -141,7 +143,10 @@ pools: {threads: {size: 4, holds: [cpu]}}
 def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The knee N* = (D + Z) / D decreases with the demand D; the number of used units of a pool increases with it."""
+    """The knee N* = (D + Z) / D decreases with the demand D, so its upper end comes from the lower end of D.
+
+    The number of used units of a pool increases with D. Both have intervals that follow from the replicates.
+    """
     draws = f"{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in FACTORS)}]}}\n"
     path = written(tmp_path, CLOSED + draws)
     answer = document_of(capsys, "model", "solve", path)

@@ -28,10 +28,11 @@ def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
 
 
 def test_lack_of_fit_is_the_f_of_its_definition() -> None:
-    """By hand: the slope is 268 / 28, and the residual sum of squares is 2616 - 268^2 / 28.
+    """F is the mean square of the lack of fit, divided by that of the pure error (Draper and Smith, section 2.1).
 
-    The two repetitions at each level differ by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The lack of fit
-    is the remaining sum of squares, with 3 levels - 1 parameter = 2 degrees of freedom (Draper and Smith, section 2.1).
+    The slope is 268 / 28, so the residual sum of squares is 2616 - 268^2 / 28. The two repetitions at each of three
+    levels differ by 2, so the pure error is 3 x 2, with 3 degrees of freedom. The lack of fit is the rest of the sum,
+    with 3 levels - 1 parameter = 2 degrees of freedom.
     """
     found = goodness.judge(proportional([(9, 11), (22, 24), (25, 27)]), None)
     test = next(test for test in found.tests if test.test == "lack of fit")
@@ -72,9 +73,9 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """For every large k, the sum of squares is below its limit. So the interval of k has no upper end.
+    """Every large k fits the points, so the interval of k has no upper end.
 
-    A bound of the parameter that is far away changes nothing. A near bound becomes the end of the interval.
+    A bound of the parameter at 1e12 changes nothing. A bound at 5 becomes the end of the interval.
     """
     low, high = saturating(1e12)
     assert low is not None
@@ -106,9 +107,10 @@ def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
 
 
 def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
-    """n = 10 counts five values of throughput and five of utilization.
+    """The criterion is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1), with the sum S of all squared residuals.
 
-    k = 4 counts demand, time at other stations, background and the variance.
+    Five values of throughput and five of utilization are n = 10 points. Demand, time at other stations, background and
+    the variance are k = 4 parameters.
     """
     stream = np.random.default_rng(2)
     curve = ClosedCurve(1, 1.0, with_busy=True)
@@ -141,9 +143,9 @@ def orders(above: int, below: int) -> list[str]:
 
 
 def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
-    """A line of 20 /s per user predicts 200 /s at 10 users, but 160 /s were measured.
+    """A line of 20 /s per user predicts 200 /s at 10 users, but 160 /s were measured: an error of 200 / 160 - 1 = 25 %.
 
-    The predicted response time is 10 / 200 s - 10 ms = 40 ms, but 50 ms were measured.
+    The predicted response time is 10 / 200 s - 10 ms = 40 ms, but 50 ms were measured: an error of 40 / 50 - 1 = -20 %.
     """
     fit = fit_curve(LINEAR, observations(np.array([1.0, 2, 3]), np.array([20.0, 40, 60])))
     above = observations(
@@ -158,8 +160,9 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """The busy servers, 0.1 + 0.01 X, reach the limit of two servers at X = 190 /s. If the readings scatter, the upper
-    bound of this limit is higher.
+    """The number of busy servers, 0.1 + 0.01 X, reaches two, all servers, at X = 190 /s. This is the limit.
+
+    If the readings lie on the line, the upper bound of the limit is also 190 /s. If they scatter, it is higher.
     """
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])

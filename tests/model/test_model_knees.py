@@ -41,8 +41,8 @@ def test_the_knee_of_power_by_brute_force() -> None:
 
 
 def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
-    # Power is X / R = X^2 / N. X is 1/S for every N >= 1 here, so power falls from the lowest load on, without a
-    # maximum inside the range.
+    # Power is throughput divided by response time, X / R = X^2 / N. Here X is 10 /s at every load N, so power is
+    # highest at the lowest measured load. It has no maximum inside the measured range, and thus no knee.
     load = np.array([1.0, 2, 4, 8, 16, 32])
     points = observations(load, np.full(6, 10.0) * (1 + 1e-3 * np.array([1, -1, 1, -1, 1, -1])))
     assert knees.power_knee(candidate("closed", points, 1, 0.0, None), 0.0) is None
@@ -66,15 +66,15 @@ def test_a_break_leaves_two_of_five_levels_on_each_side(bend: float) -> None:
 
 
 def test_the_interval_of_a_break_is_that_of_two_straight_lines() -> None:
-    """Each line has ten points. The break is 50 from the mean load of each line, and the squared distances of the
-    loads from their mean add up to 8,250.
+    """The break is the load at which two fitted lines meet. Its interval has the width 2 x 2.12 sqrt(0.806) s.
 
-    To first order, the difference of two lines has the variance 2 s^2 (1 / 10 + 50^2 / 8250) = 0.806 s^2 at the break.
-    The slopes of the lines differ by 1, so this is also the variance of the break. It has 20 - 4 degrees of freedom;
-    t(0.975, 16) = 2.12.
+    Each line has ten points. The break is 50 from their mean load, and the squared distances of the loads from this
+    mean add up to 8,250. So the difference of both lines has, at the break, the variance 2 s^2 (1 / 10 + 50^2 / 8250) =
+    0.806 s^2. The slopes differ by 1, so this is also the variance of the break, to first order. It has 20 - 4 = 16
+    degrees of freedom: t(0.975, 16) = 2.12.
     """
     load = np.arange(10.0, 201.0, 10.0)
-    # These deviations change neither the mean nor the slope of a line: their mean square is (10 / 16) s^2.
+    # These deviations change neither the mean nor the slope of a line, so they are the residuals of both fits.
     wave = np.array([1, -1, -1, 1, 0, 0, 1, -1, -1, 1]) * 5.0
     found = knees.break_knee(observations(load, np.minimum(load, 105.0) + np.tile(wave, 2)))
     assert found is not None

@@ -46,9 +46,10 @@ class Slope:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_parameter_at_its_bound_has_a_one_sided_interval(sign: float) -> None:
-    """By hand: S(k) = sum y^2 - 2 k sum x y + k^2 sum x^2 has its minimum beyond the bound 0.
+    """The sum of squares S(k) = sum y^2 - 2 k sum x y + k^2 sum x^2 has its minimum beyond the bound k = 0.
 
-    The end of the interval is where S(k) = S(0) (1 + t^2 / 5), with the one-sided quantile t of 95 %.
+    So the interval begins at 0. It ends where S(k) = S(0) (1 + t^2 / 5), with the one-sided 95 % quantile t of
+    Student's distribution with 5 degrees of freedom. With the opposite sign, the interval is mirrored.
     """
     load = np.array([1.0, 2, 3, 4, 5, 6])
     rates = -0.05 * load + np.array([0.1, -0.2, 0.15, -0.1, 0.2, -0.15])

@@ -118,9 +118,10 @@ def test_a_transaction_without_a_known_demand_has_the_mean_of_the_others(monkeyp
 
 
 def test_the_demand_at_a_shared_processor_is_the_response_time_without_waiting() -> None:
-    """At one processor-sharing server, R = D / (1 - U).
+    """At one processor-sharing server, R = D / (1 - U). From the response times R, the demands D must be found.
 
-    The demands are 20 and 50 ms, and the utilizations 0.5 and 0.8.
+    The demands are 20 and 50 ms, and the utilizations U of two intervals are 0.5 and 0.8. With two servers, or without
+    response times, no demand is found.
     """
     busy, demands = np.array([0.5, 0.8]), np.array([0.02, 0.05])
     responses = demands / (1 - busy[:, None])
@@ -137,9 +138,10 @@ def timed(value: float) -> dict[str, Any]:
 
 
 def test_the_knee_of_an_objective_is_that_of_its_transaction() -> None:
-    """The p95 of all transactions exceeds 1 s between 10 and 20 users.
+    """Each knee is the load at which the line between two levels reaches the limit of the objective.
 
-    The p95 of the transaction `search` exceeds 1 s between 20 and 30 users.
+    The p95 of all transactions is 0.5 s at 10 users and 1.5 s at 20, so it reaches 1 s at 15 users. The p95 of `search`
+    is 0.8 s at 20 users and 1.2 s at 30, so it reaches 1 s at 25 users. No p95 reaches 4 s.
     """
     points = [
         {

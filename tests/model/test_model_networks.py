@@ -169,8 +169,9 @@ def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None
 
 
 def test_a_quota_leaves_so_much_of_a_server() -> None:
-    """With a quota of 0.1 CPUs, a station has 0.1 CPUs minus the background load. At a high load the transactions use
-    all of this.
+    """At a high load, transactions use the whole quota of 0.1 CPUs except the background load.
+
+    So the throughput is (0.1 - background load) / demand.
     """
     whole = exact()
     web, app = whole.stations
@@ -277,7 +278,7 @@ def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path)
     assert "web, app can be distinguished" in found["trust"]["model_why"]
     tiers = found["answer"]["tiers"]
     assert set(tiers) == set(TIERS)
-    # In the exact network, `app` is used by 100 / (1 + R) * 20.6 ms = about 2 CPUs. So both tiers are named as the next
+    # At 100 users, the work at `app` is 100 / (1 s + R) x 20.6 ms = about 2 CPUs. So both tiers are named as the next
     # bottlenecks.
     assert {bottleneck["station"] for bottleneck in found["bottlenecks"]} == set(TIERS)
     plain, halved, bought = (row["classes"]["users"] for row in found["what_if"])
@@ -338,7 +339,11 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """Throughputs of 40 runs range from 80 to 120 /s, so the standard error of their mean is 12 / sqrt(40) = 1.9 /s."""
+    """The interval of the throughput at a level has the half width 1.96 x 1.9 /s, from the variation of its runs.
+
+    The throughputs of 40 runs are spread evenly from 80 to 120 /s. Their standard deviation is 12 /s, so the standard
+    error of their mean is 12 / sqrt(40) = 1.9 /s.
+    """
     rates = np.linspace(80.0, 120.0, 40)
     one = np.ones((1, 1))
     runs = tuple(Run(0, np.ones(1), rate * one, rate * 0.2 * one, 0.5 * one) for rate in rates)
@@ -387,8 +392,9 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
-    """By hand: a prediction of 9 has errors from 9 / 12 - 1 = -0.25 to 9 / 8 - 1 = 0.125 if the measured interval is 8
-    to 12. A predicted band from 9 to 11 has errors from 9 / 8 - 1 = 0.125 to 11 / 8 - 1 = 0.375 if 8 was measured.
+    """If the measured interval is 8 to 12, a prediction of 9 has errors from 9 / 12 - 1 = -0.25 to 9 / 8 - 1 = 0.125.
+
+    If 8 was measured, a predicted band from 9 to 11 has errors from 9 / 8 - 1 = 0.125 to 11 / 8 - 1 = 0.375.
     """
     assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
     assert _error_against((None, 12.0), 9.0) == (-0.25, None)

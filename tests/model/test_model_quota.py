@@ -15,7 +15,8 @@ from towtank.model.quota import Quota, scaled_residence
 @pytest.mark.parametrize("cpus", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("utilization", [0.05, 0.3, 0.6])
 def test_in_a_long_period_it_is_a_fast_server(cpus: float, utilization: float) -> None:
-    # If periods are long, the work of a transaction runs at the full speed of a CPU, so the station is an M/M/1 queue.
+    # In a long period, work runs at the full speed of a CPU. So the station is an M/M/1 queue with the demand D and the
+    # utilization `utilization * cpus`. Its time D / (1 - utilization * cpus) is stated in units of S = D / cpus.
     assert scaled_residence(utilization, 500.0, cpus) == pytest.approx(cpus / (1 - utilization * cpus), rel=5e-3)
 
 
@@ -93,7 +94,8 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
 
 
 def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:
-    # The kernel counts CPU time in ticks of 4 ms. So a quota of 0.1 CPUs in periods of 20 ms allows one tick in 40 ms.
+    # The kernel counts CPU time in ticks of 4 ms. A quota of 0.1 CPUs in periods of 20 ms would allow half a tick. In
+    # effect it allows one tick in 4 ms / 0.1 = 40 ms, so this is the length of a period.
     assert Quota.of_linux(0.1, 0.02) == Quota(0.1, 0.04)
     assert Quota.of_linux(0.1) == Quota(0.1, 0.1)
     assert Quota.of_linux(0.5, 0.005) == Quota(0.5, 0.008)

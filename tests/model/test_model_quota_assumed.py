@@ -19,8 +19,10 @@ def configuration(allotted: float, virtual: float | None, *used_up: float | None
 
 
 def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
-    """A request with 10 ms of CPU time that runs alone takes 10 ms. The model has two servers of 0.75 CPUs, in which it
-    takes 13.3 ms.
+    """The model represents a quota of 1.5 CPUs by two servers of 0.75 CPUs each, and must state the difference.
+
+    A lone request with 10 ms of CPU time takes 10 ms under the quota, but 10 / 0.75 = 13.3 ms in the model. So it is
+    served 1.33 times as fast as the model assumes.
     """
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found.assumes == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"

@@ -36,7 +36,11 @@ def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
 
 
 def test_busy_time_is_reported_by_resource_part_and_disk() -> None:
-    """With a quota of half a CPU, 0.3 s of CPU time keep the tier's only server busy for 0.6 s."""
+    """Busy time is reported for the tier, for its part `database`, and for the disk `vda`.
+
+    Each second, the tier uses 0.3 s of CPU time. With a quota of half a CPU, its only server is then busy for 0.3 / 0.5
+    = 0.6 s, and the 0.1 s of the database are 0.2 s. A disk that is almost idle, or no longer exists, is left out.
+    """
     starts = np.arange(SECONDS, dtype=float)
     measurement = SimpleNamespace(starts=starts, ends=starts + 1, lengths=np.ones(SECONDS))
     disks = {"vda": [0.2] * SECONDS, "idle": [0.01] * SECONDS, "gone": [0.2] * SECONDS}
@@ -74,13 +78,16 @@ def test_intervals_of_runs_are_pooled_as_rates() -> None:
 
 
 def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
-    """Demands that are fitted to a run explain all of its scatter; equal demands of all classes explain none."""
+    """The scatter is the part of the variation of busy time that the given demands leave unexplained.
+
+    The demands of each run itself explain all of its variation, so the scatter is 0.
+    """
     rates = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]])
     demands = [np.array([0.1, 0.3]), np.array([0.4, 0.1])]
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # Scatter is stated relative to the scatter with equal demands of all classes.
+    # The scatter with equal demands of all classes is the unit, so it is 1 here.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
     # One of the two runs has demands that explain all of its scatter, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
@@ -93,7 +100,7 @@ def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
 
 
 def test_busy_time_of_servers_is_reported_in_cpus() -> None:
-    """A server of half a CPU that is busy for 1.2 of 2 s used 0.6 s of a CPU."""
+    """Two intervals are reported. A server of half a CPU that is busy for 1.2 s uses 0.6 s of CPU time."""
     run = run_series("r1", {"a": [4, 2], "rare": [1, 0]}, [1.2, 0.4])
     stations = (Station("cpu", 1, ("content",), 0.5), Station("disk vda", 1, ()))
     found = _run(3, run, ("a",), stations)
@@ -142,9 +149,10 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 
 
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
-    """A second group of equal demands reduces 14 ln(sum of squares) by only 0.8.
+    """Three classes with different demands stay in one group, because the noise hides the differences.
 
-    The penalty 2 x 14 (k + 1) / (14 - k - 2) rises by more, from 5.1 to 8.4.
+    With 14 intervals, the criterion is 14 ln(sum of squares) plus the penalty 2 x 14 (k + 1) / (14 - k - 2) for k
+    parameters. A second group reduces the first term by only 0.8, but raises the penalty from 5.1 to 8.4.
     """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))

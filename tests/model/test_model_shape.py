@@ -104,7 +104,8 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found.kind == "contention"
     assert "44 % below the proportional line" in found.sentence
     assert "no limit" not in found.sentence
-    # 14 users wait 20 ms each: 70 / 50 = 1.4 times the response time. The CPU queue explains only a factor of 1.25.
+    # 14 users wait 20 ms each, so the response time is 70 / 50 = 1.4 times that of 10 users. The CPU queue explains
+    # only a factor of 1.25.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels).kind == "contention"
@@ -137,7 +138,11 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
-    """The response time grows by a factor of 18 (15.6 to 20.7). The throughput falls by 40 % with an error of 5 %."""
+    """The sentence must print each change with its interval, and only with digits that the interval supports.
+
+    The response time grows from 0.05 to 0.9 s, by a factor of 18 (15.6 to 20.7). At 100 users the throughput is 60 /s,
+    40 % below the 100 /s of the proportional line through the lowest load.
+    """
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
     for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
         whole = {"confidence": 0.95, "method": "runs", "n": 1000}
@@ -158,8 +163,10 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs at a utilization of 85 % count as a single CPU of twice the speed, at which the response time is 1 / (1
-    - 0.85) = 6.7 times the service time.
+    """The response time grows by a factor of 6.7, which the queue of the CPUs explains. So no limit is reported.
+
+    Two CPUs at a utilization of 85 % count as a single CPU of twice the speed, at which the response time is 1 / (1 -
+    0.85) = 6.7 times the service time.
     """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
@@ -187,8 +194,8 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found.kind == "none", found.sentence
     if users == 7:
         assert "which queues at CPUs of this utilization explain" in found.sentence
-    # The measured throughput is now lower than these response times explain: users think longer, or the generator
-    # starts their requests late.
+    # The measured throughput is now 20 % lower, at the same response times. So the queue does not explain it: users
+    # think longer, or the generator starts their requests late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels).kind == "contention"

@@ -118,7 +118,7 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
     answer = simulated(model(classes, stations))
     for name, found in times.items():
         middle = sum(found) / len(found)
-        # The tolerance is six standard errors of the mean of five Ciw runs, plus 1 %.
+        # The tolerance is six standard errors of the mean of the five Ciw runs, plus 1 %.
         error = (sum((value - middle) ** 2 for value in found) / 4 / 5) ** 0.5
         assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
@@ -213,8 +213,9 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """The service time is 1 s, and the utilization one half. Transactions that exceed the timeout of 2 s fail. The
-    table shows the rate of these failures and the number of users in the system, each with its interval.
+    """The table shows the number of users in the system and the rate of timeouts, each with its interval.
+
+    The service time is 1 s, and the utilization one half. Transactions that exceed the timeout of 2 s fail.
     """
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
@@ -336,7 +337,10 @@ classes:
 
 
 def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
-    """By hand: the response time is 1 s / (1 - 0.5) = 2 s, and the delay uses 0.5 /s x 0.5 s = 0.25 connections."""
+    """Most of the 30 simulated intervals of each quantity must contain the exact value.
+
+    The response time is 1 s / (1 - 0.5) = 2 s, and the delay uses 0.5 /s x 0.5 s = 0.25 connections.
+    """
     file = write(tmp_path, TIERS)
     found = {"cpu": 0, "db": 0, "connections": 0}
     for seed in range(30):

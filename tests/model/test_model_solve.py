@@ -240,8 +240,8 @@ def test_two_equal_branches_of_a_fork_are_those_of_nelson_and_tantawi():
     content = model({"jobs": {"rate": 5.0}}, {"a": {"demand": 0.1}, "b": {"demand": 0.1}})
     content["forks"] = {"both": {"branches": ["a", "b"]}}
     answer = solved(content)
-    # For two parallel branches (Nelson and Tantawi), R_2 = (12 - rho)/8 R_1, with rho = 1/2 and the response time of
-    # one branch R_1 = 0.1/(1 - 1/2).
+    # For two parallel branches (Nelson and Tantawi), R_2 = (12 - rho)/8 R_1. Here rho = 1/2, so (12 - rho)/8 = 11.5/8,
+    # and the response time of one branch is R_1 = 0.1/(1 - 1/2) = 0.2 s.
     assert answer["classes"]["jobs"]["response_time_s"] == pytest.approx(11.5 / 8 * 0.2, rel=1e-12)
     assert answer["exact"] is False
 
@@ -308,7 +308,8 @@ def test_open_ranks_and_their_order_in_the_station():
 def test_a_full_station_thins_what_comes_after_it():
     stations = {"door": {"capacity": 1, "demand": 0.5}, "desk": {"demand": 0.1}}
     answer = solved(model({"jobs": {"rate": 2.0}}, stations))
-    # An M/M/1/1 queue (one server, no place to wait) with an offered load of 1 loses half of its arrivals.
+    # The door is an M/M/1/1 queue (one server, no place to wait). At an offered load of 2 /s x 0.5 s = 1 it loses half
+    # of its arrivals. So 1 /s arrives at the desk, whose utilization is 1 /s x 0.1 s = 0.1.
     assert answer["stations"]["door"]["loss_probability"] == pytest.approx(0.5, rel=1e-12)
     assert answer["stations"]["desk"]["utilization"] == pytest.approx(0.1, rel=1e-12)
     assert answer["exact"] is False
@@ -333,10 +334,10 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users have priority over three users; all have a service time of 1 s.
+    """If the error may be 100 % or more, the warning must not state that the solution is "approximate within" it.
 
-    The response time of the three is 3,550 s by simulation, and 83 s by the solver. With such an error, the solver must
-    state no lower bound.
+    Eight users have priority over three users; all have a service time of 1 s. The response time of the three is 3,550
+    s by simulation, but 83 s by the solver.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

@@ -40,7 +40,7 @@ def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
 
 
 def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None:
-    """By hand: the number of busy servers 0.1 + 15.2 ms X reaches 8 at X = (8 - 0.1) / 0.0152 = 520 /s."""
+    """All 8 servers are busy at X = (8 - 0.1) / 0.0152 = 520 /s, because 0.1 + 15.2 ms X servers are busy at X."""
     value, most = highest_throughput(seen(), SERVERS) or (0.0, 0.0)
     assert value == pytest.approx(LIMIT, rel=0.03)
     assert value < most < 1.1 * LIMIT
@@ -70,11 +70,10 @@ def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
 
 
 def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> None:
-    """A content server that uses 1.6 ms of CPU time per transaction was measured at CPU utilizations of 6, 16 and 32
-    %.
+    """A closed curve without demand, whose limit is a million transactions per second, is rejected.
 
-    Without the utilization law, the fit would attribute the busy CPU to background work, and its limit would be a
-    million transactions per second.
+    The server uses 1.6 ms of CPU time per transaction, at CPU utilizations of 6, 16 and 32 %, so one CPU allows about
+    600 /s. Without the utilization law, the fit would attribute the busy CPU to background work.
     """
     points = observations(
         np.array([20.0, 60.0, 140.0]),
@@ -102,9 +101,10 @@ def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> 
 def test_the_limit_of_a_closed_system_may_exceed_the_bound_of_its_busy_servers_by_half(
     curve: str, factor: float, is_rejected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The factor of each case is slightly below or slightly above the tolerance.
+    """A fitted curve is rejected if its limit exceeds the bound that follows from the busy servers by too much.
 
-    It is the ratio of the limit to the upper bound that follows from the busy servers.
+    In each case the limit is `factor` times the bound. The factor is slightly below or slightly above the tolerance,
+    which is larger for a closed curve.
     """
     points = straight()
     fit = choose((curve,), points, SERVERS, 8.0, None).candidates[0].fit

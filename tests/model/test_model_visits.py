@@ -57,9 +57,9 @@ def test_the_same_number_of_visits_of_one_class_is_exact(scv: float, visits: int
 
 @pytest.mark.parametrize("scv", [0.0, 1 / 12, 4.0])
 def test_numbers_of_visits_that_differ_are_exact(scv: float) -> None:
-    """The cases are two classes with 2 and 10 visits, and a class with a random number of 2 or 3 visits.
+    """The exact solution must agree with the simulator in both cases.
 
-    The simulator gives the true times.
+    The cases are two classes with 2 and 10 visits, and a class with a random number of 2 or 3 visits.
     """
     settings = SimulationSettings(precision=0.02, events=400_000, seed=1)
     classes: list[Json] = [{"arrival_rate_per_s": 0.2}, {"arrival_rate_per_s": 0.04}]
@@ -100,9 +100,9 @@ def test_ranks_are_not_exact_for_several_visits(preemptive: bool) -> None:
 
 
 def test_some_of_the_jobs_at_a_full_station() -> None:
-    """Half of the jobs visit an M/M/1/1 station.
+    """Half of the 0.8 jobs/s visit an M/M/1/1 station with a service time of 1 s, so its offered load is a = 0.4.
 
-    It drops the fraction a / (1 + a) of these jobs, with the offered load a = 0.4.
+    It drops the fraction a / (1 + a) of these jobs.
     """
     found = solved([{"arrival_rate_per_s": 0.8}], [{"capacity": 1, "services": [served(1.0, visits=0.5)]}])
     loss = 0.4 / 1.4
@@ -113,8 +113,9 @@ def test_some_of_the_jobs_at_a_full_station() -> None:
 
 
 def test_a_job_that_comes_back_to_a_full_station_keeps_its_place() -> None:
-    """M/M/1/3 with three successive visits of 1 s drops as many jobs as with a single visit of 3 s: 1 of 4 at an
-    offered load of 1.
+    """An M/M/1/3 station with three successive visits of 1 s drops as many jobs as with a single visit of 3 s.
+
+    1/3 job/s x 3 s is an offered load of 1, at which 1 of 4 jobs is dropped: 1/12 per second.
     """
     found = solved([{"arrival_rate_per_s": 1 / 3}], [{"capacity": 3, "services": [served(1.0, visits=3.0)]}])
     assert found["classes"]["c0"]["dropped_per_s"] == pytest.approx(1 / 12)
@@ -123,7 +124,11 @@ def test_a_job_that_comes_back_to_a_full_station_keeps_its_place() -> None:
 
 
 def test_measured_times_give_the_variation_of_service_times() -> None:
-    """Service times of 0.5 s and 1.5 s have a squared coefficient of variation of 0.25."""
+    """The measured times 1 and 3 s, scaled to the mean service time of 1 s, are 0.5 and 1.5 s.
+
+    Their squared coefficient of variation is 0.5^2 = 0.25. So the response time of M/G/1 at 0.5 jobs/s is 1 + 0.5 x (1
+    + 0.25) / 2 / (1 - 0.5) s.
+    """
     samples = [{"station": "s0", "class": "c0", "values_s": [1.0, 3.0]}]
     found = solved([{"arrival_rate_per_s": 0.5}], [{"services": [served(1.0)]}], behaviour={"samples": samples})
     assert found["classes"]["c0"]["response_time_s"] == pytest.approx(1 + 0.5 * 1.25 / 2 / 0.5)
@@ -140,7 +145,10 @@ def test_arrivals_with_the_variation_of_exponential_times_are_not_poisson() -> N
 
 
 def test_a_station_is_behind_those_from_which_routes_lead_to_it() -> None:
-    """All jobs reach the first station of the file from the second station, whose departures are not Poisson."""
+    """The file lists first the station that jobs visit second. Its arrivals are the departures of the other station.
+
+    These departures are not Poisson, so the time at this station is approximate: its range has a positive width.
+    """
     route = {"class": "c0", "start": {"s1": 1.0}, "next": {"s1": {"s0": 1.0}}}
     services = [{**served(1.0, scv), "visits": None} for scv in (0.25, 0.0)]
     found = solved([{"arrival_rate_per_s": 0.8}], [{"services": [each]} for each in services], routing=[route])
@@ -230,9 +238,10 @@ def looped(station: Json, chance: float, through: str = "", start: float = 1.0, 
 
 
 def test_a_loop_makes_the_work_of_constant_visits_random() -> None:
-    """A job arrives every 2.5 s and makes 1 or more visits of 1 s, on average 2.
+    """Each visit takes exactly 1 s, but a job returns with probability 1/2, so it makes a random number of visits.
 
-    The simulated response time is 3.59 s, of which 2 s are service.
+    A job arrives every 2.5 s and makes 2 visits on average. The simulated response time of 3.59 s, of which 2 s are
+    service, must lie in the stated range.
     """
     found = looped({"services": [served(1.0, 0.0)]}, 0.5, arrival_rate_per_s=0.4, arrivals={"scv": 0.0})
     assert found["classes"]["c0"]["response_time_s"] > 2.5
@@ -241,7 +250,11 @@ def test_a_loop_makes_the_work_of_constant_visits_random() -> None:
 
 
 def test_a_station_to_which_jobs_come_back_through_another_is_not_exact() -> None:
-    """Jobs make one visit on average. But a job returns with probability 0.7, so its visits are not independent."""
+    """Jobs that return through another station make the result approximate, except for a product form.
+
+    In the first case, a job makes one visit on average. But it starts there with probability 0.3, and returns with
+    probability 0.7, so its visits are not independent.
+    """
     full = looped({"capacity": 2, "services": [served(1.0)]}, 0.7, through="s1", start=0.3, arrival_rate_per_s=0.8)
     assert not full["exact"]
     varied = looped({"services": [served(1.0, 4.0)]}, 0.5, through="s1", start=0.5, arrival_rate_per_s=0.8)

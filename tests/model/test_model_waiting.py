@@ -44,10 +44,10 @@ def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum(tmp_path: Path) ->
 
 
 def test_two_visits_wait_as_long_as_at_two_queues(tmp_path: Path) -> None:
-    """A job visits one M/M/1 station twice, for 0.5 s each time, so that the utilization is 50 %.
+    """Two waits at one station are computed as two independent waits at two M/M/1 stations in a row.
 
-    If the two waits were independent, their sum would be that at two such stations in a row: P(W > t) = exp(-t) (1/2 +
-    (1 + t) / 4).
+    A job visits the station twice, for 0.5 s each time, so the utilization is 50 %. For two independent waits, P(W > t)
+    = exp(-t) (1/2 + (1 + t) / 4).
     """
     path = tmp_path / "model.yaml"
     station = {"servers": 1, "discipline": "fcfs", "service_time": {"jobs": "500 ms"}, "visits": {"jobs": 2}}

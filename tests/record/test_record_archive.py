@@ -17,7 +17,7 @@ from towtank.errors import StudyError
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange
 
-# Longer than any stream buffer, so this text causes at least one write to the file.
+# This text is longer than any stream buffer, so it causes at least one write to the file.
 LONG = "x" * 300_000
 
 

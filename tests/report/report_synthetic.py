@@ -1,8 +1,8 @@
 """A synthetic study with known numbers, in the formats of docs/reference/summary.md and run-folder.md.
 
 The system is a single station with demand D, and N users with think time Z. Its throughput is the smaller asymptotic
-bound min(N / (Z + R0), 1 / D), and its response time follows from Little's law, R = N / X - Z. So every expected value
-of a test can be computed by hand.
+bound min(N / (Z + R0), 1 / D), and its response time follows from Little's law, R = N / X - Z. So the tests can state
+every expected value with its calculation.
 """
 
 from __future__ import annotations

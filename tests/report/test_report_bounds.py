@@ -116,7 +116,7 @@ def test_levels_far_apart_have_a_logarithmic_axis_with_a_tick_at_each() -> None:
     assert axis["title"] == "virtual users, logarithmic"
     low, high = axis["scale"]["domain"]
     assert 0 < low < 1 and high > 31
-    # On this axis, a straight line is a curve.
+    # On a logarithmic axis, a straight line is drawn as a curve of 41 points. On a linear axis, two points suffice.
     assert panel.line_loads([1.0, 30.0]) == [0.0, 30.0]
     curve = panel.line_loads(loads)
     assert (len(curve), curve[0], curve[-1]) == (41, 1.0, pytest.approx(31.0))
@@ -184,7 +184,7 @@ def test_means_leave_out_missing_values() -> None:
 
 
 def test_failures_are_rates_and_the_most_frequent_kind_comes_first() -> None:
-    """The last interval lasts only 0.01 s, in the stage in which the load ends. So it has no rate."""
+    """Failures are shown as rates. The last interval lasts only 0.01 s, while the load ends, so it has no rate."""
     lengths = np.array([1.0, 0.5, 0.01])
     measurement: Any = SimpleNamespace(
         stages=[{"name": "steady"}, {"name": DRAIN_STAGE}],

@@ -1,4 +1,7 @@
-"""A brief stands alone: it points to no section that it lacks, marks what leans on suspect runs, and fits one page."""
+"""A brief (short report) has one page and stands alone.
+
+It refers to no section that it lacks, and marks results that depend on suspect runs.
+"""
 
 from __future__ import annotations
 

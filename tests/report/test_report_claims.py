@@ -133,7 +133,8 @@ def test_exports_say_it_in_units() -> None:
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
-    # 1 / 6 of the users wait for a response, so 5 % of difference in speed changes the response time by 5 % x 6 = 30 %.
+    # 1 / 6 of the users wait for a response, so a speed that varies by 5 % between runs changes the response time by 6
+    # x 5 % = 30 %. The 95 % interval is 1.96 x 30 % = 59 % wide on both sides: 200 ms -+ 120 ms.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"
 

@@ -497,7 +497,7 @@ def test_quantities_have_names_in_words(metric: str, name: str) -> None:
 
 def test_comparison_shows_units_and_ratio() -> None:
     shown = rows(observations.build(synthetic.results()), "Comparison")
-    # By hand, at 120 users: 8 * 0.92 s / (2 * 0.2 s) = 18.4.
+    # At 120 users, the ratio is 8 * 0.92 s / (2 * 0.2 s) = 18.4.
     assert shown[3][1:] == (
         "120",
         "search_index present → absent",

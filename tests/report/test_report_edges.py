@@ -80,7 +80,8 @@ PREDICTION: dict[str, Any] = {
 def test_the_time_at_the_grown_tier_follows_from_the_speed_of_its_cpus(
     small: float | None, big: float | None, time_s: float
 ) -> None:
-    # A host of c CPUs is ceil(c) servers of the speed c / ceil(c). The demand of 40 ms is divided among four hosts.
+    # A host of c CPUs is ceil(c) servers of the speed c / ceil(c). Each of four hosts has a demand of 40 ms / 4 = 10
+    # ms, times the old speed, divided by the new speed.
     assert prediction._time({**PREDICTION, "cpus_from": small, "cpus_to": big}) == pytest.approx(time_s)
 
 

@@ -44,7 +44,8 @@ def texts(svg: str) -> list[str]:
 
 def test_throughput_gathers_points_and_the_ideal_slope() -> None:
     numbers = throughput.compute(synthetic.results())
-    # By its asymptotic bounds, the synthetic system has 30 / 1.010 = 29.70 and 1 / 0.010 = 100 transactions per second.
+    # By its asymptotic bounds, the synthetic system has a throughput of 30 / 1.010 s = 29.70 /s at 30 users, and of 1 /
+    # 0.010 s = 100 /s at 120 users.
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(30 / 1.010)
     assert find(numbers.points, "search_index present", 120).value == pytest.approx(100.0)
     assert numbers.ideal["search_index absent"] == pytest.approx(1 / 1.016)
@@ -64,7 +65,8 @@ def test_throughput_keeps_the_interval() -> None:
 def test_scaling_is_relative_to_the_lowest_level() -> None:
     numbers = scaling.compute(synthetic.results())
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(1.0)
-    # By hand: 90 / 30 = 3 at 90 users, and 100 / 29.70 = 3.367 at 120 users.
+    # Throughput is 90 / 30 = 3 times that of 30 users at 90 users, and 100 / 29.70 = 3.367 times at 120 users. This is
+    # 3.367 / 4 of ideal scaling.
     assert find(numbers.points, "search_index present", 90).value == pytest.approx(3.0)
     top = find(numbers.points, "search_index present", 120)
     assert top.value == pytest.approx(100 / (30 / 1.010))
@@ -102,8 +104,9 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """Only the highest level is valid in both configurations. A line would be a single point at a scaling of 1, so no
-    figure is drawn.
+    """If only the highest level is valid in both configurations, no figure of the scaling is drawn.
+
+    This level would be the base of the scaling, so each line would be a single point at a scaling of 1.
     """
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
@@ -221,8 +224,8 @@ def test_transactions_means_by_value() -> None:
 
 @pytest.mark.parametrize(("levels", "logarithmic"), [((30,), False), ((90,), True)])
 def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
-    # The longest and the shortest mean differ by 128 ms / 5 ms = 26 at 30 users, and by 3.52 s / 5 ms = 704 at 90
-    # users.
+    # The scale is logarithmic if the longest mean is more than 60 times the shortest. The ratio is 128 ms / 5 ms = 26
+    # at 30 users, and 3.52 s / 5 ms = 704 at 90 users.
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
 
 
@@ -246,7 +249,8 @@ def with_low(low: float) -> Results:
 
 @pytest.mark.parametrize(("low", "arrows", "shortest_ms"), [(0.0001, 0, 0.1), (0.0, 1, 1.0)])
 def test_no_interval_of_a_transaction_is_cut_without_a_sign(low: float, arrows: int, shortest_ms: float) -> None:
-    # The mean response time of the changed transaction is 5 ms. The longest mean of all transactions is 7.36 s.
+    # An interval that begins at 0.1 ms is drawn completely, so the scale begins at 0.1 ms. A logarithmic scale has no
+    # place for an interval that begins at 0: it is cut at 1 ms, and an arrow marks this.
     results = with_low(low)
     numbers = transactions.compute(results)
     spec: Any = transactions.draw(numbers)
@@ -392,8 +396,8 @@ def test_the_bound_of_the_model_replaces_that_of_the_demands() -> None:
 
 @pytest.mark.parametrize(("cpus", "drawn"), [(1.0, 100.0), (0.7, None)])
 def test_a_bound_that_measurements_exceed_is_not_drawn_and_has_its_reason(cpus: float, drawn: float | None) -> None:
-    # The measured throughput at 120 users is 100 [95, 105] /s. A limit of 90 /s is below the whole interval, a limit of
-    # 97 /s is not.
+    # The measured throughput at 120 users is 100 [95, 105] /s. The limit of the model, 90 /s, is below the whole
+    # interval, so it is not drawn. With 0.7 CPUs, the bound of the demands, 0.7 / 10 ms = 70 /s, is not drawn either.
     results = with_cpus(synthetic.results(), cpus)
     model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 90.0}]}
     results = dataclasses.replace(results, model=model)
@@ -539,8 +543,8 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # In this study, only every fifth transaction becomes slower from one configuration to the next, by a factor of up
-    # to two.
+    # In this study, only every fifth transaction differs between the configurations, by a factor of up to two. So the
+    # drawn transactions must be among these.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)
@@ -687,7 +691,7 @@ def test_one_user_is_singular() -> None:
 
 
 def test_a_knee_of_suspect_runs_is_open() -> None:
-    # The runs r001 and r005 are those of the lowest load.
+    # The knee of a configuration depends on its runs at the lowest load, which are r001 (with the index) and r005.
     results = synthetic.results(verdicts={"r001": "suspect", "r004": "suspect"})
     knees = answer.compute(results).knees
     assert [knee["state"] for knee in knees] == ["suspect", "valid"]

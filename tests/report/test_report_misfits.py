@@ -52,7 +52,10 @@ def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
 
 
 def test_the_response_time_of_the_curve_is_that_of_littles_law() -> None:
-    """100 users who think for 4 s have a response time of 1 s at 20 /s, and of 0.5 to 2.25 s at 22.2 to 16 /s."""
+    """By Little's law, 100 users who think for 4 s have the response time R = 100 / X - 4 s at the throughput X.
+
+    This is 1 s at the 20 /s of the curve. At its band from 16 to 22.2 /s, R is from 2.25 to 0.5 s.
+    """
     configuration = fitted((100, 10.0, 5.0, 20.0))
     configuration["points"][0] |= {"think_s": 4.0, "fitted_throughput_band_95": [16.0, 200 / 9]}
     (found,) = residuals.misfits(configuration)
@@ -62,7 +65,10 @@ def test_the_response_time_of_the_curve_is_that_of_littles_law() -> None:
 
 
 def test_a_curve_above_the_rate_of_users_that_never_wait_has_no_response_time() -> None:
-    """100 users who think for 4 s cause at most 25 transactions/s."""
+    """100 users who think for 4 s cause at most 100 / 4 s = 25 transactions/s, if their response time is 0.
+
+    At 25 /s, the curve has no response time. At 24 /s it has one, and the upper end of its band is that at 23 /s.
+    """
     configuration = fitted((100, 20.0, 1.0, 25.0), (100, 20.0, 1.0, 24.0))
     for point in configuration["points"]:
         point |= {"think_s": 4.0, "fitted_throughput_band_95": [23.0, 26.0]}

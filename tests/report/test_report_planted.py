@@ -1,9 +1,9 @@
-"""Faults that are planted in each kind of statement are noticed.
+"""Checks of a report find statements that the verdicts of the runs do not support.
 
-Kinds are sentences, tables and figures; values, verdicts, limits, knees and axes; of runs that do not count, and of
-suspect ones. The study is that of `test_report_earned`: all runs of the second configuration have the tested verdict.
-Each fault is planted into the code that writes a report, and the checks of this file must find it there. Without a
-fault, they find nothing.
+In the study (that of `test_report_earned`), all runs of the second configuration are invalid, or all are suspect. A
+report must state no result of invalid runs, and must mark each result of suspect runs. To show that the checks work,
+the tests plant faults into the code that writes a report: in sentences, tables and figures, and in values, verdicts,
+limits, knees and axes. The checks must find each fault, and nothing without a fault.
 """
 
 from __future__ import annotations
@@ -140,7 +140,11 @@ def _tops(spec: object, name: str = "") -> Iterator[float]:
 
 
 def missing() -> Results:
-    """Return the study without the runs of the second configuration, whose axes those runs must not change."""
+    """Return the study without the runs of the second configuration.
+
+    The axes of its figures are those of the study in which these runs are invalid, because invalid runs must not change
+    an axis.
+    """
     found = studied("invalid")
     kept = tuple(run for run in found.runs if run.factors["search_index"] == "present")
     return replace(found, runs=kept, summary=describe_study(found.manifest, [run.summary for run in kept]))
@@ -167,7 +171,7 @@ def _has_value(said: Statement) -> bool:
 
 
 def _is_unearned(said: Statement) -> bool:
-    """Return True for a value or an outcome of invalid runs. A cross in a figure has no value in words."""
+    """Return True if a statement about invalid runs states a value or an outcome. A cross in a figure is allowed."""
     if said.kind.startswith("mark of "):
         return not said.text.endswith(" invalid")
     text = _REASON.sub("", said.text)

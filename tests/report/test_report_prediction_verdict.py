@@ -1,4 +1,4 @@
-"""The verdict on a prediction depends on where the measured value lies relative to the band of the prediction."""
+"""Verdicts on predictions, which compare the measured value with the band of the prediction."""
 
 from typing import Any
 

@@ -47,7 +47,7 @@ def test_texts_lines_and_clips_remain_in_fewer_bytes() -> None:
 
 
 def test_a_long_line_keeps_the_extremes_of_each_column_of_pixels() -> None:
-    """Each column has three values. The middle value is neither the lowest nor the highest."""
+    """Each column of pixels has the values 50, 60 and 10. Only the highest and the lowest value, 60 and 10, remain."""
     points = [f"{x},{y}" for column in range(500) for x, y in ((column, 50), (column + 0.4, 60), (column + 0.8, 10))]
     small = compact_svg(f'<svg xmlns="http://www.w3.org/2000/svg"><path stroke="red" d="M{"L".join(points)}"/></svg>')
     path = ElementTree.fromstring(small).find(f"{SVG}path")

@@ -47,8 +47,8 @@ def test_a_whole_recording(run):
     ended = sum(
         series.ok for interval in recording.intervals for series in interval.series if series.of == "transaction"
     )
-    # Four users start 0.125 s apart, and each completes a cycle every half second. Cycles that end after 4.5 s are not
-    # counted.
+    # Four users start 0.125 s apart, and each completes a cycle every half second until 4.5 s. So user n completes
+    # (4.5 - 0.125 n) / 0.5 cycles, rounded down.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
 
 

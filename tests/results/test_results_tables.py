@@ -38,7 +38,8 @@ def rows(path, query):
 def test_intervals_hold_what_was_counted(run):
     path, _ = compact(run)
     found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
-    # By 4 s, user 0 completes 8 cycles and user 1 completes 7 cycles, so the steady stage has 15.
+    # A cycle takes 0.5 s, and user 1 starts half a cycle after user 0. By 4 s, user 0 completes 8 cycles and user 1
+    # completes 7, so the steady stage has 15.
     assert found == [(15, 15, "steady", "read")]
     total = rows(path, "SELECT sum(response_sum_s) / sum(timed) FROM {table} WHERE of = 'transaction'")
     assert total[0][0] == pytest.approx(0.25, rel=1e-9)

@@ -92,7 +92,7 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         for key in ("resident_bytes", "memory_bytes", "memory_how", "resident_sets_bytes"):
             summary["tiers"]["content"].pop(key, None)
         summary["tiers"]["content"] |= tier
-        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        # A summary without digests of its inputs is not computed again, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in measured_situations(folder, users=48) if found.label == "search_index absent")
@@ -112,7 +112,7 @@ def test_the_busiest_disk_may_be_one_with_a_limit_on_a_host(results, tmp_path):
             "busy_share": 0.007,
         }
         summary["hosts"] = {"store": {"tiers": [], "disks": {"data": disk, "log": {"utilization": None}}}}
-        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        # A summary without digests of its inputs is not computed again, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in measured_situations(folder, users=48) if found.label == "search_index absent")
@@ -171,8 +171,9 @@ def test_measured_facts_have_the_digits_that_their_intervals_support(results):
 
 
 def test_an_interval_that_is_only_rounding_gives_no_digits(results):
-    """The CPU of this run was busy in every second. The interval of its utilization is only a rounding error, in the
-    15th digit.
+    """The CPU of this run was busy in every second, so its utilization is printed as 100 % without an interval.
+
+    The computed interval is only a rounding error, in the 15th digit.
     """
     (absent,) = (found for found in measured_situations(results, users=72) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
@@ -204,7 +205,7 @@ def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tm
     for path in folder.glob("runs/*/summary.json"):
         summary = json.loads(path.read_text("utf-8"))
         summary["laws"]["little"] |= {"r_s": 0.001, "untimed_share": 0.3, "residual": None, "holds": None}
-        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        # A summary without digests of its inputs is not computed again, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     for situation in measured_situations(folder, users=48):
@@ -371,8 +372,9 @@ def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
 
 
 def test_a_planned_limit_is_in_force_only_if_that_was_read_back(results, tmp_path):
-    """The recorded settings of a service are the settings at its start, so they do not show whether a plan is in
-    force.
+    """A planned limit of a host counts as in force only if the run states, with `in_force`, that it was read back.
+
+    The recorded settings of a service are those at its start, so they do not show whether the limit is in force.
     """
     started = {"settings": {"content": {"threads": 8}}}
     assert planned_in_force(started) is None

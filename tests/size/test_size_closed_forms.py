@@ -66,7 +66,7 @@ GROWING = "load: {peak: 1.5, horizon: 2 years}\nheadroom: 20 %"
 
 
 def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
-    """By hand: the load at the horizon is 300 users x 1.5 (peak) x 1.1^2 (growth of two years) x 1.2 (headroom)."""
+    """The load at the horizon is 300 users x 1.5 (peak) x 1.1^2 (growth of two years) x 1.2 (headroom)."""
     growing = GivenGrowth(1.1, 1.05, 1.3)
     found, steps = load_steps(GROWING, Load({"a": 100.0, "b": 200.0}, {}, {"a": 1.0, "b": 1.0}), growing)
     whole = 300 * 1.5 * 1.1**2 * 1.2

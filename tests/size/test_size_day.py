@@ -140,8 +140,10 @@ def steady(rate_per_s: float, service_s: float, servers: int, size: int) -> Any:
 
 
 def test_the_part_that_remains_is_exact_without_a_queue() -> None:
-    """In M/M/infinity, the number in the system approaches its mean exponentially; the time constant is the service
-    time.
+    """If no job waits, the excess of jobs from a busier interval decays exponentially with the service time.
+
+    After a fall from 10 to 6 erlang, the mean excess over the next interval, as a fraction of the fall, must be that of
+    `remaining`. The Markov chain of 60 servers, where almost no job waits, gives the true value.
     """
     service, length, many = 180.0, 1800.0, 60
     start = steady(200 / 3600, service, many, many)
@@ -192,9 +194,10 @@ def test_work_that_remains_from_the_interval_before_is_a_doubt(
 def test_work_remains_only_from_a_busier_interval_just_before(
     tmp_path: Path, capsys: Any, day: str, late: str | None
 ) -> None:
-    """With calls of 180 s, more than 5 % of a fall of the load remain in the next half hour.
+    """A doubt is stated for an interval only if the interval just before it is busier.
 
-    In a complete day, the last interval counts as the interval before the first.
+    With calls of 180 s, 180 / 1800 = 10 % of a fall of the load remain in the next half hour, more than the allowed 5
+    %. In a complete day, the last interval counts as the interval before the first.
     """
     found = sized(
         capsys, written(tmp_path, "model.yaml", AGENTS), "--objective", "80 % wait < 20 s",

@@ -32,19 +32,23 @@ def test_a_limit_below_the_load_of_today_is_exceeded_today() -> None:
 
 @pytest.mark.parametrize(("chance", "years"), [(0.24, 1), (0.25, 2), (0.49, 2), (0.5, 3), (0.74, 3), (0.75, 4)])
 def test_more_than_the_allowed_share_of_the_draws_must_be_exceeded(chance: float, years: int) -> None:
-    """Of four random samples of the limit, one more is exceeded in each year."""
+    """The first day is the day on which more than the fraction `chance` of the random limits is exceeded.
+
+    The load exceeds the first of four limits in the first year, and one more in each further year. So 1/4 of the limits
+    are exceeded in the first year: too many for 24 %, but not for 25 %.
+    """
     limits = [1.2 ** (year - 0.5) for year in (1, 2, 3, 4)]
     found = _first(GivenGrowth(1.2, 1.2, 1.2), limits, chance)
     assert found == pytest.approx((years - 0.5) * YEAR_D, abs=1)
 
 
 def test_each_draw_of_the_limit_meets_its_own_draw_of_the_growth() -> None:
-    """The growth is 10 to 40 % a year. So the 97.5 % quantile of the load reaches 1.4 after a year, and the 2.5 %
-    quantile reaches 1.1.
+    """Each random limit is compared with the random growth of the same sample.
 
-    The limits are the loads after one year of slow and of fast growth. If the samples of the limit and of the growth
-    have the same order, both limits are exceeded on one day. In the opposite order, one limit is exceeded much
-    earlier, and the other much later.
+    The growth is 10 to 40 % a year. So after a year, the load is 1.1 at slow growth (2.5 % quantile), and 1.4 at fast
+    growth (97.5 % quantile). The limits are 1.1 and 1.4. If the low limit belongs to slow growth, both limits are
+    exceeded after exactly a year. If it belongs to fast growth, it is exceeded after ln 1.1 / ln 1.4 years, and the
+    high limit after ln 1.4 / ln 1.1 years.
     """
     growing, limits = GivenGrowth(1.2, 1.1, 1.4), [1.1, 1.4]
     same, other = (np.array(shares) for shares in ([0.025, 0.975], [0.975, 0.025]))
@@ -80,8 +84,10 @@ def test_no_earlier_day_of_a_week_exceeds_the_limit(weekly: HistoricGrowth, limi
 
 
 def test_both_halves_of_a_history_have_the_growth_of_two_joined_lines() -> None:
-    """The load falls by a tenth a year in the first half, and triples a year in the second. statsmodels fits the same
-    two lines, which meet in the middle.
+    """The note states the growth in both halves of a history, as statsmodels estimates it.
+
+    The load falls by a tenth a year in the first half, and triples a year in the second. The fitted lines of both
+    halves meet in the middle.
     """
     count = 365
     middle = (count - 1) / 2
@@ -102,11 +108,11 @@ def test_both_halves_of_a_history_have_the_growth_of_two_joined_lines() -> None:
 
 
 def test_correlated_residuals_are_less_evidence_than_independent_ones() -> None:
-    """The sums of the squared residuals of two fits have the ratio 4. So the criteria differ by n ln 4, and by d ln 20
-    for d further parameters.
+    """The evidence between two fits counts as many residuals as are independent.
 
-    Alternating residuals count as much as n = 20 independent residuals. Two blocks of ten equal residuals have the
-    autocorrelation (9 + 9 - 1) / 20 = 0.85, so that n is 20 x 0.15 / 1.85.
+    The sums of the squared residuals have the ratio 4, so the evidence is n ln 4; each further parameter counts ln 20.
+    Of 20 alternating residuals, all count: n = 20. Two blocks of ten equal residuals have the autocorrelation (9 + 9 -
+    1) / 20 = 0.85, so only n = 20 (1 - 0.85) / (1 + 0.85) of them count.
     """
     alternating, blocks = np.tile([1.0, -1.0], 10), np.repeat([1.0, -1.0], 10)
     assert evidence(2 * alternating, alternating) == pytest.approx(20 * np.log(4))

@@ -57,9 +57,10 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """By the limit theorem of Halfin and Whitt (1981), servers are chosen for a fraction of arrivals that wait.
+    """Square-root staffing gives the number of servers for a requested fraction of arrivals that wait.
 
-    At 10,000 erlang, Erlang C differs from this fraction by at most 2 %.
+    By the limit theorem of Halfin and Whitt (1981), it is exact in the limit of large work. At 10,000 erlang, the
+    fraction by Erlang C differs from the requested one by at most 2 %.
     """
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
@@ -256,10 +257,10 @@ def yearly(rate: float, peak: float) -> History:
 
 @pytest.mark.parametrize(("rate", "years"), [(-0.1, 0), (0.1, 2)])
 def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks(rate: float, years: int) -> None:
-    """The horizon is three years from January, and every December has a peak.
+    """The highest load until the horizon is in a December, which has twice the load of the other months.
 
-    A falling load is highest on the first day of the first December, a growing load on the last day of the last
-    December.
+    The horizon is three years from January. A falling load is highest on the first day of the first December, a growing
+    load on the last day of the last December.
     """
     start = date(2026, 1, 1)
     growing = HistoricGrowth(yearly(rate, 2.0), start)
@@ -276,10 +277,10 @@ def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks
 
 
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
-    """The demand depends on the utilization u: D(u) = D (1 + (r - 1) (1 - u)). The service rates that follow for m
-    servers are converted to another number of servers.
+    """Service rates of two servers, converted to five servers, are those of a fitted curve with five servers.
 
-    The ratio r stays the same.
+    The demand depends on the utilization u: D(u) = D (1 + (r - 1) (1 - u)). The ratio r of the demands at u = 0 and u =
+    1 must stay the same.
     """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
     from towtank.model.stations import rates_with_servers, servers_of  # noqa: PLC0415
@@ -311,11 +312,10 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with the p95 of a separate
-    simulation.
+    """The computed p95 of an M/D/1 queue with processor sharing is compared with that of a separate simulation.
 
-    All jobs have the same service time, so the response time varies only with the number of jobs that share the server.
-    The mean response time is 0.5 s at 8 /s and 0.2 s at 5 /s.
+    All jobs have a service time of 0.1 s, so the response time varies only with the number of jobs that share the
+    server. Its mean is 0.5 s at 8 /s and 0.2 s at 5 /s.
     """
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)

@@ -17,8 +17,10 @@ DEVIATION = float(np.hypot(NOISE, LINE))
 
 @pytest.mark.parametrize(("middles", "counts"), [((0.0, 0.0), 1.0), ((0.0, -0.05), 10.0)])
 def test_the_days_of_a_season_share_the_error_of_the_line_only(middles: tuple[float, ...], counts: float) -> None:
-    """P(all loads below z) = E[prod Phi((z - m_i - e) / noise)^n], where e, the error of the line, is normal with the
-    standard deviation of the line.
+    """All days of a season share the error of the growth line, but each has its own noise.
+
+    So P(all loads below z) is the mean of prod Phi((z - m_i - e) / noise)^n over the normal error e of the line. m_i is
+    the middle of a day of the season, and n (`counts`) the number of such days.
     """
     further = FurtherDay(10**7, 0.0, np.zeros(0))
     deviations = np.full(len(middles), DEVIATION)

@@ -69,9 +69,7 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
-    """Forecasts of the highest load of a week must be calibrated.
-
-    A fraction p of the loads must be below the p-quantile of the forecast.
+    """In a fraction p of 400 histories, the highest load of a week must be below the p-quantile of its forecast.
 
     The mean loads of four days differ by only 4 %, and the noise is 5 %, so any of them may have the highest load.
     """
@@ -96,11 +94,9 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
-    """Forecasts of the highest load of a year must be calibrated.
+    """In a fraction p of 150 histories, the highest load of a year must be below the p-quantile of its forecast.
 
-    A fraction p of the loads must be below the p-quantile of the forecast.
-
-    150 histories with a load on every third day are simulated.
+    Each history has a load on every third day.
     """
     shares = np.array([0.1, 0.5, 0.9])
     months = np.array([1.0, 1.0, 1.05, 1.1, 1.0, 0.9, 0.8, 0.85, 1.0, 1.1, 1.25, 1.5])
@@ -217,7 +213,7 @@ def test_exponential_growth_forced_on_a_line_is_not_even(noise: float) -> None:
 
 
 def test_the_interval_of_a_line_covers_the_line() -> None:
-    """The 95 % interval of the yearly growth must contain the true growth in 90 to 99 % of 200 histories."""
+    """The 95 % interval of the yearly growth must contain the true growth in 180 to 198 of 200 histories."""
     held = 0
     for seed in range(200):
         found = straight(3000.0, 0.03, seed)

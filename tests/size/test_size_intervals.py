@@ -220,8 +220,10 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
 
 
 def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
-    """Two independent log-normal factors have the same variance of the logarithm. The logarithm of their product is
-    normal with twice this variance.
+    """The interval from 200 random samples of a product of two factors covers 95 % of the distribution of the product.
+
+    The logarithms of both factors are independent and normal with the variance 1. So the logarithm of the product is
+    normal with the variance 2.
     """
     covered = []
     for number in range(100):
@@ -235,11 +237,10 @@ def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
 
 
 def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: Any) -> None:
-    """The headroom follows from the load limit, 1 / D - 12.5 /s, and the load, 30 g /s, with demand D and growth factor
-    g.
+    """The interval of the headroom includes the error of the demand D and of the growth factor g.
 
-    D is log-normal with a relative standard deviation of 5 %. g = 1.2 [1.05, 1.5] is log-normal with different widths
-    below and above 1.2.
+    The headroom is the load limit, 1 / D - 12.5 /s, divided by the load, 30 g /s, minus 1. D is log-normal with a
+    relative standard deviation of 5 %. g = 1.2 [1.05, 1.5] is log-normal with different widths below and above 1.2.
     """
     model = written(tmp_path, "model.yaml", OPEN)
     sizing = (
@@ -280,10 +281,10 @@ def closed_response(users: int, demand: float, think: float) -> float:
 
 @pytest.mark.waits
 def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
-    """The throughput is X = 20 / (1 s + R). R is computed by mean value analysis for every random value of the demand
-    D.
+    """The throughput of 20 users who think for 1 s is X = 20 / (1 s + R).
 
-    D is log-normal with a mean of 40 ms and a relative standard deviation of 5 %.
+    The response time R is computed by mean value analysis for every random demand. The demand is log-normal with a mean
+    of 40 ms and a relative standard deviation of 5 %.
     """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [throughput > 17.7 /s, mean < 300 ms]\nuncertainty: 5 %\n"
@@ -339,8 +340,10 @@ def erlang_wait(work: float, size: int, holding: float) -> float:
 
 @pytest.mark.parametrize("probability", [60, 95])
 def test_a_pool_is_enough_with_the_probability_asked(tmp_path: Path, capsys: Any, probability: int) -> None:
-    """A pool in front of a pure delay is an M/M/m queue. Its holding time is log-normal with a mean of 200 ms and a
-    relative standard deviation of 15 %.
+    """The pool has the smallest size with which the wait is at most 20 ms in the requested fraction of the samples.
+
+    A pool in front of a pure delay is an M/M/m queue, with the units of the pool as servers. Its holding time is
+    log-normal with a mean of 200 ms and a relative standard deviation of 15 %.
     """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [mean < 1 s]\nuncertainty: 15 %\n"
@@ -403,8 +406,11 @@ def test_values_have_the_digits_of_their_interval() -> None:
 
 
 def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
-    """R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17, 1998,
-    table I, method 3: 81 of 263 has [0.2553, 0.3662], 0 of 20 has [0, 0.1611]."""
+    """Intervals of two shares are those that are published for Wilson's method.
+
+    The source is R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17,
+    1998, table I, method 3: [0.2553, 0.3662] for 81 of 263, and [0, 0.1611] for 0 of 20.
+    """
     found = share_between(81, 263)
     assert (round(found.low, 4), round(found.high, 4)) == (0.2553, 0.3662)
     none = share_between(0, 20)
@@ -416,9 +422,10 @@ def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
 def test_the_probability_is_that_of_demands_and_growth_together(
     tmp_path: Path, capsys: Any, limit_ms: int, certified: Certified
 ) -> None:
-    """With demand D, growth factor g and limit L, the objective D / (1 - 30 g D) <= L is met if D <= L / (1 + 30 g L).
+    """The probability of the answer is that with which the random demand D and the growth factor g meet the objective.
 
-    The true probability is an integral over D, with a relative standard deviation of 8 %, and over g = 1.2 [1.05, 1.5].
+    With the limit L, the objective D / (1 - 30 g D) <= L is met if D <= L / (1 + 30 g L). The true probability is an
+    integral over D, with a relative standard deviation of 8 %, and over g = 1.2 [1.05, 1.5].
     """
     limit = limit_ms / 1000
     model = written(tmp_path, "model.yaml", OPEN)
@@ -461,8 +468,10 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
-    """At 96 /s the demand is 10 ms on average. In a third of its random values `app` is saturated; its utilization must
-    still be at most 1.
+    """The upper end of the interval of a utilization is 1, even if the station is saturated in a third of the samples.
+
+    96 /s x 10 ms is a utilization of 0.96. The random demands vary by 10 %, so in a third of the samples `app` has more
+    work than it can do.
     """
     model = written(
         tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"

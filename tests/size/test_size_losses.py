@@ -32,8 +32,9 @@ def mmmk_loss(work: float, servers: int, room: int) -> float:
 
 
 def test_candidates_with_more_servers_than_room_are_left_out(tmp_path: Path, capsys: Any) -> None:
-    """A station holds at most 5 jobs, so it cannot use 20 CPUs: the sizing tries only up to 5. 3 CPUs meet the
-    objective of 2 s (M/M/3/5 takes 1.51 s).
+    """Of 1 to 20 CPUs, the 15 options with more than 5 CPUs are left out, because the station holds at most 5 jobs.
+
+    3 CPUs meet the objective of 2 s: an M/M/3/5 queue has a response time of 1.51 s.
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     question = (model, "--objective", "mean < 2 s", "--cpus", "trunk=1..20")
@@ -89,8 +90,10 @@ def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: 
 
 
 def test_the_probability_counts_losses(tmp_path: Path, capsys: Any) -> None:
-    """The service time S has a relative standard deviation of 10 %. The loss objective is met if S <= 1.012 s, which
-    holds for about half of the random values of S.
+    """The probability of the answer is the fraction of random samples whose loss meets the objective of 1 %.
+
+    The service time S is 1 s on average, with a relative standard deviation of 10 %. The loss is at most 1 % if S <=
+    1.012 s, which holds for about half of the random values of S.
     """
     model = written(tmp_path, "model.yaml", TRUNK.replace("capacity: 5", "capacity: 15"))
     assert erlang_b(15, 8.108) < 0.01 < erlang_b(15, 8.3)

@@ -131,9 +131,10 @@ def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys:
 
 
 def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
-    """With 2 CPUs, the utilization is 75 % and R = 114 ms. Each further CPU reduces R and increases the cost.
+    """Faster options are shown if they cost at most one and a half times as much as the answer, 2 CPUs.
 
-    3 CPUs cost one and a half times as much as 2, so they are shown. 4 CPUs cost twice as much, so they are not.
+    With 2 CPUs, the utilization is 75 % and R = 114 ms, which meets the objective. 3 CPUs cost 1.5 times as much, so
+    they are shown. 4 CPUs cost twice as much, so they are not.
     """
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
@@ -146,8 +147,10 @@ def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None
 
 
 def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
-    """Over all measurements of CPU kernels, other programs used 3 of 100 s of CPU time, and the hypervisor took 5 s.
-    The kernel that writes files does not count.
+    """The share of CPU time of other programs, and of the hypervisor, counts over all measurements of CPU kernels.
+
+    Of two measurements of 50 s each, other programs used 42 - 40 and 31 - 30 s, 3 % in total. The hypervisor took 5 s,
+    5 %. The third kernel writes files, so it does not count.
     """
 
     def turn(kernel: str, own: float, programs: float, stolen: float) -> RatingTurn:
@@ -166,10 +169,10 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
 
 
 def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
-    """A speed has the 95 % interval from 1 to 4, so its logarithm has the standard deviation ln 4 / 2 / 1.96.
+    """In this random sample, the speed is two standard deviations above its median, so demands are divided by a factor.
 
-    In this random sample, the speed is two standard deviations above its median. The demands are divided by this
-    factor.
+    The speed has the 95 % interval from 1 to 4, so its logarithm has the standard deviation ln 4 / 2 / 1.96. The factor
+    is exp(2 ln 4 / 2 / 1.96). It applies to all stations of the tier, but to no other tier.
     """
     fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
     question: Any = SimpleNamespace(

@@ -25,9 +25,9 @@ from towtank.sizing.rules.measured import _above_one
 def test_a_pool_is_enlarged_until_enough_draws_wait_no_longer_than_the_limit(
     monkeypatch: pytest.MonkeyPatch, wait_s: float, high: float, waits: list[float], enlarged: bool
 ) -> None:
-    """The wait may be at most 0.1 s with a probability of 90 %.
+    """A pool of 16 units is enlarged to 18 if its wait is above 0.1 s, or if this is so in over 10 % of the samples.
 
-    Without random samples, the upper end of its interval must be at most 0.1 s.
+    Without random samples, it is enlarged if the upper end of the interval of the wait is above 0.1 s.
     """
     first = simulated_pool._Wait(16, wait_s, Interval(0.0, high))
     found = iter([first, simulated_pool._Wait(18, 0.05, Interval(0.0, 0.06))])

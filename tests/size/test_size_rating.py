@@ -85,7 +85,7 @@ def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval()
 
 
 def test_coverage_is_what_counting_says() -> None:
-    """The range of n rounds misses the median if all rounds are on the same side of it: in 2 of 2^n outcomes."""
+    """The range of n rounds contains the true median except if all rounds are on one side of it: 2 of 2^n outcomes."""
     for rounds in range(2, 9):
         ways = list(product((False, True), repeat=rounds))
         inside = sum(1 for way in ways if any(way) and not all(way))

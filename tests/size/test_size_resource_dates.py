@@ -99,7 +99,7 @@ def test_data_grow_like_a_load_on_a_straight_line(tmp_path: Path, capsys: Any) -
 
 
 def test_memory_that_is_too_small_one_day_has_a_date(tmp_path: Path, capsys: Any) -> None:
-    """By hand: a program of 2 GiB and an index of a tenth of the data need 4 GiB if there are 20 GiB of data.
+    """A program of 2 GiB and an index of a tenth of the data need 4 GiB if there are 20 GiB of data.
 
     This is twice the data of today, so it is reached after one year with a growth of 100 %. With 60 GiB of data, 8 GiB
     of memory are full.
@@ -126,9 +126,9 @@ def test_memory_that_is_too_small_one_day_has_a_date(tmp_path: Path, capsys: Any
 
 
 def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> None:
-    """By hand: an M/M/1 queue with a service time of 20 ms holds rho / (1 - rho) transactions, which are 0.25 today at
-    10 /s. It holds one transaction at rho = 0.5, when the load is 2.5 times that of today. Only transactions need
-    memory, 1 GiB each, so 1 GiB is full on that day, after 1.32 years of 100 %.
+    """An M/M/1 queue with a service time of 20 ms holds rho / (1 - rho) transactions, which are 0.25 today at 10 /s. It
+    holds one transaction at rho = 0.5, when the load is 2.5 times that of today. Only transactions need memory, 1 GiB
+    each, so 1 GiB is full on that day, after ln 2.5 / ln 2 = 1.32 years of 100 % growth.
 
     With the interval of the growth from 50 % to 150 %, the date has an interval: the load is 2.5 times that of today
     after ln 2.5 / ln 2.5 = 1 year at the earliest, and after ln 2.5 / ln 1.5 years at the latest.
@@ -165,10 +165,10 @@ def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> 
 def test_the_date_of_a_limit_is_that_of_the_load_of_today_that_grows(
     tmp_path: Path, capsys: Any, peak: str, growth: float
 ) -> None:
-    """By hand:
+    """The limit is reached when the load of today, which grows by 20 % a year, is 25 /s.
 
-    R = 20 ms / (1 - rho) is 40 ms at rho = 0.5, so the limit is 25 /s. The load of today is 10 /s, or 20 /s at its
-    peak. It grows by 20 % a year without uncertainty, and the sizing is for the load in two years.
+    R = 20 ms / (1 - rho) is 40 ms, the limit of the objective, at rho = 0.5, which is 25 /s. The load of today is 10
+    /s, or 20 /s at its peak. The sizing is for the load in two years, but the date must not count growth twice.
     """
     text = (
         f"schema: towtank/sizing/1\nobjectives: [mean < 40 ms]\nload: {{{peak}growth: 20 % / year, horizon: 2 years, "
@@ -196,9 +196,9 @@ def test_the_date_of_a_limit_is_that_of_the_load_of_today_that_grows(
     ],
 )
 def test_the_nodes_that_are_left_share_what_the_load_needs(per: str, lost: str | None, size: float) -> None:
-    """30 users and 6 transactions are on three nodes of 4 CPUs each.
+    """30 users and 6 transactions are on three nodes of `app`. If one of these nodes is lost, two nodes share them.
 
-    A node of `app`, or a node of another tier, may be lost.
+    If a node of another tier is lost, three nodes still share them.
     """
     entry = SimpleNamespace(what="x", per=per, size=1, share=None)
     file = SimpleNamespace(nodes_lost=1, memory={"app": [entry]}, memory_free=0.2, keep_alive=None)

@@ -48,10 +48,10 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 
 
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
-    """By hand: an M/M/1 queue at 20 % utilization holds 0.25 transactions. With an idle time of 1 s at 10 /s, there are
-    10.25 connections.
+    """The memory of a node is the sum of its parts: 1 GiB for each transaction and connection, the index, and 1 GiB.
 
-    A tenth of the data must fit into memory, and the data double until the horizon.
+    An M/M/1 queue at 20 % utilization holds 0.25 transactions. With an idle time of 1 s at 10 /s, there are 10 + 0.25
+    connections. A tenth of the data must fit into memory, and the 20 GiB of data double until the horizon.
     """
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
@@ -115,9 +115,11 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
 
 @pytest.mark.waits
 def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
-    """Each transaction in the system needs 1 GiB. An M/M/1 queue holds Q = 10 D / (1 - 10 D) transactions.
+    """Each text about memory must state the needed memory with its interval.
 
-    The demand D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %.
+    Each transaction in the system needs 1 GiB, and an M/M/1 queue holds Q = 10 D / (1 - 10 D) transactions. The demand
+    D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %, so Q has an interval. 205 MiB are
+    below it, 257 MiB suffice for the best estimate of 256 MiB only, and 1 GiB is above it.
     """
     text = asked(
         tiers="{app: {machines: [small, large], nodes: 1}}",
@@ -142,9 +144,10 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """By hand: the wait is W = C / (c mu - lambda), with Erlang's C at 5 erlang.
+    """The pool has the smallest number of units with which the mean wait is at most 20 ms.
 
-    This is 59 ms for 6 units and 16 ms for 7 units.
+    The wait is W = C / (c mu - lambda) for c units, with Erlang's C at 50 /s x 100 ms = 5 erlang. This is 59 ms for 6
+    units and 16 ms for 7 units, so 7 units are needed.
     """
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
@@ -169,10 +172,11 @@ def erlang_c(work: float, servers: int) -> float:
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """After the loss of one of two nodes, the remaining node is M/M/4 with 3.6 erlang. A pool of s >= 4 units does not
-    change the number of jobs N.
+    """The pool has the smallest size with which the mean wait is at most 5 ms after the loss of one of two nodes.
 
-    If N > s, N - s jobs wait for a unit, so W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda.
+    The remaining node is M/M/4 with 100 /s x 36 ms = 3.6 erlang. A pool of s >= 4 units does not change the number of
+    jobs N. Of these, N - s wait for a unit if N > s. So the mean wait is their mean number divided by the arrival rate:
+    W = C rho^(s - 4) rho / (1 - rho) / lambda, with Erlang's C.
     """
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
@@ -201,10 +205,10 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
 def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
 ) -> None:
-    """The simulated wait has an error of 30 %, and the pool is sized for a longer wait.
+    """The simulated wait has an error of 30 %, so the pool is sized for a wait that is longer by this error.
 
-    With fixed demands this is 1.3 times the wait. With nearly fixed demands and a probability of 90 %, it is
-    1.3^(1.2816 / 1.96) = 1.188 times the wait.
+    With fixed demands, the pool is sized for the upper end of the 95 % interval, 1.3 times the wait. With nearly fixed
+    demands and a probability of 90 %, it is sized for the 90 % quantile, 1.3^(1.2816 / 1.96) = 1.188 times the wait.
     """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 

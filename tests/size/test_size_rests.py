@@ -35,10 +35,11 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
 
 @pytest.mark.certify
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, certified: Certified) -> None:
-    """The growth factor of the year is 4 [2, 7]. A load of 100 /s stays below a limit L > 400 /s with probability
-    Phi(ln(L / 400) / s).
+    """The probability of the answer is that with which the grown load stays below its load limit L.
 
-    s is the standard deviation of the logarithm of the growth factor, above its median of 4.
+    The load is 100 /s, and the growth factor of the year is 4 [2, 7], so the median of the grown load is 400 /s. Above
+    it, the probability is Phi(ln(L / 400) / s). s is the standard deviation of the logarithm of the growth factor above
+    its median.
     """
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
@@ -192,8 +193,10 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
 
 
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
-    """A tier has two stations with 80 ms each. At 10 /s they keep 2 x 0.8 = 1.6 CPUs busy, so one CPU cannot be an
-    answer.
+    """A tier of two stations is refused, because the model would give all CPUs of the tier to each station.
+
+    Two stations with 80 ms each keep 2 x 0.8 = 1.6 CPUs busy at 10 /s. One CPU, which the model would accept, cannot be
+    an answer.
     """
     text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
     model = written(tmp_path, "model.yaml", text)

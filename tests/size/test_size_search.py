@@ -143,7 +143,7 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.waits
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
-    """By hand: 1000 users x 1.5 (peak) x 1.2^2 (growth of two years) x 1.1 (headroom) = 2376."""
+    """The load is 1000 users x 1.5 (peak) x 1.2^2 (growth of two years) x 1.1 (headroom) = 2376 users."""
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--users", "1000", "--peak", "1.5", "--growth", "20 % / year", "--horizon", "2 years",
                "--headroom", "10 %")  # fmt: skip
@@ -197,8 +197,8 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
-    """The application with 4 CPUs saturates first (demand 40 ms, 100 /s). If it is doubled, the database with 3 CPUs
-    saturates first (demand 25 ms, 120 /s).
+    """The application with 4 CPUs saturates first, at 4 / 40 ms = 100 /s. If it is doubled, the database with 3 CPUs
+    saturates first, at 3 / 25 ms = 120 /s.
     """
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")

@@ -100,7 +100,7 @@ def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
 
 
 def test_a_factor_without_a_lower_end_falls_as_far_as_it_rises() -> None:
-    """By hand: the upper end 4 is twice the factor 2. So the lower end is half of the factor, which is 1."""
+    """The upper end 4 is twice the factor 2, and the lower end is unknown. It is taken as half of the factor, 1."""
     factor = Factor(2.0, 0.0, 4.0)
     assert [factor.drawn(score) for score in (-1.959964, 0.0, 1.959964)] == pytest.approx([1.0, 2.0, 4.0])
 
@@ -160,7 +160,10 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """With one CPU, only the approximate response time, 80 % of the exact one, meets the objective."""
+    """The objective is 80 % of the exact response time with one CPU, so one CPU is no answer.
+
+    The approximate response time meets the objective. So without simulation, the sizing answers one CPU.
+    """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
     assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1

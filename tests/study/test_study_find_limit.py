@@ -154,6 +154,6 @@ def test_example_has_the_published_stage_plan() -> None:
 
 @pytest.mark.parametrize(("times", "levels"), [(2.0, 7.0), (10.0, 2.0), (100.0, 1.0)])
 def test_levels_of_a_factor_are_counted(times: float, levels: float) -> None:
-    # The search doubles the level from 10 until it exceeds 1,000. So it visits seven further levels: 20, 40, 80, 160,
-    # 320, 640 and 1,280.
+    # From 10, the search multiplies the level by `times` until it exceeds 1,000. With the factor 2, it visits seven
+    # further levels: 20, 40, 80, 160, 320, 640 and 1,280.
     assert _number(StepUp(times=times), 10.0, 1000.0) == levels

@@ -102,8 +102,10 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """The only test of the example asserts 3 * 2 + 1 = 7, so it detects a changed factor or summand, but no change for
-    negative values.
+    """A planted fault counts as detected if a test fails.
+
+    The only test of the example asserts 3 * 2 + 1 = 7. So it detects a changed factor or summand, but no change of the
+    result for negative values, or of the condition `value > 0`.
     """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)

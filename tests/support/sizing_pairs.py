@@ -276,8 +276,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: probability {row['probability']}, but at least {spare['low']} to spare"
-        # Load limits are compared only if growth is not random and the load limit is not below the requested load.
-        # Below it, the lower end of the interval may be the best estimate.
+        # Load limits are compared only if growth is not random, and if the load limit is at least the requested load. A
+        # load limit below the requested load may itself be the lower end of its interval.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:

@@ -50,7 +50,7 @@ class Receiver:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # who went away is no fault here
+        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # clients may disconnect
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
 

@@ -148,7 +148,8 @@ def test_one_request_to_the_kernel_has_the_sockets_of_all_ports_and_address_fami
         assert list(clients_of([1, ports[1]])) == [ports[1]]
         assert clients_of([]) == {}
         assert accept_queues([]) == []
-        # A request has room for 4,095 ports; a port beyond them comes with another request.
+        # A request to the kernel has room for 4,095 ports, so 4,096 ports and more need a second request. The counts
+        # must be the same as with one request.
         many = {*range(1, 4097), *ports}
         counts = {port: len(clients) for port, clients in clients_of(many).items()}
         assert {port: counts[port] for port in found} == {port: len(clients) for port, clients in found.items()}

@@ -30,9 +30,9 @@ fn is_near(found: f64, exact: f64, within: f64) -> bool {
 
 #[test]
 fn textbook_strings_have_their_faults_at_every_size() {
-    // The expected numbers are from the literature. Silberschatz, Galvin and Gagne, *Operating System Concepts*: 12
-    // faults with 3 page frames. Belady, Nelson and Shedler,
-    // *Comm. ACM* 12(6), 1969: 10 page faults of LRU with 3 frames, 8 with 4.
+    // Each case has a string of references and the expected misses for 1, 2, 3, ... page frames. From the literature:
+    // Silberschatz, Galvin and Gagne, *Operating System Concepts*: 12 page faults with 3 frames in the first case.
+    // Belady, Nelson and Shedler, *Comm. ACM* 12(6), 1969: 10 with 3 frames, 8 with 4 in the second case (LRU).
     let cases: [(&[u64], &[usize]); 2] = [
         (
             &[7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1],
@@ -102,7 +102,7 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
     for seed in 100..140 {
         let mut draw = random(seed);
         let keys = 2 + draw() % 50;
-        // Keys grow and shrink from one reference to the next. The entry of a key keeps the largest size so far.
+        // The size of a key differs from one reference to the next. The entry of a key keeps the largest size so far.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
         let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],

@@ -35,7 +35,8 @@ fn near(found: f64, exact: f64) {
 fn misses_alone_need_the_server() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let answer = solved(cached(value, json!({"hit_ratio": 0.75, "hit_time_s": 0.1})));
-    // Misses form an M/M/1 queue with rate 0.2 and service time 2: R = 2 / 0.6.
+    // A quarter of the 0.8 jobs/s are misses. They form an M/M/1 queue with rate 0.2 and service time 2, so their
+    // response time is 2 / (1 - 0.4) = 2 / 0.6.
     let response = 0.75 * 0.1 + 0.25 * 2.0 / 0.6;
     let station = &answer.stations["s"];
     assert!(answer.exact && answer.warnings.is_empty());
@@ -207,7 +208,7 @@ fn what_a_cache_cannot_be_solved_with_is_refused() {
     );
 }
 
-/// The values of a station with a cache count the hits, and so do their ranges.
+/// The values of a station with a cache include the hits, and so do their ranges.
 #[test]
 fn ranges_of_a_station_with_a_cache_count_the_hits() {
     let mut value = single(0.8, json!({"services": service(2.0)}));

@@ -24,8 +24,8 @@ fn solved(value: Value, method: Method) -> Answer {
     solve(&model(value), method).expect("the model is right")
 }
 
-/// Bounds on the throughput for N = 2 users, a think time of Z = 1 and two demands of 1. The formulas give 2 / (2 + 1 +
-/// 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 / (1 + 1/2)).
+/// For N = 2 users, a think time of Z = 1 and two demands of 1, the throughput is at least 2 / (2 + 1 + 1 / (1 + 1/4))
+/// and at most 2 / (2 + 1 + 1 / (1 + 1/2)).
 #[test]
 fn balanced_job_bounds_of_two_users() {
     let found = Single {
@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// Without think time and with K equal demands, both bounds equal N / (D (N + K - 1) / K), where D is the sum of the
-/// demands. This is the exact throughput for N users.
+/// Without think time and with K equal demands, both bounds equal the exact throughput, N / (D (N + K - 1) / K), where
+/// D is the sum of the demands. For N = 7 users and three demands of 0.2, this is 7 / (0.2 · 9).
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -111,8 +111,8 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
     }
 }
 
-/// The error of the Linearizer is less than a tenth of the error of Bard and Schweitzer (Chandy and Neuse, Comm. ACM
-/// 25(2), 1982).
+/// The error of the Linearizer is less than a tenth of the error of the method of Bard and Schweitzer (Chandy and
+/// Neuse, Comm. ACM 25(2), 1982).
 #[test]
 fn the_linearizer_is_near_the_exact_answer() {
     let (value, closed) = two_classes(3);
@@ -153,8 +153,10 @@ fn classes_of_different_services_wait_the_same() {
     }
 }
 
-/// With nine users at one queue of 20 servers, the cost counts ten populations, a polynomial of degree ten, and the
-/// station itself.
+/// The cost of a convolution is its approximate number of operations. Nine users make ten populations (0 to 9). Each
+/// population needs two operations for each coefficient of the polynomial of the queue, and one for the station. The
+/// polynomial has one coefficient for each server, but at most ten. An open load adds 20 operations for each of the 20
+/// servers and ten coefficients.
 #[test]
 fn the_cost_of_a_convolution_counts_its_steps() {
     let queue = |open_load: f64, speed: Speed| Queue {
@@ -216,8 +218,8 @@ fn bounds_of_a_station_with_rates_take_the_highest() {
     near(bounds.knee_users.unwrap(), 11.0, 1e-12);
 }
 
-/// The server is always busy, so X = 1 / 0.5 s. By Little's law R = N / X = 1.5 s, which includes the wait for the
-/// pool.
+/// The server is always busy, so X = 1 / 0.5 s = 2/s. By Little's law, R = N / X = 3 / 2 s = 1.5 s. This includes the
+/// wait of two jobs for the pool.
 #[test]
 fn jobs_before_a_pool_belong_to_the_response_time() {
     let value = json!({"classes": [{"name": "jobs", "users": 3}],
@@ -229,7 +231,7 @@ fn jobs_before_a_pool_belong_to_the_response_time() {
     near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
 }
 
-/// Two pools around delays behave as separate M/M/m queues.
+/// Each of two pools around a delay of 1 s behaves as a separate M/M/m queue, whose servers are the units of the pool.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});
@@ -237,15 +239,16 @@ fn each_pool_has_its_own_wait() {
         "stations": [station("d"), station("e")],
         "pools": [{"name": "tight", "size": 4, "holds": ["d"]}, {"name": "wide", "size": 12, "holds": ["e"]}]});
     let answer = run(value, 4_000_000);
-    // Erlang's C for 3 erlang and 4 servers is 0.5094. The mean number of waiting jobs is 3 C / (4 - 3).
+    // In the pool of 4 units, Erlang's C for 3 erlang and 4 servers is 0.5094, so 3 C / (4 - 3) jobs wait on average.
+    // In the pool of 12 units, almost none wait.
     near(answer.pools["tight"].waiting, 3.0 * 0.5094, 0.05);
     assert!(answer.pools["wide"].waiting < 1e-3);
     near(answer.pools["tight"].held, 3.0, 0.01);
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Expected response times come from an independently written event simulation (three runs of 400,000 jobs). Both
-/// disciplines give each class time in proportion to its service time.
+/// With both disciplines, the response time of a class is proportional to its service time: 0.5 and 1.5 s. The expected
+/// response times are from an independently written event simulation (three runs of 400,000 jobs).
 #[test]
 fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     for discipline in ["ps", "lcfs-pr"] {
@@ -260,7 +263,8 @@ fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     }
 }
 
-/// Expected residence times at the CPU come from an independently written event simulation.
+/// The times at a CPU that two classes share, behind a disk with scv 4 or 0 (squared coefficient of variation of its
+/// times), must agree with an independently written event simulation within 6 %.
 #[test]
 fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {
@@ -277,7 +281,8 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// An approximation without ranks would be wrong by a multiple.
+/// A station with 64 servers, a limited capacity and priorities is refused, with the advice to simulate the model. An
+/// approximation that ignores the priorities would be wrong by a large factor.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {
     let class =
@@ -291,8 +296,9 @@ fn ranks_at_a_large_full_station_are_refused() {
     assert!(faults[0].message.ends_with("simulate"));
 }
 
-/// Bard and Schweitzer: R = D (1 + Q - q / N). Q is the number of jobs of all classes at the station, q that of the
-/// class itself, and N the number of its users. Little's law gives q = X R and N = X (Z + sum of R).
+/// The solution by the method of Bard and Schweitzer must satisfy its equations: R = D (1 + Q - q / N) at each station.
+/// Q is the number of jobs of all classes at the station, q that of the class itself, and N the number of its users. By
+/// Little's law, q = X R and N = X (Z + sum of R).
 #[test]
 fn bard_and_schweitzer_satisfy_their_equations() {
     let (value, closed) = two_classes(3);
@@ -319,8 +325,8 @@ fn bard_and_schweitzer_satisfy_their_equations() {
     }
 }
 
-/// The open class takes 4/s x 0.1 s = 40 % of the server. Fifty users without think time take all that is left: X = 0.6 /
-/// 0.03 s.
+/// The open class uses 4/s · 0.1 s = 40 % of the server. Fifty users without think time use all that is left: X = 0.6 /
+/// 0.03 s = 20/s.
 #[test]
 fn users_take_what_the_open_class_leaves() {
     for discipline in ["ps", "fcfs"] {
@@ -330,14 +336,15 @@ fn users_take_what_the_open_class_leaves() {
                 "stations": [{"name": "s", "discipline": discipline, "services": [
                     {"class": "users", "service_time_s": 0.03}, {"class": "open", "service_time_s": 0.1}]}]});
             let answer = solved(value, method);
-            // The estimates lack up to 3 %, and never exceed the server.
+            // The approximations are up to 3 % too low, and never use more than the whole server.
             near(answer.classes["users"].throughput_per_s, 20.0, 0.03);
             assert!(answer.stations["s"].utilization <= 1.0 + 1e-9);
         }
     }
 }
 
-/// Three users never wait at three servers; a fourth user waits.
+/// At three servers, three users (two of class a, one of class b) never wait, so the time at the station is the service
+/// time. With a fourth user, some wait.
 #[test]
 fn as_many_servers_as_users_never_wait() {
     let stay = |users: u64| {
@@ -351,9 +358,10 @@ fn as_many_servers_as_users_never_wait() {
     assert!(stay(3) > 0.21);
 }
 
-/// At one exponential server without a waiting place an arrival is lost if the service lasts longer than the time between
-/// arrivals: the loss is the Laplace transform of that time. With equal means it is 1/e for equal times, 1/2 for Poisson
-/// arrivals, and 0.588 for two exponential times with a squared coefficient of variation of 4.
+/// At one exponential server without a waiting place, the loss is the Laplace transform of the interarrival time at the
+/// service rate: an arrival is lost if the service lasts longer than the time since the last arrival. With equal means,
+/// the loss is 1/e for constant interarrival times (scv 0) and 1/2 for Poisson arrivals (scv 1). For a mixture of two
+/// exponential times with a squared coefficient of variation (scv) of 4, it is 0.588.
 #[test]
 fn the_variation_of_arrivals_changes_the_loss_of_a_full_station() {
     let part = 0.5 * (1.0 + 0.6_f64.sqrt());

@@ -47,7 +47,8 @@ fn several_servers_follow_erlang() {
 fn constant_service_halves_the_wait() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.0}}]);
     let answer = run(single(0.8, json!({ "services": services })), 8_000_000);
-    // Pollaczek and Khinchine: the mean wait is U S (1 + scv) / (2 (1 - U)) = 2, with utilization U and service time S.
+    // Pollaczek and Khinchine: the mean wait is U S (1 + scv) / (2 (1 - U)), with utilization U and service time S. For
+    // U = 0.8, S = 1 and scv = 0, this is 2, so the response time is 2 + 1 = 3.
     check(&answer, "jobs", "response_time_s", 3.0, 0.02);
 }
 
@@ -109,8 +110,8 @@ fn full_stations_lose_what_erlang_says() {
 
 #[test]
 fn priorities_follow_cobham() {
-    // Two classes have a rate of 0.4 and a mean service time of 1. Their waits are W1 = W0 / (1 - 0.4) and W2 = W0 /
-    // ((1 - 0.4) (1 - 0.8)) with W0 = 0.8.
+    // Two classes have a rate of 0.4 and a mean service time of 1 each. By Cobham's formulas, their waits are W1 = W0 /
+    // (1 - 0.4) and W2 = W0 / ((1 - 0.4) (1 - 0.8)), where W0 = 0.8 is the mean rest of the service in progress.
     let stations = |preemptive: bool| {
         json!({"classes": [{"name": "first", "arrival_rate_per_s": 0.4, "priority": 1},
                            {"name": "last", "arrival_rate_per_s": 0.4, "priority": 2}],
@@ -121,8 +122,8 @@ fn priorities_follow_cobham() {
     check(&answer, "first", "response_time_s", 1.0 + 0.8 / 0.6, 0.02);
     check(&answer, "last", "response_time_s", 1.0 + 0.8 / 0.12, 0.04);
     let answer = run(stations(true), 10_000_000);
-    // With preemptive resume, R1 is the response time of the first class alone, and R2 = S / (1 - 0.4) + 0.8 / ((1 -
-    // 0.4) (1 - 0.8)).
+    // If the first class interrupts the second, its response time is as if it were alone, R1 = S / (1 - 0.4). That of
+    // the second class is R2 = S / (1 - 0.4) + 0.8 / ((1 - 0.4) (1 - 0.8)).
     check(&answer, "first", "response_time_s", 1.0 / 0.6, 0.02);
     check(
         &answer,
@@ -223,8 +224,8 @@ fn forks_of_two_follow_nelson_and_tantawi() {
         "stations": [{"name": "x", "services": [{"class": "a", "service_time_s": 1.0}]},
                      {"name": "y", "services": [{"class": "a", "service_time_s": 1.0}]}],
         "forks": [{"name": "both", "branches": [["x"], ["y"]]}]});
-    // Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: R = (12 - U)/8 R1, exact for two branches of utilization U
-    // whose single response time is R1.
+    // Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: R = (12 - U)/8 R1 is exact for two branches of utilization
+    // U, each with the response time R1. Here U = 0.6 and R1 = 1 / (1 - 0.6).
     check(
         &run(value, 10_000_000),
         "a",
@@ -320,8 +321,10 @@ fn intervals_of_runs_that_end_with_their_precision_cover_as_often_as_they_promis
     );
 }
 
-/// Lognormal service of scv 8 at a utilization of 0.6 has R = 1 + 0.6 · 9 / 0.8 = 7.75. Runs that stop as soon as
-/// replications agree contain R in only 77 % of their intervals, since long service times are missing.
+/// A run with very variable service times must continue until long times have occurred often enough, so that its
+/// interval contains the exact response time. Lognormal service with a squared coefficient of variation of 8 at a
+/// utilization of 0.6 has R = 1 + 0.6 · 9 / 0.8 = 7.75. If runs stopped as soon as their replications agree, only 77 %
+/// of the intervals would contain R, since long service times would be missing.
 #[test]
 fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0,
@@ -336,14 +339,14 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
         };
         let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
         let answer = &outcome.answers[0];
-        // The relative half-width is √((9⁴ - 1) / n), times t at 95 % confidence, times the waiting share 6.75 / 7.75.
-        // From n = 480,000 service times on, it is at most 20 %.
+        // The relative half-width of the interval is √((9⁴ - 1) / n) for n service times, times t at 95 % confidence,
+        // times the share of waiting in the response time, 6.75 / 7.75. It is at most 20 % from about n = 480,000 on.
         let drawn = answer.simulation.simulated_time_s * 0.6;
         assert!(drawn > 400_000.0, "{drawn}");
         let ends = answer.classes["jobs"].confidence_interval["response_time_s"];
         covered += u32::from(ends[0] <= 7.75 && 7.75 <= ends[1]);
     }
-    // With a coverage of 93 %, fewer than 34 of 40 intervals contain R once in a hundred tests.
+    // If intervals contain R with a probability of 93 %, fewer than 34 of 40 do so in one of a hundred tests.
     assert!(covered >= 34, "{covered}");
     let short = simulate(std::slice::from_ref(&plan), &fixed(400_000)).unwrap();
     let warnings = short.answers[0].warnings.join("; ");
@@ -456,7 +459,8 @@ fn common_random_numbers_make_differences_sharp() {
     let plans = [0.80, 0.76].map(|time| model(single(1.0, json!({"services": service(time)}))));
     let Outcome { comparisons, .. } = simulate(&plans, &fixed(4_000_000)).unwrap();
     let response = &comparisons[0].figures["classes.jobs.response_time_s"];
-    // With rate 1, the exact response times of M/M/1 differ by 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
+    // The arrival rate is 1/s, so M/M/1 at the utilization U has the response time U / (1 - U). The exact response
+    // times differ by 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
     assert!(
         covers(response.confidence_interval, 0.76 / 0.24 - 4.0),
         "{response:?}"
@@ -477,7 +481,8 @@ fn what_has_no_steady_state_is_told() {
     );
 }
 
-/// With 1,141 users at one server that is never idle, R = N / X - Z = 1141 * 0.01732 - 7.5 s.
+/// 1,141 users keep one server always busy, so R = N / X - Z = 1141 * 0.01732 - 7.5 s = 12.3 s. Values change so slowly
+/// here that the run must last for 24 relaxation times (the time in which the influence of the past decays).
 #[test]
 fn a_saturated_closed_network_is_measured_for_many_response_times() {
     let plan = json!({

@@ -24,7 +24,8 @@ fn without_after(mut value: Value) -> Value {
 fn the_response_of_an_open_class_is_that_of_the_stations_before() {
     let value = two(json!({"arrival_rate_per_s": 0.6}), 1.0, 1.2);
     let answer = run(value, 6_000_000);
-    // Two M/M/1 in a row: R = 1 / (1 - 0.6) at the first. By Burke, arrivals at the second are Poisson as well.
+    // The response ends at the first of two M/M/1 stations in a row, so R = 1 / (1 - 0.6) s. By Burke's theorem,
+    // arrivals at the second are Poisson as well, so it has the utilization 0.6 · 1.2 = 0.72.
     check(&answer, "jobs", "response_time_s", 1.0 / 0.4, 0.02);
     check(&answer, "jobs", "users_in_system", 0.6 / 0.4, 0.02);
     check(&answer, "jobs", "throughput_per_s", 0.6, 0.01);
@@ -51,7 +52,7 @@ fn the_response_of_an_open_class_is_that_of_the_stations_before() {
 fn users_of_a_closed_class_do_not_wait_for_the_work_after() {
     let value = two(json!({"users": 12, "think_time_s": 8.0}), 1.0, 0.9);
     let answer = run(value.clone(), 8_000_000);
-    // Machine repair: the same users at the station before the response alone.
+    // The expected values are those of the same users without the station after the response (machine repair model).
     let mut alone = without_after(value);
     alone["stations"] = json!([{"name": "s", "services": service(1.0)}]);
     let exact = solve(&model(alone), Method::Exact).unwrap();
@@ -85,10 +86,11 @@ fn work_after_the_response_delays_other_classes() {
         .unwrap()
         .push(json!({"class": "other", "service_time_s": 1.0}));
     let shared = run(value, 8_000_000);
-    // M/M/1 with both streams: R = 1 / (1 - 0.7).
+    // At station `t`, work after the response (0.4/s) and the other class (0.3/s) share an M/M/1 queue: R = 1 / (1 -
+    // 0.7).
     check(&shared, "other", "response_time_s", 1.0 / 0.3, 0.02);
     check(&shared, "jobs", "response_time_s", 0.5 / 0.8, 0.02);
-    // The same two streams without `after`.
+    // The other class must wait as long as if the work were ordinary jobs, not work after a response.
     let streams = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 0.4}, other],
         "stations": [{"name": "t", "services": [{"class": "jobs", "service_time_s": 1.0},
                                                 {"class": "other", "service_time_s": 1.0}]}]});
@@ -105,8 +107,8 @@ fn a_pool_on_both_sides_of_the_response_is_held_until_the_last_station() {
     let mut value = two(json!({"arrival_rate_per_s": 0.5}), 0.6, 0.8);
     value["pools"] = json!([{"name": "lock", "size": 1, "holds": ["s", "t"]}]);
     let answer = run(value, 8_000_000);
-    // M/G/1 whose service is the sum of both services; the response ends with the first of them. E[(S + T)^2] = 2 (s^2
-    // + s t + t^2) for exponential times.
+    // The pool of one unit is M/G/1, whose service is the sum of the times S at `s` and T at `t`. For exponential times
+    // with means s = 0.6 and t = 0.8, E[(S + T)^2] = 2 (s^2 + s t + t^2). The response ends with S, after wait + 0.6.
     let square = 2.0 * (0.36 + 0.48 + 0.64);
     let wait = 0.5 * square / (2.0 * (1.0 - 0.7));
     check(&answer, "jobs", "response_time_s", wait + 0.6, 0.03);
@@ -128,7 +130,8 @@ fn attempts_beyond_their_time_limit_do_the_work_after_too() {
     value["stations"][1]["discipline"] = json!("delay");
     value["behaviour"]["patience"] = json!([{"class": "jobs", "timeout_s": 1.5}]);
     let answer = run(value, 4_000_000);
-    // A share of e^-1.5 of the stays at the delay is longer than the time limit; all of them go on.
+    // The fraction e^-1.5 of the stays at the delay is longer than the time limit. These attempts fail, but their work
+    // goes on. So all 2/s reach station `t`, with a utilization of 2 · 0.2 = 0.4.
     let late = (-1.5_f64).exp();
     check(
         &answer,

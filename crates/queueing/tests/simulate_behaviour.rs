@@ -31,9 +31,8 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let mean = |answer: &Answer| answer.classes["jobs"].response_time_s;
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
-    // With round robin over two servers, the times between arrivals at each server have an Erlang-2 distribution. With
-    // only two servers, choosing the shorter of two random queues is the same as choosing the shortest queue, except
-    // for ties.
+    // Response times fall from random choice to round robin, and from round robin to the shortest queue. With only two
+    // servers, the shorter of two random queues is the shortest queue, except for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"
@@ -49,7 +48,8 @@ fn round_robin_makes_erlang_arrivals() {
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 1.4}], "stations": [station("x"), station("y")]});
     let balancers =
         json!({"balancers": [{"name": "b", "policy": "round-robin", "stations": ["x", "y"]}]});
-    // E2/M/1: R = 1 / (1 - s), where s is the root below 1 of s = (1.4 / (1.4 + 1 - s))^2.
+    // Each server gets every second arrival of a Poisson stream, so its interarrival times are Erlang-2 distributed.
+    // E2/M/1 has R = 1 / (1 - s), where s is the root below 1 of s = (1.4 / (1.4 + 1 - s))^2.
     let root = (0..200).fold(0.5_f64, |s, _| (1.4 / (2.4 - s)).powi(2));
     check(
         &run(with_behaviour(value, balancers), 8_000_000),
@@ -83,8 +83,8 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Returns the mean number of jobs in an M/M/1 with failures, from its Markov chain with 400 levels and the states up
-/// and down. The uniformized chain is stepped until it no longer changes.
+/// Returns the mean number of jobs in an M/M/1 queue with failures. Its Markov chain has the states up and down for
+/// each of 0 to 399 jobs. The uniformized chain makes 60,000 steps, after which it no longer changes.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
     let rate = arrivals + service + fail + repair;
@@ -216,7 +216,8 @@ fn a_cache_answers_its_share() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let behaviour = json!({"caches": [{"station": "s", "hit_ratio": 0.75, "hit_time_s": 0.1}]});
     let answer = run(with_behaviour(value.clone(), behaviour), 4_000_000);
-    // Misses form an M/M/1 queue with rate 0.2 and service time 2: R = 2 / 0.6.
+    // A quarter of the 0.8 jobs/s are misses. They form an M/M/1 queue with rate 0.2 and service time 2, so their
+    // response time is 2 / (1 - 0.4) = 2 / 0.6.
     check(
         &answer,
         "jobs",
@@ -287,7 +288,8 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
         1.0 + 0.7 * 9.0 / 0.6,
         0.05,
     );
-    // One level with a small quantum is processor sharing: R = S / (1 - U) for any variation of service times.
+    // A single level with a small quantum (time slice) is processor sharing: R = S / (1 - U) for any variation of
+    // service times.
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);

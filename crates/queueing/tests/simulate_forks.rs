@@ -32,7 +32,8 @@ fn constant_times_add_up_in_branches_and_the_longest_branch_counts() {
     ];
     let forks = json!({"outer": [["a"], ["inner", "c"]], "inner": [["x"], ["y", "z"]]});
     let answer = run(forked(0.5, &delays[..5], 0.0, &forks), 400_000);
-    // max(0.3, max(0.5, 0.4 + 0.3) + 0.2) = 0.9
+    // A fork ends with its longest branch, and stations of a branch follow each other: max(0.3, max(0.5, 0.4 + 0.3) +
+    // 0.2) = 0.9.
     check(&answer, "jobs", "response_time_s", 0.9, 1e-6);
     for (station, time) in &delays[..5] {
         let length = answer.stations[*station].queue_length;
@@ -53,8 +54,8 @@ fn exponential_times_have_the_mean_of_their_maximum() {
     let four = json!({"f": [["a"], ["g"]], "g": [["x"], ["h"]], "h": [["y"], ["c"]]});
     let answer = run(forked(0.5, &ones, 1.0, &four), 3_000_000);
     check(&answer, "jobs", "response_time_s", 25.0 / 12.0, 0.01);
-    // max(A, max(X, Y) + C): max(X, Y) + C has the distribution G(t) = 1 - 2 t e^-t - e^-2t, and the integral of
-    // 1 - (1 - e^-t) G(t) is 8/3.
+    // The response time is max(A, max(X, Y) + C), with exponential times of mean 1. max(X, Y) + C has the distribution
+    // function G(t) = 1 - 2 t e^-t - e^-2t. So the mean is the integral of 1 - (1 - e^-t) G(t), which is 8/3.
     let row = json!({"outer": [["a"], ["inner", "c"]], "inner": [["x"], ["y"]]});
     let answer = run(forked(0.5, &ones, 1.0, &row), 3_000_000);
     check(&answer, "jobs", "response_time_s", 8.0 / 3.0, 0.01);
@@ -67,7 +68,8 @@ fn a_job_that_is_dropped_inside_drops_the_transaction() {
     let mut value = forked(0.5, &delays, 1.0, &forks);
     value["stations"][1]["discipline"] = json!("fcfs");
     value["stations"][1]["capacity"] = json!(1);
-    // M/M/1/1 loses a / (1 + a) of its arrivals, and those that it serves take 1 s on average.
+    // Station `x` is M/M/1/1. It loses a / (1 + a) = 1/3 of 0.5/s, with the offered load a = 0.5, and a lost job drops
+    // the whole transaction. The others take the maximum of three exponential times of mean 1: 1 + 1/2 + 1/3.
     let answer = run(value, 3_000_000);
     check(&answer, "jobs", "dropped_per_s", 0.5 / 3.0, 0.02);
     check(&answer, "jobs", "throughput_per_s", 1.0 / 3.0, 0.01);

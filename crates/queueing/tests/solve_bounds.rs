@@ -11,8 +11,9 @@ fn answer(value: Value) -> Answer {
     solve(&model(value), Method::Auto).expect("the model has an answer")
 }
 
-/// Two classes of 25 users without think time have service times of 30 and 50 ms, in order of arrival. The throughput
-/// of each class is 25 / (25 (30 + 50) ms) = 12.5/s.
+/// Two classes of 25 users without think time have service times of 30 and 50 ms, in order of arrival. All 50 users
+/// wait in one queue, and one round of the queue takes 25 (30 + 50) ms = 2 s. So each class has a throughput of 25 / 2
+/// s = 12.5/s, and the server is always busy.
 #[test]
 fn a_saturated_server_does_what_it_can() {
     let found = answer(json!({
@@ -52,7 +53,8 @@ fn no_station_is_used_beyond_its_servers() {
     }
 }
 
-/// If the think time is 10⁹ times the demand or more, the response time is lost in rounding. The answer is still exact.
+/// The think time is 10⁹ times the demand or more, so the response time is lost in rounding. The checks must not report
+/// this as a contradiction: the answer is exact.
 #[test]
 fn rounding_is_no_reason_to_distrust_an_exact_answer() {
     for (think, time) in [(1.0, 1e-9), (1e12, 1.0)] {
@@ -66,7 +68,8 @@ fn rounding_is_no_reason_to_distrust_an_exact_answer() {
     }
 }
 
-/// Simulation gives response times of 1.39 and 2.94 s, which no formula of the solver reproduces.
+/// If the service times differ between the classes, the model is refused, because no formula of the solver gives the
+/// response times of a simulation, 1.39 and 2.94 s. With equal service times, the model is solved.
 #[test]
 fn last_come_first_served_at_several_servers_is_refused() {
     let value = |time: f64| {
@@ -80,8 +83,9 @@ fn last_come_first_served_at_several_servers_is_refused() {
     assert!(solve(&model(value(1.0)), Method::Exact).is_ok());
 }
 
-/// Poisson arrivals at a disk with varying times (scv 4), behind it a CPU that both classes share. The times at the CPU
-/// are those of an event simulation.
+/// Two classes visit a disk, and then share a CPU. The scv (squared coefficient of variation) of the disk times is 4 or
+/// 0, so arrivals at the CPU are not Poisson. The stated ranges must contain the times at the CPU of an event
+/// simulation.
 #[test]
 fn stated_ranges_hold_the_times_behind_a_station_with_varying_times() {
     let both = |short: f64, long: f64, scv: f64| {
@@ -102,14 +106,15 @@ fn stated_ranges_hold_the_times_behind_a_station_with_varying_times() {
             );
             assert!(high < 4.0 * time && low > time / 4.0);
         }
-        // The disk is M/G/1, which is exact also if the network is not.
+        // The disk is M/G/1, whose times are exact although the network is not, so their range has no width.
         let [low, high] = within.stations["disk"]["residence_time_s.short"];
         assert!((low - high).abs() < 1e-12);
         assert!(within.stations["cpu"]["loss_probability"][1] <= 0.0);
     }
 }
 
-/// Losses, throughput and utilization of a full station have ranges that agree with each other.
+/// Losses, throughput and utilization of a full station have ranges that agree: jobs that are not dropped are served.
+/// The stated error is that of the farther end of the range of the response time.
 #[test]
 fn stated_ranges_of_a_full_station_hold_its_loss() {
     let found = answer(json!({
@@ -130,8 +135,8 @@ fn stated_ranges_of_a_full_station_hold_its_loss() {
     assert!((stated - (high / time - 1.0).max(1.0 - low / time)).abs() < 1e-12);
 }
 
-/// Eight users interrupt three others at one server, which they use almost all of the time. The time of the three is
-/// 3,550 s by simulation, and 83 s by mean value analysis.
+/// Eight users interrupt three others at one server, which the eight use almost all of the time. The response time of
+/// the three is 3,550 s by simulation, but 83 s by mean value analysis. So its stated range must have no upper end.
 #[test]
 fn a_class_that_is_overtaken_for_ever_has_no_upper_end() {
     let services =
@@ -147,7 +152,6 @@ fn a_class_that_is_overtaken_for_ever_has_no_upper_end() {
     assert!(found.approximate_within.is_some_and(|error| error >= 1.0));
 }
 
-/// Exact answers state no ranges.
 #[test]
 fn exact_answers_have_no_ranges() {
     let found = answer(json!({
@@ -156,8 +160,9 @@ fn exact_answers_have_no_ranges() {
     assert!(found.exact && found.within.is_none() && found.approximate_within.is_none());
 }
 
-/// A time at a station is that of its visits per completed transaction. M/M/1 with Q = 1 is before M/M/1/1, which drops
-/// a third of 0.5/s, so that 1/3 of a transaction per second is completed.
+/// The time at a station is the mean number of jobs there, divided by the rate of completed transactions. The first
+/// station, M/M/1 at a utilization of 0.5, has 1 job. The second, M/M/1/1, drops a third of 0.5/s, so 1/3 of a
+/// transaction is completed per second. The time at the first station is thus 1 / (1/3 per s) = 3 s.
 #[test]
 fn times_at_a_station_are_those_per_completed_transaction() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0}]);
@@ -173,7 +178,9 @@ fn times_at_a_station_are_those_per_completed_transaction() {
     assert!(covers(ends, 3.0), "{ends:?}");
 }
 
-/// The range of such a time counts the losses behind the station.
+/// The time at a station counts losses at later stations, since it is the number of jobs divided by the rate of
+/// completed transactions. The range of this time must include the error of these losses, and so must overlap the
+/// simulated interval.
 #[test]
 fn ranges_of_times_at_a_station_count_the_losses_behind_it() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.25}}]);
@@ -193,8 +200,9 @@ fn ranges_of_times_at_a_station_count_the_losses_behind_it() {
     );
 }
 
-/// Jobs leave the first station at distances of 1 s or more, and never meet at the second, to which they come from there
-/// again and again: 0.75 of its time it has one job.
+/// Jobs leave the first station at least 1 s apart and spend 5/6 s at the second, so they never meet there. Each job
+/// makes 1 / 0.4 = 2.5 rounds. So the mean number of jobs at the second station is its utilization, 0.36/s · 2.5 · 5/6
+/// s = 0.75, which the stated range must contain.
 #[test]
 fn constant_times_on_a_route_with_a_loop_may_never_wait() {
     let service =
@@ -209,8 +217,10 @@ fn constant_times_on_a_route_with_a_loop_may_never_wait() {
     assert!(low < 0.751 && 0.75 < high, "{low} to {high}");
 }
 
-/// A pool of one unit makes a shared server with constant times M/D/1, which waits half as long as M/M/1, and with a squared
-/// coefficient of variation of 4 two and a half times as long.
+/// With a pool of one unit, only one job at a time is at the shared server, so jobs wait for the pool as in M/G/1. In
+/// M/M/1 at 0.6/s and 1 s, they would wait 0.6 / 0.4 = 1.5 s. Constant times make this half as long, 0.75 s, and times
+/// with a squared coefficient of variation of 4 make it (1 + 4) / 2 times as long, 3.75 s. The stated ranges must
+/// contain this.
 #[test]
 fn the_wait_for_a_pool_depends_on_the_variation_inside() {
     for (scv, wait) in [(0.0, 0.75), (4.0, 3.75)] {
@@ -230,8 +240,9 @@ fn the_wait_for_a_pool_depends_on_the_variation_inside() {
     }
 }
 
-/// A chance of one half to come back at once: M/D/1 with 0.4/s and 1, 2, 3, ... visits of 1 s. Takács gives the mean of
-/// all visits at once, 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2).
+/// After each visit of 1 s, a job returns at once with probability 1/2, so it makes 2 visits on average. The mean
+/// response time is that of M/G/1 if all visits were made at once (Takács). These take 2 s on average, with a squared
+/// coefficient of variation of 1/2: 2 s + 0.4/s (2 s)² (1 + 1/2) / (2 · 0.2) = 8 s.
 #[test]
 fn a_loop_at_one_station_is_exact_and_states_no_range() {
     let found = answer(json!({
@@ -244,8 +255,8 @@ fn a_loop_at_one_station_is_exact_and_states_no_range() {
     assert!((time - 8.0).abs() < 1e-9, "{time}");
 }
 
-/// Returns the response time of a class that comes `rate` times per second to one server with constant times of service,
-/// and the station of a class without a route beside it.
+/// Solves one class at one server with constant service times. A transaction makes `visits` visits; or, if `again` is
+/// given, a job returns to the server with this probability after each visit.
 fn rows(rate: f64, time_s: f64, visits: Option<f64>, again: Option<f64>) -> Answer {
     let mut value = json!({
         "classes": [{"name": "jobs", "arrival_rate_per_s": rate}],
@@ -260,9 +271,9 @@ fn rows(rate: f64, time_s: f64, visits: Option<f64>, again: Option<f64>) -> Answ
     answer(value)
 }
 
-/// One class needs no equation for each visit, however many these are: M/G/1 with the time of all visits at once, 2 s, at
-/// a utilization of 0.8. A loop with a chance of 0.95 has a squared coefficient of variation of 0.95 (Takács). For 400
-/// visits of each transaction that of one visit counts (1 + ρ) / (V + ρ) times (Simon).
+/// The response time is that of M/G/1 in which a job makes all its visits at once, with a certain squared coefficient
+/// of variation (scv). In all cases the visits take 2 s on average, so the utilization ρ is 0.8. If a job returns with
+/// probability p, the scv is p (Takács). With exactly V = 400 constant visits, it is 1 − (1 + ρ) / (V + ρ) (Simon).
 #[test]
 fn one_class_with_many_visits_in_a_row_is_exact() {
     let mean = |scv: f64| 2.0 + 0.4 * 4.0 * (1.0 + scv) / (2.0 * 0.2);
@@ -285,7 +296,7 @@ fn one_class_with_many_visits_in_a_row_is_exact() {
     }
 }
 
-/// The route of another class changes nothing for three visits of each transaction.
+/// The response time of a class with three visits stays the same if another class, at another station, has a route.
 #[test]
 fn a_route_elsewhere_changes_nothing_for_visits_in_a_row() {
     let alone = rows(0.3, 0.5, Some(3.0), None).classes["jobs"].response_time_s;
@@ -299,9 +310,12 @@ fn a_route_elsewhere_changes_nothing_for_visits_in_a_row() {
     assert!((time - alone).abs() < 1e-9, "{time} must be {alone}");
 }
 
-/// A pool of one unit around a delay is M/G/1, also for many users who seldom come: the wait varies with the delay as with a
-/// service. Twenty users who think 30 s wait 0.703 s for a constant delay of 1 s, and 2.31 s for a squared coefficient of
-/// variation of 4, as simulated with intervals of 3 % and 8 %. An exponential delay has product form: 1.5 and 1.26 s.
+/// A pool of one unit around a delay of 1 s is a single server, so the wait for the pool depends on the squared
+/// coefficient of variation (scv) of the delay. The stated ranges must contain the true wait.
+///
+/// Open arrivals at 0.6/s wait as in M/G/1: 1.5 (1 + scv) / 2 s. Twenty users who think for 30 s wait 0.703 s with a
+/// constant delay and 2.31 s with scv 4, by simulations with intervals of 3 % and 8 %. With an exponential delay, the
+/// waits of 1.5 and 1.262 s are exact (product form), and must be the solved values.
 #[test]
 fn the_wait_for_a_pool_depends_on_the_variation_of_a_delay_inside() {
     let open = json!({"name": "jobs", "arrival_rate_per_s": 0.6});
@@ -338,12 +352,14 @@ fn the_wait_for_a_pool_depends_on_the_variation_of_a_delay_inside() {
     }
 }
 
-/// Long constant times of a worse rank use all servers at once: jobs of the better rank wait 0.95 s, 1.44 s and 4.5 s, as
-/// simulated with intervals of 3 %, and the formula gives 0.61 s, 0.68 s and 1.95 s.
+/// The worse rank (class of lower priority) has long constant service times, which often occupy all servers together.
+/// So the better rank waits longer than the formula of the solver gives, 0.61, 0.68 and 1.95 s. The stated range must
+/// contain the response time of a simulation with intervals of 3 %, of which 1 s is service.
 #[test]
 fn better_ranks_wait_for_long_constant_times_at_several_servers() {
-    // Servers, utilization, share of the load of the better rank, its squared coefficient of variation, time of the worse
-    // rank, and response time of the better rank. [1], [ratio], [ratio], [1], [s], [s]
+    // Columns: servers, utilization, fraction of the load that the better rank has, its squared coefficient of
+    // variation, service time of the worse rank, and response time of the better rank. [1], [ratio], [ratio], [1], [s],
+    // [s]
     let cases = [
         (4.0, 0.8, 0.25, 1.0, 8.087, 1.97),
         (4.0, 0.9, 0.1, 0.0, 6.914, 2.457),
@@ -365,8 +381,9 @@ fn better_ranks_wait_for_long_constant_times_at_several_servers() {
     }
 }
 
-/// A pool of one unit lets one job at a time to a station, where it never waits. Two open classes before a delay whose
-/// squared coefficient of variation is 4 wait as in M/G/1: 0.6/s (1 s)² (1 + 4) / (2 · 0.4) = 3.75 s.
+/// A pool of one unit admits one job at a time, so no job waits at the station inside: its time there is the service
+/// time, 1 s. Two open classes with 0.6/s together wait for the pool as in M/G/1. With a squared coefficient of
+/// variation of 4, this is 0.6/s (1 s)² (1 + 4) / (2 · 0.4) = 3.75 s. The stated ranges must contain these times.
 #[test]
 fn pools_of_several_classes_are_within_their_ranges() {
     let value = |classes: Value, discipline: &str, scv: f64| {

@@ -1,4 +1,5 @@
-//! Networks whose mean values depend on how they begin, since jobs keep their distances or interrupt others for ever.
+//! Networks whose mean values depend on their start. If nothing is random, the distances between jobs stay as they were
+//! at the start. Or the jobs that are served first interrupt all others, which are then never served.
 
 mod support;
 
@@ -12,7 +13,8 @@ fn solved(value: &Value) -> Answer {
     solve(&model(value.clone()), Method::Auto).expect("the model is right")
 }
 
-/// Returns a model of users at one station, with the given squared coefficients of variation of think and service times.
+/// Returns a model of users at one station, with the given squared coefficients of variation of think and service
+/// times.
 fn users(count: u32, think_s: f64, scv: [f64; 2], discipline: &str) -> Value {
     json!({
         "classes": [{"name": "jobs", "users": count, "think_time_s": think_s, "think": {"scv": scv[0]}}],
@@ -20,7 +22,8 @@ fn users(count: u32, think_s: f64, scv: [f64; 2], discipline: &str) -> Value {
             [{"class": "jobs", "service_time_s": 0.4, "variation": {"scv": scv[1]}}]}]})
 }
 
-/// Two users who share a server and begin d apart with d < 0.4 s stay d apart, and have a response time of 0.8 s − d.
+/// Two users share a server with a service time of 0.4 s. If they start d < 0.4 s apart, they stay d apart, and the
+/// response time is 0.8 s − d. So the stated range is 0.4 to 0.8 s, and a warning states the reason.
 #[test]
 fn constant_times_keep_the_distance_between_users() {
     let value = users(2, 1.0, [0.0, 0.0], "ps");
@@ -37,8 +40,9 @@ fn constant_times_keep_the_distance_between_users() {
     let answer = &outcome.answers[0];
     let time = answer.classes["jobs"].response_time_s;
     let [least, most] = answer.classes["jobs"].confidence_interval["response_time_s"];
-    // Both begin at random within 1 s. The distance d has the density 2 (1 − d): 0.4 + ∫ (0.4 − d) 2 (1 − d) dd = 0.539 s,
-    // with a standard deviation of 0.139 s.
+    // In the simulation, both users start at random within 1 s, so their distance d has the density 2 (1 − d). The mean
+    // response time over all starts is 0.4 + ∫ (0.4 − d) 2 (1 − d) dd = 0.539 s, with a standard deviation of 0.139 s.
+    // The mean of 100 replications thus has a standard error of 0.014 s.
     assert!((0.49..0.59).contains(&time), "{time}");
     assert!(most - least > 0.02 && answer.simulation.stopped == "events");
     assert!(
@@ -56,14 +60,16 @@ fn one_random_time_forgets_the_distance() {
     }
 }
 
-/// Users who do not think are always at the station, whatever their distance: N times 0.4 s.
+/// Five users who do not think are always at the station, whatever their distance. So the response time is 5 · 0.4 s =
+/// 2 s, and the answer is exact.
 #[test]
 fn distances_do_not_matter_if_the_bounds_agree() {
     let found = solved(&users(5, 0.0, [0.0, 0.0], "ps"));
     assert!(found.exact && (found.classes["jobs"].response_time_s - 2.0).abs() < 1e-12);
 }
 
-/// Users in turn never wait again once each has waited for those ahead: the true time is 0.4 s.
+/// Three users are served in the order of arrival, with constant times. After each has waited once for those ahead,
+/// they are far enough apart never to wait again. So the true response time is the service time, 0.4 s.
 #[test]
 fn users_in_turn_with_constant_times_are_within_their_range() {
     let value = users(3, 1.0, [0.0, 0.0], "fcfs");
@@ -73,7 +79,9 @@ fn users_in_turn_with_constant_times_are_within_their_range() {
     assert!((time - 0.4).abs() < 0.004 && low < 0.4 + 1e-9 && 0.4 < high);
 }
 
-/// Two streams of arrivals at equal distances, which meet or do not meet for ever.
+/// Arrivals of both classes are 2 s apart, with a service time of 0.9 s. If both classes arrive at different times, no
+/// job ever waits, so the range begins at 0.9 s. It has no upper end, because the solver has no bound for the wait if
+/// they meet.
 #[test]
 fn two_streams_of_equal_distances_have_no_upper_end() {
     let class = |name| json!({"name": name, "arrival_rate_per_s": 0.5, "arrivals": {"scv": 0.0}});
@@ -85,7 +93,8 @@ fn two_streams_of_equal_distances_have_no_upper_end() {
     assert!((low - 0.9).abs() < 1e-12 && high.is_infinite());
 }
 
-/// A user who comes back at once interrupts all others, who are never served.
+/// At a preemptive last-come-first-served station, a user without think time returns at once and interrupts all others,
+/// who are never served. The solver refuses the model. The simulator warns that some transactions do not end.
 #[test]
 fn users_who_come_back_at_once_interrupt_others_for_ever() {
     let value = users(4, 0.0, [1.0, 1.0], "lcfs-pr");
@@ -108,7 +117,8 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
         warnings.contains("some transactions do not end"),
         "{warnings}"
     );
-    // Jobs that arrive interrupt such a user, and are served: nobody "interrupts all others for ever".
+    // Jobs of an open class interrupt the only user without think time, and are served. Only the jobs that this user
+    // interrupts are never served.
     let mut open = users(1, 0.0, [1.0, 1.0], "lcfs-pr");
     let classes = open["classes"].as_array_mut().expect("a list");
     classes.push(json!({"name": "open", "arrival_rate_per_s": 1.0}));
@@ -124,7 +134,8 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
     );
     let time = run(open, 2_000_000).classes["open"].response_time_s;
     assert!((time - 1.0).abs() < 0.02, "{time}");
-    // One user is alone, and users who think let others be served, as at shared servers (BCMP).
+    // A single user has nobody to interrupt, so the answer is exact. Users who think let others be served; their
+    // response time is that of processor sharing, by the theorem of Baskett, Chandy, Muntz and Palacios (BCMP).
     assert!(solved(&users(1, 0.0, [1.0, 1.0], "lcfs-pr")).exact);
     let [last, shared] = ["lcfs-pr", "ps"].map(|discipline| {
         solved(&users(4, 1.0, [1.0, 4.0], discipline)).classes["jobs"].response_time_s
@@ -132,7 +143,8 @@ fn users_who_come_back_at_once_interrupt_others_for_ever() {
     assert!((last - shared).abs() < 1e-12);
 }
 
-/// Two stations that serve the last first, with constant times: it depends on the start which jobs are served.
+/// At two preemptive last-come-first-served stations with constant times, it depends on the start which jobs are ever
+/// served. So the model is refused. With random times (scv 0.5) it has an exact answer.
 #[test]
 fn constant_times_at_two_stacks_are_refused() {
     let stations = |scv: f64| {
@@ -162,7 +174,8 @@ fn exponential_neighbour() -> [Value; 2] {
     ]
 }
 
-/// A class that the users never meet changes nothing for them, and its own values stay exact.
+/// Two users keep their distance, so their response time has a range. A class at another station changes nothing for
+/// them, and its own times stay exact.
 #[test]
 fn a_class_elsewhere_does_not_change_distances() {
     let [class, station] = exponential_neighbour();
@@ -176,8 +189,9 @@ fn a_class_elsewhere_does_not_change_distances() {
     assert!((low - time).abs() < 1e-12 && (high - time).abs() < 1e-12);
 }
 
-/// At a station that both visit, other users change the distances at random. Jobs of a better rank do not meet those that
-/// they interrupt.
+/// Two users with constant times meet a class with random times at a shared station, which changes their distance at
+/// random. So they do not keep their distance, except if they have the better rank: they then interrupt the other
+/// class, and are not delayed by it.
 #[test]
 fn a_class_that_others_meet_changes_their_distances() {
     let [class, _] = exponential_neighbour();
@@ -198,7 +212,8 @@ fn a_class_that_others_meet_changes_their_distances() {
     assert_eq!(model(value).keeps_distances(), [false, false]);
 }
 
-/// A route with one way, and measured times that are all equal, leave nothing to chance.
+/// A route without a choice is not random, and neither are measured times that are all equal. So users keep their
+/// distance, and the answer is not exact. With a choice, or with times that differ, the answer is exact.
 #[test]
 fn routes_without_a_choice_and_equal_measured_times_are_not_random() {
     let value = users(2, 1.0, [0.0, 0.0], "ps");
@@ -218,8 +233,9 @@ fn routes_without_a_choice_and_equal_measured_times_are_not_random() {
     }
 }
 
-/// 20,000 users who begin within 1,000 s have 40,000 events in each round. With 10 s of service all wait for the server,
-/// and the response time is 20,000 times 10 s less the think time.
+/// A model of constant times must be simulated for at least 50 rounds of all users in each of two replications. A round
+/// of 20,000 users has 40,000 events. With a service time of 10 s the server is always busy, so the response time is
+/// 20,000 · 10 s less the think time of 1,000 s.
 #[test]
 fn constant_times_are_simulated_for_many_rounds() {
     let settings = Settings {
@@ -235,7 +251,8 @@ fn constant_times_are_simulated_for_many_rounds() {
     assert!((time / 199_000.0 - 1.0).abs() < 0.01, "{time}");
 }
 
-/// A model of constant times stops by itself, and leaves the other models and classes their precision.
+/// The simulation of a model of constant times stops after a number of events, because its precision never improves. It
+/// must not stop the simulation of other models, or of random classes in the same model, before they are precise.
 #[test]
 fn constant_times_do_not_limit_other_models_and_classes() {
     let constant = users(2, 1.0, [0.0, 0.0], "ps");
@@ -256,9 +273,12 @@ fn constant_times_do_not_limit_other_models_and_classes() {
     assert!(high - low <= 0.02 * other.response_time_s);
 }
 
-/// Two even streams of 0.4/s each before exponential service of 1 s. Apart by half a distance they are D/M/1, where a share
-/// σ waits with σ = exp(−(1 − σ) / 0.8), for 1.69 s on average. If they come together, the second of each pair also waits
-/// for the first.
+/// Two streams of arrivals, each at exactly 2.5 s intervals, meet at one server with exponential times of 1 s. The
+/// stated range must contain the time at any distance between the streams.
+///
+/// At a distance of 1.25 s, they are one even stream of 0.8/s (D/M/1): the fraction σ = exp(−(1 − σ) / 0.8) waits, and
+/// the mean wait is σ / (1 − σ) s = 1.69 s. If both arrive almost together, the second of each pair also waits for the
+/// first.
 #[test]
 fn even_streams_before_a_random_station_are_within_their_range_at_any_distance() {
     let class = |name| json!({"name": name, "arrival_rate_per_s": 0.4, "arrivals": {"scv": 0.0}});

@@ -48,8 +48,8 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 def test_both_formats_read_the_same(text, found):
     assert samples(prometheus.text_string_to_metric_families(text)) == found
-    # 1,090 samples, in which every value counts with both ends of its interval, minus 176 ends of intervals that are
-    # missing, plus 8 runs * 5 counts of failed transactions are 954 samples.
+    # If every interval had both ends, there would be 1,090 samples. 176 ends are missing, and 8 runs have 5 counts of
+    # failed transactions each: 1,090 - 176 + 8 x 5 = 954.
     assert len(found) == 954
     assert text.endswith("\n# EOF\n")
 

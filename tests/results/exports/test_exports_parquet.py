@@ -54,7 +54,7 @@ def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):
 
 
 def test_a_locale_does_not_change_the_name_of_the_folder(results, tmp_path):
-    """In the locale C, Python cannot decode the last letter of the folder name."""
+    """The folder must have exactly the given name, although Python cannot decode its last letter in the locale C."""
     out = os.fsencode(tmp_path) + "/tables ä".encode()
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(

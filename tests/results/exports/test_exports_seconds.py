@@ -126,7 +126,10 @@ def test_a_run_has_a_length_when_it_has_ended(tmp_path, manifest: dict[str, Any]
 
 
 def test_a_second_has_the_intervals_whose_middle_lies_in_it() -> None:
-    """Threads write at slightly different times, and a stage may begin within a second."""
+    """A second contains the intervals whose middle lies in it, and extends from the first start to the last end.
+
+    Threads write their intervals at slightly different times, and a stage may begin within a second.
+    """
     times = [(0, 1.0, 2.0), (1, 1.02, 1.98), (0, 2.0, 2.4), (1, 2.1, 2.9), (0, 2.4, 3.0), (1, 2.9, 3.3)]
     parts = [interval(thread, start, end, series(ok=1)) for thread, start, end in times]
     found = list(seconds(Recording(None, parts)))

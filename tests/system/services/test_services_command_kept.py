@@ -65,7 +65,8 @@ def test_a_changed_file_of_its_command_makes_another_population(
 
 
 def test_another_folder_makes_another_population(place: Path) -> None:
-    # The command refers to its files by a pattern only, so no file counts as an input.
+    # The command refers to its files by a pattern only, so no file counts as an input. The folder in which the command
+    # runs must count, because the pattern finds other files there.
     texts = ["sh", "-c", "cp *.txt ${data}"]
     assert digest(place, *texts, folder="a") != digest(place, *texts, folder="b")
     varied = [{"folder": "${settings.part}", "settings": {"part": part}} for part in "ab"]

@@ -336,9 +336,10 @@ def test_a_path_that_begins_with_two_slashes_names_no_host(url: str, path: str, 
 
 @pytest.mark.parametrize(("end", "response_s"), [("", 0.0), (" 2000000", 2.0), (" 0.500", 0.5)])
 def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, import_text: Importer) -> None:
-    """At first three clients request a page every 10 s, later only one client, so the peak is 0.3 pages/s.
+    """The number of users at the peak is the request rate times the sum of response time and pause.
 
-    A user waits for a page and then thinks.
+    At first three clients request a page every 10 s, later only one client, so the peak is 0.3 pages/s. A user waits
+    for a page and then pauses, 10 s in total.
     """
     times = [(at, client) for at in range(0, 600, 10) for client in (1, 2, 3) if client == 1 or at < 300]
     lines = [line(at + client, "GET /x", f"10.0.0.{client}", end=end) for at, client in times]

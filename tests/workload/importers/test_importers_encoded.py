@@ -204,7 +204,9 @@ def test_what_jmeter_encodes_is_encoded_once_beside_what_it_does_not(import_text
 def test_jmeter_sends_arguments_without_a_name_only_if_none_has_one(
     given: list[tuple[str, str]], query: str | None, form: str, import_text: Importer, tmp_path: Path
 ) -> None:
-    """The rules are those of `getSendParameterValuesAsPostBody` and `getQueryString` in the class HTTPSamplerBase of
+    """If an argument of a request has a name, arguments without a name are left out. If none has, all values are sent.
+
+    The rules are those of `getSendParameterValuesAsPostBody` and `getQueryString` in the class HTTPSamplerBase of
     JMeter 5.5.
     """
     rows = arguments(*((name, value, "false") for name, value in given))

@@ -242,7 +242,7 @@ FORM = "application/x-www-form-urlencoded"
 def test_what_browsers_do_beside_their_users(
     method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
 ) -> None:
-    """Requests that a browser sends on its own, in the form in which Chromium saves them."""
+    """Requests that a browser sends on its own are left out. The cases have the form in which Chromium saves them."""
     odd = entry(0.2, method, url)
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))

@@ -96,7 +96,8 @@ def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Imp
 def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
     """The shared schedule serves 10 threads with intervals of 0.1 s, and then 30 threads with intervals of 0.2 s.
 
-    So after 10 x 0.1 s + 30 x 0.2 s = 7 s, each thread has been served once.
+    So after 10 x 0.1 s + 30 x 0.2 s = 7 s, each thread has made one request. A round of group `b` has two requests, so
+    it takes 14 s.
     """
     given = plan(
         threads("a", 10, timer(3) + request("/a")),
@@ -190,10 +191,10 @@ def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, i
 
 
 def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
-    """The number of users of an UltimateThreadGroup is the sum of the first column. That of a ConcurrencyThreadGroup is
-    the target level.
+    """Thread groups of plugins state their number of users in different ways.
 
-    An OpenModelThreadGroup states no number of threads, so one thread is assumed.
+    For an UltimateThreadGroup, it is the sum of the first column of its rows, here 50 + 20. For a
+    ConcurrencyThreadGroup, it is the target level. An OpenModelThreadGroup states no number, so one thread is assumed.
     """
     rows = "".join(
         f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'

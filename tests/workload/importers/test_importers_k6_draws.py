@@ -263,8 +263,9 @@ def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_pat
 def test_statements_that_are_converted_again_and_again_are_left_out_and_noted(
     script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case without `break` also executes the statements of the next case. So ten nested cases would make 2^10
-    requests.
+    """After the largest allowed number of converted statements, here 200, the rest is left out, and a note states this.
+
+    A case without `break` also executes the statements of the next case. So ten nested cases would make 2^10 requests.
     """
     monkeypatch.setattr(conversion, "_CONVERSIONS_AT_MOST", 200)
     body = "visit('/inner');"

@@ -203,8 +203,10 @@ def script(import_text: Importer) -> Callable[[str], Any]:
     ],
 )
 def test_conditions_of_k6_choose_as_in_k6(body: str, expected: dict[str, float], script: Callable[[str], Any]) -> None:
-    """Conditions on one random value exclude each other. `randomIntBetween` includes both ends, and `Math.floor` rounds
-    down.
+    """Each combination of requests must occur as often as in k6.
+
+    Conditions on the same random value depend on each other. `randomIntBetween` includes both ends, and `Math.floor`
+    rounds down.
     """
     found = script(body + "\nhttp.get('http://h/end');" if "return; } d()" not in body else body)
     extra = [] if "return; } d()" in body else ["/end"]

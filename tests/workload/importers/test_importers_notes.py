@@ -156,7 +156,7 @@ def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: 
 @pytest.mark.parametrize("index", ["__VU % rows.length", "exec.scenario.iterationInTest"])
 def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Importer) -> None:
     """In k6 the index gives each user or iteration a certain row of the data. The workload only keeps the order of the
-    rows.
+    rows, and a note must state this.
     """
     head = "import { SharedArray } from 'k6/data';\nimport exec from 'k6/execution';\n"
     rows = "const rows = new SharedArray('u', () => [{id: 'a'}, {id: 'b'}]);\n"
@@ -167,8 +167,9 @@ def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Impo
 
 
 def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) -> None:
-    """By default, JMeter counts the timer of the first request as part of the time of the page. The workload
-    does not.
+    """JMeter may count the timer of the first request as part of the time of the page (`includeTimers`).
+
+    The workload does not, so a note must state this if JMeter does.
     """
     timer = element("ConstantTimer", ConstantTimer__delay="500")
     for included, said in (("true", True), ("false", False)):

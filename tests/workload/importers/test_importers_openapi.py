@@ -240,7 +240,7 @@ def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
 )
 def test_every_carried_key_changes_the_plan(kind: str, name: str, import_notes: Importer) -> None:
-    """If a key that is imported is added, the workload or a note must change, or the file must be refused."""
+    """If an imported key is added to a file, the workload or a note must change, or the file must be refused."""
     beside, value = _OTHERS[kind, name]
     found = []
     for more in ({}, {name: value}):

@@ -29,7 +29,8 @@ fn usage_of_a_child_is_counted_once_before_and_after_its_parent_waits_for_it() {
         (&both["processes"], &both["threads"]),
         (&json!(2), &json!(2))
     );
-    // The child used one tick and one page fault more, and the root waited for it.
+    // Before it ended, the child used one more tick and page fault. The root has waited for it, so the counters of the
+    // root now include those of the child, and the totals must not count them twice.
     proc.end(child);
     proc.put(Made {
         children: [6, 6, 8, 8],
@@ -171,7 +172,7 @@ fn the_busiest_process_has_the_largest_share_of_a_cpu() {
         (&json!(102), &json!(102))
     );
     let of = |key: &str| found["busiest_thread"][key].as_f64().expect("a number");
-    // The CPU time grew by 40 ms and the wait by 10 ms.
+    // Between the samples, the CPU time grew by 40 ms and the wait for a CPU by 10 ms, so their ratio is 0.25.
     assert!((of("waits") / of("cpus") - 0.25).abs() < 1e-12);
     let ns = |sample: &Value| sample["t_ns"].as_u64().expect("a number") as f64;
     let took = after["probe"]["took_s"].as_f64().expect("a number");
