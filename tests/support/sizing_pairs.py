@@ -343,7 +343,7 @@ def load_and_steps(document: Json) -> Iterator[str]:
         yield f"{steps[-1]['step']} is {steps[-1]['value']}, the load {total}"
     for name, known in document["load_interval"].items():
         load = {**document["load"]["users"], **document["load"]["rate_per_s"]}[name]
-        if known and not known["low"] <= load * (1 + _TOLERANCE) and load <= known["high"] * (1 + _TOLERANCE):
+        if known and not known["low"] / (1 + _TOLERANCE) <= load <= known["high"] * (1 + _TOLERANCE):
             yield f"load of {name} {load}, not in {known}"
 
 
