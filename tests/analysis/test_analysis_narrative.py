@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.conclusion import conclude, headline_of
+from towtank.analysis.conclusion import conclude
 from towtank.analysis.doubts import (
     NOTHING_RECORDED,
     Doubt,
@@ -136,7 +136,7 @@ def test_a_run_in_which_nothing_came_up_is_told_why_and_not_to_take_longer(died:
     ended = Doubt(DoubtKind.SERVICE_DIED, DoubtLevel.INVALID, "app-population ended with status 3")
     reasons = [{**doubt.document(), "runs": ["r001"]} for doubt in ([nothing, ended] if died else [nothing])]
     configuration = {"key": "", "label": "all runs", "points": [{**point(2, None, None, "invalid"), "runs": ["r001"]}]}
-    text = headline_of(conclude({"configurations": [configuration], "verdict": {"reasons": reasons}}))
+    text = conclude({"configurations": [configuration], "verdict": {"reasons": reasons}}).headline
     why = "app-population ended with status 3" if died else "nothing was recorded"
     step = "check the last lines of its log" if died else "find the cause of the early end"
     assert text.startswith(f"No run of this study supports a result, because {why}. Do: {step}")

@@ -14,7 +14,7 @@ from towtank.report.objectives import outcome
 
 def headline(summary):
     """Return the headline of a study without claims."""
-    return conclusion.headline_of(conclusion.conclude(summary))
+    return conclusion.conclude(summary).headline
 
 
 def estimate(value, width=0.0, n=10):

@@ -383,7 +383,7 @@ def test_suspect_values_are_marked_and_invalid_ones_left_out() -> None:
     shown = rows(section, "Results by configuration")
     assert shown[1][1] == "60 †"
     assert set(shown[2][2:7]) == {"–"}
-    assert "† Depends on a suspect run" in words(section)
+    assert "† Includes a suspect run" in words(section)
     assert "No value: no run at this point is valid or suspect." in words(section)
 
 

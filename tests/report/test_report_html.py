@@ -289,7 +289,7 @@ def test_partial_results_give_a_whole_page(results: Results) -> None:
 
 def test_parts_without_an_answer_follow_the_verdict_on_a_phone() -> None:
     document = build_document(synthetic.results())
-    answers = tuple(text(strong(f"{head}. "), "So it is.") for head in ("Confirmed", ALSO_NOT_ANSWERED, "Do"))
+    answers = tuple(text(strong(f"{head}. "), "So it is.") for head in ("Found", ALSO_NOT_ANSWERED, "What to do"))
     (summary,) = [section for section in document.sections if section.name == "summary"]
     blocks = tuple(
         dataclasses.replace(block, content=answers)
@@ -301,6 +301,6 @@ def test_parts_without_an_answer_follow_the_verdict_on_a_phone() -> None:
         dataclasses.replace(each, blocks=blocks) if each is summary else each for each in document.sections
     )
     page = render(dataclasses.replace(document, sections=sections))
-    assert re.findall(r"<p( class=\"later\")?>\s*<strong>(Confirmed|Also open|Do)\. </strong>So it is", page) == [
-        ("", "Confirmed"), (' class="later"', "Also open"), ("", "Do"),
+    assert re.findall(r"<p( class=\"later\")?>\s*<strong>(Found|Also open|What to do)\. </strong>So it is", page) == [
+        ("", "Found"), (' class="later"', "Also open"), ("", "What to do"),
     ]  # fmt: skip

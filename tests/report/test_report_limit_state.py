@@ -9,7 +9,7 @@ import pytest
 import report_synthetic as synthetic
 from report_synthetic import rows
 
-from towtank.analysis.conclusion import conclude, headline_of
+from towtank.analysis.conclusion import conclude
 from towtank.report.content import headline, limits, observations
 from towtank.report.source import Results
 
@@ -62,7 +62,7 @@ def test_brief_table_and_conclusions_agree_about_a_limit(
 
 def test_a_headline_names_the_probable_cause_or_that_there_is_none() -> None:
     texts = [
-        headline_of(conclude({**studied(None, diagnosis).summary, "comparisons": [], "objectives": []}))
+        conclude({**studied(None, diagnosis).summary, "comparisons": [], "objectives": []}).headline
         for diagnosis in (CPU, LOAD, UNLIKELY)
     ]
     assert "limited by the CPU of content" in texts[0]

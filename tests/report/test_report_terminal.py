@@ -125,10 +125,11 @@ def test_markup_in_names_is_not_interpreted() -> None:
 
 
 def test_the_end_of_a_study_has_its_certainty_and_next_steps_with_the_folder(tmp_path: Path) -> None:
-    conclusion = {"found": ["So it is."], "sure": ["All runs count."], "do": ["`towtank run FOLDER --more 2` decides."]}
+    more = "`towtank run FOLDER --more 2` decides."
+    conclusion = {"found": ["So it is."], "certainty": "sure", "sure": ["All runs count."], "measure": [more]}
     lines = printed(summary(conclusion=conclusion), tmp_path / "report.html").splitlines()
-    assert "how sure: All runs count." in lines
-    assert f"do: towtank run {tmp_path} --more 2 decides." in lines
+    assert "how sure: Sure. All runs count." in lines
+    assert f"to be surer: towtank run {tmp_path} --more 2 decides." in lines
 
 
 def test_numbers_stay_whole_on_a_narrow_terminal() -> None:

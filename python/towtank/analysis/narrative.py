@@ -32,6 +32,8 @@ _AT_THE_END = {
     LimitKind.UNDECIDED: "; the measured loads do not show whether this is the limit",
 }
 """End of a configuration's sentence in the headline, by the kind of limit that was found."""
+FROM_SUSPECT = ", from a suspect run"
+"""Words of a sentence whose numbers depend on a suspect run."""
 _NAMED = 3
 """Largest number of configurations or runs that one sentence lists individually. [1]"""
 _VAGUE = 10.0
@@ -524,7 +526,7 @@ def answers(summary: Summary) -> list[str]:
         sentences[0] = f"Of {len(usable)} configurations these {verb}{doubt}. {sentences[0]}"
     change = _strongest(summary)
     if change is not None:
-        sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))
+        sentences.append(_effect(change) + (FROM_SUSPECT if _leans(change, configurations) else ""))
     if summary["verdict"]["level"] == "invalid":
         sentences[-1] += " (the measurement is invalid)"
     return sentences
@@ -559,15 +561,17 @@ def throughputs(summary: Summary) -> str:
         return _capital(f"{_prefix(only)}{_carried(only) if dig(only, 'found_limit') else _capacity(only)}")
     causes = [_limiting(configuration) for configuration in usable]
     same = len(set(causes)) == 1 and bool(causes[0])
+    loads = [_load(_peak(configuration)) for configuration in usable]
+    at = f" at {loads[0]}" if len(set(loads)) == 1 else ""
     parts = []
-    for configuration, cause in zip(usable, causes, strict=True):
+    for configuration, cause, load in zip(usable, causes, loads, strict=True):
         point = _peak(configuration)
-        doubt = ", from a suspect run" if "suspect" in dig(point, "verdicts") else ""
+        doubt = FROM_SUSPECT if "suspect" in dig(point, "verdicts") else ""
         limited = f", limited by {cause}" if cause and not same else ""
-        carried = interval(dig(point, "throughput_per_s"))
         label = str(dig(configuration, "label")).replace("_", " ")
-        parts.append(f"{label}: {carried} /s at {_load(point)}{limited}{doubt}")
-    return f"Highest throughput with {'; '.join(parts)}{f'; both limited by {causes[0]}' if same else ''}"
+        where = "" if at else f" at {load}"
+        parts.append(f"{interval(dig(point, 'throughput_per_s'))} /s with {label}{where}{limited}{doubt}")
+    return f"Highest throughput{at}: {'; '.join(parts)}{f'; both limited by {causes[0]}' if same else ''}"
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
@@ -662,7 +666,7 @@ def _with_mean(point: dict[str, Any]) -> str:
     unknown)`.
     """
     mean = point["response_time_s"]["mean"]
-    doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
+    doubt = FROM_SUSPECT if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:
         return f" (response times unknown){doubt}"
     return f" with a mean response time of {_time(mean)}{doubt}"

@@ -11,7 +11,7 @@ from typing import Any
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.block_length import block_length
-from towtank.analysis.conclusion import conclude, headline_of
+from towtank.analysis.conclusion import conclude
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.failed_exchanges import exchanges_of_runs
@@ -112,7 +112,7 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     block_s = attempt_or("duration of the runs", None, block_length, results)
     if dig(summary, "conclusion"):
-        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, dig(manifest, "command"))
+        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, _command(manifest))
     if judged is not None:
         summary["claims"] = judged["counts"]
         if any(judged["required"].values()):
@@ -120,6 +120,13 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
         summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
     return summary
+
+
+def _command(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the command that made the runs, with the duration of the steady stage if the study gives one."""
+    stages = dig(manifest, "study", "stages") or ()
+    steady = [dig(stage, "duration_s") for stage in stages if dig(stage, "phase") == "steady"]
+    return {**(dig(manifest, "command") or {}), "steady_s": steady[0] if len(steady) == 1 else None}
 
 
 def _concluded(
@@ -130,7 +137,7 @@ def _concluded(
 ) -> kept.Document:
     """Return the conclusion of a study, and its statements as headline."""
     concluded = conclude(summary, judged, block_s, command)
-    return {"conclusion": concluded, "headline": headline_of(concluded)}
+    return {"conclusion": concluded.document(), "headline": concluded.headline}
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:

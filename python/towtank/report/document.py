@@ -37,6 +37,8 @@ class Run:
 
 
 Text = tuple[Run, ...]
+FOUND, SURE, TO_DO = "Found", "How sure", "What to do"
+"""First words of the paragraphs of an answer: statements, certainty, and next steps."""
 NOT_ANSWERED = "Not answered"
 """First words of the paragraph of an answer about the first part of the question without an answer."""
 ALSO_NOT_ANSWERED = "Also open"
@@ -102,11 +104,15 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Column:
-    """Heading of a table column; `unit` is empty if the cells contain their units."""
+    """Heading of a table column; `unit` is empty if the cells contain their units.
+
+    Phones leave out a column that is secondary.
+    """
 
     title: str
     unit: str = ""
     numeric: bool = False
+    is_secondary: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from towtank.conclusion_words import FURTHER
 from towtank.report import bidi, theme
 from towtank.report.document import (
     ALSO_NOT_ANSWERED,
+    NOT_ANSWERED,
     Block,
     Callout,
     Column,
@@ -119,8 +121,10 @@ def style(cell: str, column: Column, number: int) -> Markup:
     """Return the HTML class attribute of a table cell; empty if the cell needs no class.
 
     The style sheet aligns numbers in the first 16 columns; numbers in further columns need a class. Short names have a
-    class that prevents line breaks.
+    class that prevents line breaks, and cells that phones leave out a class of their own.
     """
+    if column.is_secondary:
+        return Markup(' class="secondary"')
     if column.numeric:
         return Markup(' class="number"' if number > _NUMBERED_COLUMNS else "")
     return Markup(' class="name"' if len(cell) <= _NAME_LETTERS and " " not in cell else "")
@@ -143,10 +147,10 @@ def is_lead(block: Block) -> bool:
 
 
 def is_later(content: Text) -> bool:
-    """Return True if a paragraph of the answer follows the verdict on narrow screens: that of the parts without an
-    answer, except the first.
+    """Return True if a paragraph of the answer follows the verdict on narrow screens: that of further claims, and
+    those of the parts without an answer.
     """
-    return bool(content) and content[0].text == f"{ALSO_NOT_ANSWERED}. "
+    return bool(content) and content[0].text.startswith((FURTHER, f"{NOT_ANSWERED}. ", f"{ALSO_NOT_ANSWERED}. "))
 
 
 def first_rows(table: Table) -> Table:

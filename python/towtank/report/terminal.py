@@ -13,7 +13,7 @@ from rich.text import Text
 
 from towtank import over_runs
 from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
-from towtank.conclusion_words import FOLDER
+from towtank.conclusion_words import Conclusion
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.failures import failure_lines
@@ -69,13 +69,15 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 def _print_conclusion(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
     """Print how sure the answer is, and the next steps with the path of the results folder in commands."""
-    concluded = dig(study_summary, "conclusion")
-    if sure := " ".join(dig(concluded, "sure") or ()):
+    concluded = Conclusion.of(study_summary)
+    if report_path is not None:
+        concluded = concluded.in_folder(shlex.quote(str(report_path.parent)))
+    if concluded.certainty or concluded.sure:
+        sure = " ".join(filter(None, (concluded.certainty_words, *concluded.sure)))
         console.print(Text(f"how sure: {sure}"), soft_wrap=True)
-    for head, name in (("do", "do"), ("measure again", "measure")):
-        for step in dig(concluded, name) or ():
-            named = step if report_path is None else step.replace(FOLDER, shlex.quote(str(report_path.parent)))
-            console.print(Text(f"{head}: {named.replace('`', '')}"), soft_wrap=True)
+    heads = (("do", concluded.do), ("to be surer", concluded.measure))
+    for head, step in ((head, step) for head, steps in heads for step in steps):
+        console.print(Text(f"{head}: {step.replace('`', '')}"), soft_wrap=True)
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
+from towtank.results.exports import markdown_format
 from towtank.results.exports.markdown_format import escaped
 from towtank.results.folder import write_json
 
@@ -27,9 +29,11 @@ def page(towtank, results) -> str:
 def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     lines = page.splitlines()
     assert lines[0] == "## Users of a content server (synthetic test data)"
-    assert lines[2].startswith("**With search_index present, the system meets ")
+    assert lines[2].startswith("**Found.** **With search_index present, the system meets ")
     assert "; throughput reaches 54.4 transactions/s" in lines[2]
-    assert lines[4] == "Verdict: **suspect** (runs: 4 valid, 4 suspect)"
+    assert lines[4].startswith("**How sure.** **")
+    assert lines[6].startswith("**What to do.** ")
+    assert lines[8] == "Verdict: **suspect** (runs: 4 valid, 4 suspect)"
     rows = table(page, "Results")
     assert rows[0][:3] == ["configuration", "load", "throughput [1/s]"]
     assert len(rows) == 2 + 8
@@ -43,6 +47,26 @@ def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     ]
     assert rows[2][6] == "r008 valid"
     assert {len(row) for row in rows} == {7}
+
+
+def test_page_has_the_whole_conclusion_with_commands_as_code(results):
+    step = "`towtank run FOLDER --set a_b=[1]` would *probably* decide."
+    conclusion = {
+        "found": ["It is *so*.", "Also so."],
+        "open": ["Not `that`."],
+        "certainty": "fairly sure",
+        "sure": ["All runs count."],
+        "do": ["Keep it."],
+        "measure": [step],
+    }
+    lines = list(markdown_format._conclusion(SimpleNamespace(summary={"conclusion": conclusion}, path=results)))
+    assert lines == [
+        r"**Found.** **It is \*so\*.** Also so." + "\n",
+        r"**Not answered.** Not \`that\`." + "\n",
+        "**How sure.** **Fairly sure.** All runs count.\n",
+        f"**What to do.** Keep it. To be surer: `towtank run {results.name} --set a_b=[1]` would "
+        r"\*probably\* decide." + "\n",
+    ]
 
 
 def test_limits_that_the_study_relaxed_are_named_with_the_verdict(towtank, results):

@@ -1,18 +1,108 @@
-"""States how far the runs of a study support its answer: runs that count, claims that need others, and repetitions."""
+"""States the certainty of an answer, with its reasons: runs that count, claims on suspect runs, repetitions, limits.
+
+The rule is in `docs/reference/report.md`, in the section about certainty.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from towtank.analysis.conclusion.findings import numbers
+from towtank.analysis.conclusion.findings import Statement, by_weight, main_doubt
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
-from towtank.conclusion_words import NOT_REPEATED
+from towtank.analysis.relaxed_limits import relaxed_words
+from towtank.conclusion_words import NOT_REPEATED, SUSPECT_MARK, Certainty
 from towtank.digging import dig
 
+_HALF = 0.5
+"""Share of claims on suspect runs, or of suspect or invalid runs, above which an answer is not sure. [1]"""
 
-def certainty(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
-    """Return sentences without full stops about the support of an answer."""
-    return [*filter(None, (_counts(summary), _leaning(summary, claims), _repetitions(summary, claims)))]
+
+@dataclass(frozen=True)
+class Support:
+    """Support of an answer by the runs of a study.
+
+    Attributes
+    ----------
+    valid, suspect, invalid, missing : int
+        Numbers of runs. [1]
+    least, most : int
+        Smallest and largest number of runs per load level; 0 without load levels. [1]
+    answered, leaning : tuple of JudgedClaim
+        Decided claims, and those of them that depend on suspect runs.
+    first_leans : bool
+        True if the most important claim depends on suspect runs.
+    some_lean : bool
+        True if any statement of the answer, or any decided claim, depends on suspect runs.
+    has_answer, has_claims, is_relaxed : bool
+        True if anything was found; if the study has claims; if it relaxed limits.
+    """
+
+    valid: int
+    suspect: int
+    invalid: int
+    missing: int
+    least: int
+    most: int
+    answered: tuple[JudgedClaim, ...]
+    leaning: tuple[JudgedClaim, ...]
+    first_leans: bool
+    some_lean: bool
+    has_answer: bool
+    has_claims: bool
+    is_relaxed: bool
+
+    @property
+    def total(self) -> int:
+        """Number of runs with a verdict. [1]"""
+        return self.valid + self.suspect + self.invalid
+
+    @property
+    def certainty(self) -> Certainty:
+        """Certainty by the rule of `docs/reference/report.md`; the first row that applies decides."""
+        if not self.valid + self.suspect or not self.has_answer:
+            return Certainty.NO_ANSWER
+        leans = self.first_leans or len(self.leaning) > _HALF * len(self.answered)
+        if not self.has_claims:
+            leans = self.suspect > _HALF * (self.valid + self.suspect)
+        is_single = self.most <= 1
+        if leans or self.invalid > _HALF * self.total or (is_single and not self.has_claims):
+            return Certainty.NOT_SURE
+        is_incomplete = bool(self.invalid or self.missing)
+        if self.some_lean or is_single or is_incomplete or self.is_relaxed or _assumed(self.answered):
+            return Certainty.FAIRLY_SURE
+        return Certainty.SURE
+
+
+def support_of(
+    summary: Mapping[str, object], claims: Sequence[JudgedClaim], statements: Sequence[Statement]
+) -> Support:
+    """Return the support of an answer by the runs of a study."""
+    answered = tuple(claim for claim in claims if claim.is_answered)
+    leaning = tuple(claim for claim in answered if claim.leans)
+    least, most = repetitions_of(summary)
+    return Support(
+        *runs_of(summary),
+        least=least,
+        most=most,
+        answered=answered,
+        leaning=leaning,
+        first_leans=any(claim.leans for claim in by_weight(claims)[:1]),
+        some_lean=bool(leaning) or any(statement.leans for statement in statements),
+        has_answer=any(statement.is_answer for statement in statements),
+        has_claims=bool(claims),
+        is_relaxed=bool(dig(summary, "verdict", "relaxed_limits")),
+    )
+
+
+def reasons(summary: Mapping[str, object], support: Support) -> list[str]:
+    """Return sentences without full stops: the reasons of the certainty of an answer."""
+    if support.certainty is Certainty.NO_ANSWER:
+        counted = _counts(summary, support)
+        return [f"{counted}: do not use the numbers"] if counted else []
+    relaxed = relaxed_words(dig(summary, "verdict", "relaxed_limits") or ())
+    parts = (_counts(summary, support), _leaning(summary, support), _repetitions(support), relaxed)
+    return [f"{part[:1].upper()}{part[1:]}" for part in parts if part]
 
 
 def runs_of(summary: Mapping[str, object]) -> tuple[int, int, int, int]:
@@ -23,52 +113,52 @@ def runs_of(summary: Mapping[str, object]) -> tuple[int, int, int, int]:
     return valid, suspect, invalid, missing
 
 
-def _counts(summary: Mapping[str, object]) -> str:
-    valid, suspect, invalid, missing = runs_of(summary)
-    total = valid + suspect + invalid
-    if not total:
+def _counts(summary: Mapping[str, object], support: Support) -> str:
+    if not support.total:
         return ""
-    if valid == total and not missing:
-        return "The only run is valid" if total == 1 else f"All {total} runs are valid"
-    states = ((suspect, "suspect"), (invalid, "invalid"))
-    doubts = [f"{number} {state}{_why(summary, state)}" for number, state in states if number]
-    if missing:
-        doubts.append(f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing")
-    return ", ".join([f"{valid} of {total} runs {'is' if valid == 1 else 'are'} valid", *doubts])
-
-
-def _why(summary: Mapping[str, object], level: str) -> str:
-    """Render the doubt that gives most runs a verdict, such as ` (start lag)`; empty if none is known."""
-    found = [
-        (len(dig(reason, "runs") or ()), str(dig(reason, "kind")).replace("_", " "))
-        for reason in dig(summary, "verdict", "reasons") or ()
-        if dig(reason, "level") == level
+    missing = support.missing
+    lacking = f"{missing} of the planned runs {'is' if missing == 1 else 'are'} missing" if missing else ""
+    if support.valid == support.total:
+        every = "The only run is valid" if support.total == 1 else f"All {support.total} runs are valid"
+        return ", ".join(filter(None, (every, lacking)))
+    doubts = [
+        f"{number} {state}{main_doubt(summary, state)}"
+        for number, state in ((support.suspect, "suspect"), (support.invalid, "invalid"))
+        if number
     ]
-    if not found:
-        return ""
-    kind = max(found, key=lambda pair: pair[0])[1]
-    return f" ({'mostly ' if len(found) > 1 else ''}{kind})"
+    valid = f"{support.valid} of {support.total} runs {'is' if support.valid == 1 else 'are'} valid"
+    return ", ".join([valid, *doubts, *filter(None, [lacking])])
 
 
-def _leaning(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
-    """State which answers depend on suspect runs; empty if no run is suspect or invalid."""
-    _, suspect, invalid, _ = runs_of(summary)
-    if not suspect and not invalid:
+def _leaning(summary: Mapping[str, object], support: Support) -> str:
+    """State which answers depend on suspect runs, and the consequence; empty if no run is suspect or invalid."""
+    if not support.suspect and not support.invalid:
         return ""
-    if not claims:
-        return _leaning_configurations(summary) if suspect else ""
-    decided = [claim for claim in claims if claim.is_answered]
-    leaning = [claim for claim in decided if claim.leans]
-    if not decided:
-        return "No claim has an answer"
+    if not support.has_claims:
+        return _leaning_configurations(summary) if support.suspect else ""
+    leaning, answered = support.leaning, support.answered
     if not leaning:
-        return "No claim rests on suspect or invalid runs"
-    are_several = len(leaning) > 1
-    if len(leaning) == len(decided):
-        which = "All answers" if are_several else "The answer"
-    else:
-        which = f"Claim{'s' * are_several} No. {numbers(leaning)}"
-    return f"{which} rest{'s' * (not are_several)} on suspect runs"
+        if support.some_lean:
+            return "Claims rest on valid runs only, but the highest throughput includes a suspect run"
+        return "The answer rests on valid runs only"
+    rest = "rests" if len(leaning) == 1 else "rest"
+    provisional = f"take {'its number' if len(leaning) == 1 else 'their numbers'} as provisional"
+    which = f"{len(leaning)} of {len(answered)} claims with an answer (marked {SUSPECT_MARK})"
+    if len(leaning) == len(answered):
+        which = "The claim with an answer" if len(answered) == 1 else "All claims with an answer"
+    return f"{which} {rest} on {_which(summary, leaning)}: {provisional}"
+
+
+def _which(summary: Mapping[str, object], leaning: Sequence[JudgedClaim]) -> str:
+    """Render `suspect runs` of claims, with their configuration if they belong to a single one."""
+    names = {name for claim in leaning for name in claim.suspect_runs}
+    found = [
+        str(dig(configuration, "label")).replace("_", " ")
+        for configuration in dig(summary, "configurations") or ()
+        if names & {str(run) for point in dig(configuration, "points") or () for run in dig(point, "runs") or ()}
+    ]
+    runs = "suspect runs" if len(names) > 1 else "a suspect run"
+    return f"{runs} of {found[0]}" if len(found) == 1 else runs
 
 
 def _leaning_configurations(summary: Mapping[str, object]) -> str:
@@ -94,17 +184,19 @@ def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
     return (min(sizes), max(sizes)) if sizes else (0, 0)
 
 
-def _repetitions(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
-    least, most = repetitions_of(summary)
-    if not most:
+def _assumed(claims: Sequence[JudgedClaim]) -> list[float]:
+    """Return the relative standard deviations between runs that claims assume, in ascending order. [1]"""
+    return sorted({claim.assumed_run_to_run for claim in claims if claim.assumed_run_to_run})
+
+
+def _repetitions(support: Support) -> str:
+    if not support.most:
         return ""
-    if most == 1:
-        assumed = {claim.assumed_run_to_run for claim in claims if claim.assumed_run_to_run}
-        share = " and ".join(f"{100 * each:.3g} %" for each in sorted(assumed))
-        assumption = f"; intervals assume a standard deviation of {share} between runs" if share else ""
-        return (
-            f"{NOT_REPEATED}: with one run a level, differences between levels are not separated from run-to-run "
-            f"variation{assumption}"
-        )
-    each = f"{most}" if least == most else f"{least} to {most}"
-    return f"Each level has {each} runs; numbers in brackets are 95 % intervals"
+    assumed = " and ".join(f"{100 * share:.3g} %" for share in _assumed(support.answered))
+    if support.most == 1:
+        if assumed:
+            return f"{NOT_REPEATED}: the intervals assume that runs differ by {assumed} (standard deviation)"
+        return f"{NOT_REPEATED}, so that differences between levels may be differences between runs"
+    each = f"{support.most}" if support.least == support.most else f"{support.least} to {support.most}"
+    single = f", for single runs with an assumed standard deviation of {assumed} between runs" if assumed else ""
+    return f"Each level has {each} runs; brackets are 95 % intervals{single}"

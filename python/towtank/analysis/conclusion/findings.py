@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 from towtank.analysis import narrative
 from towtank.analysis.claims.judging import OTHER_STUDY
 from towtank.analysis.claims.next_steps import CONTAINS
 from towtank.analysis.claims.places import INVALID
+from towtank.analysis.conclusion.finding_words import bare_value, finding, is_similar, likewise
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
+from towtank.conclusion_words import FURTHER, SUSPECT_MARK
 from towtank.digging import dig
 
 STATEMENTS = 3
@@ -19,15 +23,52 @@ _OPEN = 2
 """Largest number of reasons for which an answer names claims without an answer. [1]"""
 # Common reason of several claims that need the same step.
 _REASONS = {INVALID: "all runs that they need are invalid"}
-_NAMED = 5
-"""Largest number of further refuted claims that an answer states in words. [1]"""
+_PAIR = 2
+"""Largest number of consecutive claims that an answer names one by one. [1]"""
 _OPERATIONS = re.compile(
     r"\b(throughput|carr(y|ies)|scales?|sustains?|capacity|get through|(operations|requests) a second)\b"
 )
 """Words with which a question asks for throughput."""
 
 
-def by_weight(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+@dataclass(frozen=True)
+class Statement:
+    """Statement of an answer.
+
+    Attributes
+    ----------
+    text : str
+        Sentence without a full stop.
+    leans : bool
+        True if it depends on suspect runs.
+    is_answer : bool
+        False if it states that nothing was found.
+    """
+
+    text: str
+    leans: bool = False
+    is_answer: bool = True
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A claim of an answer, and claims with the same verdict that differ from it in one level."""
+
+    claims: tuple[JudgedClaim, ...]
+
+    @property
+    def first(self) -> JudgedClaim:
+        """Claim that the answer states."""
+        return self.claims[0]
+
+    @property
+    def statement(self) -> Statement:
+        """Finding with the levels of the other claims, and the numbers of all."""
+        text = f"{finding(self.first)}{likewise(self.first, list(self.claims[1:]))}"
+        return Statement(f"{text} ({cited(self.claims)})", any(claim.leans for claim in self.claims))
+
+
+def by_weight(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     """Return the confirmed and refuted claims, the most important first.
 
     Required claims are first, then claims with a consequence, then refuted ones, then those that do not depend on
@@ -39,23 +80,50 @@ def by_weight(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
     )
 
 
-def statements(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> tuple[list[str], str]:
-    """Return the most important statements of a study, and a sentence that counts the others; both without full stops.
+def statements(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> tuple[list[Statement], str]:
+    """Return the most important statements of a study, and a sentence about the others; both without full stops.
 
-    A study without claims has a statement for each configuration. A statement of its own lists the other refuted
-    claims.
+    A study without claims has a statement for each configuration. If claims are refuted, at least one of them is a
+    statement. Claims that differ in one level share a statement.
     """
     if not claims:
-        return narrative.answers(dict(summary)), ""
+        return [Statement(text, narrative.FROM_SUSPECT in text) for text in narrative.answers(dict(summary))], ""
     throughputs = narrative.throughputs(dict(summary)) if _is_about_throughput(summary) else ""
-    chosen = [*_missed(summary), *filter(None, [throughputs])]
-    ordered = by_weight(claims)
-    shown = ordered[: max(1, STATEMENTS - len(chosen))]
-    chosen = [*chosen[: STATEMENTS - len(shown)], *(claim.sentence for claim in shown)]
+    chosen = [*_missed(summary), *([Statement(throughputs, narrative.FROM_SUSPECT in throughputs)] * bool(throughputs))]
+    shown = _shown(_groups(by_weight(claims)), max(1, STATEMENTS - len(chosen)))
+    chosen = [*chosen[: STATEMENTS - len(shown)], *(group.statement for group in shown)]
     if not chosen:
-        return [_nothing(summary, claims)], ""
-    others = ordered[len(shown) :]
-    return [*chosen, *_refuted(others)], _further(others, summary)
+        return [Statement(_nothing(summary, claims), is_answer=False)], ""
+    stated = {claim.number for group in shown for claim in group.claims}
+    return chosen, _further([claim for claim in by_weight(claims) if claim.number not in stated], summary)
+
+
+def _groups(ordered: Sequence[JudgedClaim]) -> list[_Group]:
+    """Return the claims in their order, each together with the later claims that are similar to it."""
+    groups: list[_Group] = []
+    left = list(ordered)
+    while left:
+        first, *others = left
+        similar = [claim for claim in others if is_similar(first, claim)]
+        groups.append(_Group((first, *similar)))
+        left = [claim for claim in others if claim not in similar]
+    return groups
+
+
+def _shown(groups: Sequence[_Group], most: int) -> list[_Group]:
+    """Return the first groups; if refuted claims exist and none is among them, one of these takes the last place."""
+    shown = list(groups[:most])
+    refuted = next((group for group in groups if group.first.verdict == "refuted"), None)
+    return shown if refuted is None or refuted in shown else [*shown[: most - 1], refuted]
+
+
+def cited(claims: Sequence[JudgedClaim]) -> str:
+    """Render the numbers of claims, such as `No. 1 †, 3 and 4`; a mark shows that a claim depends on suspect runs."""
+    if not any(claim.leans for claim in claims):
+        return f"No. {numbers(claims)}"
+    ordered = sorted(claims, key=attrgetter("number"))
+    texts = [f"{claim.number}{f' {SUSPECT_MARK}' if claim.leans else ''}" for claim in ordered]
+    return f"No. {_listed(texts)}"
 
 
 def _is_about_throughput(summary: Mapping[str, object]) -> bool:
@@ -66,25 +134,15 @@ def _is_about_throughput(summary: Mapping[str, object]) -> bool:
     return any(len(dig(each, "points") or ()) > 1 or dig(each, "found_limit") for each in found)
 
 
-def _refuted(claims: Sequence[JudgedClaim]) -> list[str]:
-    """Return a statement that lists refuted claims in words; empty if there is none."""
-    refuted = [claim for claim in claims if claim.verdict == "refuted"]
-    if len(refuted) == 1:
-        return [refuted[0].sentence]
-    parts = [f"{claim.short} (No. {claim.number})" for claim in refuted[:_NAMED]]
-    if left := refuted[_NAMED:]:
-        parts.append(f"{len(left)} more (No. {numbers(left)})")
-    return [f"Refuted: {len(refuted)} claims do not hold here: {'; '.join(parts)}"] if parts else []
-
-
 def _nothing(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> str:
     """Return the statement of a study whose claims all have no answer."""
-    counts = [dig(summary, "verdict", f"{level}_runs") or 0 for level in ("valid", "suspect", "invalid")]
+    counts = [int(dig(summary, "verdict", f"{level}_runs") or 0) for level in ("valid", "suspect", "invalid")]
+    why = f": {counts[2]} of {sum(counts)} runs are invalid{main_doubt(summary, 'invalid')}" if counts[2] else ""
     head = "The claim has no answer" if len(claims) == 1 else f"None of the {len(claims)} claims has an answer"
-    return f"{head}: {counts[2]} of {sum(counts)} runs are invalid" if counts[2] else head
+    return f"{head}{why}"
 
 
-def _missed(summary: Mapping[str, object]) -> list[str]:
+def _missed(summary: Mapping[str, object]) -> list[Statement]:
     """Return a statement about the objectives that are missed; empty if none is."""
     missed = [objective for objective in dig(summary, "objectives") or () if dig(objective, "met") is False]
     if not missed:
@@ -94,19 +152,37 @@ def _missed(summary: Mapping[str, object]) -> list[str]:
     upto = dig(missed[0], "holds_up_to")
     holds = "" if upto is None else f", met up to a load of {upto:,.10g}"
     more = f"; {len(missed) - 1} more missed" if len(missed) > 1 else ""
-    return [f"Objective missed: {text}{where}{holds}{more}"]
+    return [Statement(f"Objective missed: {text}{where}{holds}{more}")]
 
 
 def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> str:
-    """Count the confirmed claims and the objectives that the statements do not contain; empty if there are none."""
-    confirmed = sum(claim.verdict == "confirmed" for claim in claims)
-    parts = [f"{confirmed} claim{'s' * (confirmed > 1)} confirmed"] if confirmed else []
+    """Name the decided claims and count the objectives that the statements do not contain; empty if there are none."""
+    parts = []
+    for verdict in ("confirmed", "refuted"):
+        same = [claim for claim in claims if claim.verdict == verdict]
+        if same:
+            parts.append(f"{cited(same)} {'is' if len(same) == 1 else 'are'} {verdict}")
+    where = [f"{' and '.join(parts)} (see the table “Expected and found”)"] if parts else []
     met = [dig(objective, "met") for objective in dig(summary, "objectives") or ()]
     if any(met):
         number = met.count(True)
-        every = {1: "1", 2: "both"}.get(number, f"all {number}") if all(met) else str(number)
-        parts.append(f"{every} objective{'s' * (number > 1)} met")
-    return f"Further: {', '.join(parts)}" if parts else ""
+        every = {1: "the objective is", 2: "both objectives are"}.get(number, f"all {number} objectives are")
+        some = f"{number} of {len(met)} objectives {'is' if number == 1 else 'are'}"
+        where.append(f"{every if all(met) else some} met")
+    return f"{FURTHER}{'; '.join(where)}" if where else ""
+
+
+def main_doubt(summary: Mapping[str, object], level: str) -> str:
+    """Render the doubt that gives most runs a verdict, such as ` (start lag)`; empty if none is known."""
+    found = [
+        (len(dig(reason, "runs") or ()), str(dig(reason, "kind")).replace("_", " "))
+        for reason in dig(summary, "verdict", "reasons") or ()
+        if dig(reason, "level") == level
+    ]
+    if not found:
+        return ""
+    kind = max(found, key=lambda pair: pair[0])[1]
+    return f" ({'mostly ' if len(found) > 1 else ''}{kind})"
 
 
 def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
@@ -119,8 +195,10 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
         return narrative.unanswered(dict(summary))
     found = [_undecided(claim) for claim in claims if claim.verdict == "undecided"]
     reasons: dict[str, list[JudgedClaim]] = {}
+    # The statement of an answer without a decided claim names the invalid runs.
+    stated = (OTHER_STUDY, *([] if any(claim.is_answered for claim in claims) else [INVALID]))
     for claim in claims:
-        if claim.verdict == "not_testable" and claim.do != OTHER_STUDY:
+        if claim.verdict == "not_testable" and claim.do not in stated:
             why = _REASONS.get(claim.do, claim.why.rstrip("."))
             reasons.setdefault(why, []).append(claim)
     found += [_untested(why, same) for why, same in reasons.items()]
@@ -134,23 +212,32 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
 
 
 def _undecided(claim: JudgedClaim) -> str:
-    value, limits = claim.value_words, claim.limits_within
-    if claim.why == CONTAINS and value and limits:
-        close = f"too close to call; {value}, and the interval contains the limit {limits}"
-        return f"{claim.short}: {close} (No. {claim.number})"
-    seen = f" ({value}, expected {claim.expected})" if value else ""
-    return f"{claim.short}{seen}: {claim.why.rstrip('.')} (No. {claim.number})"
+    value = bare_value(claim)
+    if claim.why == CONTAINS and value:
+        return f"“{claim.short}”: too close to call, measured {value}, expected {claim.expected} (No. {claim.number})"
+    seen = f" (measured {value}, expected {claim.expected})" if value else ""
+    return f"“{claim.short}”{seen}: {claim.why.rstrip('.')} (No. {claim.number})"
 
 
 def _untested(why: str, claims: Sequence[JudgedClaim]) -> str:
     """State why claims cannot be tested. A single claim has its own reason, and several are named by their numbers."""
     first = claims[0]
     if len(claims) == 1:
-        return f"{first.short}: {first.why.rstrip('.')} (No. {first.number})"
+        return f"“{first.short}”: {first.why.rstrip('.')} (No. {first.number})"
     return f"{len(claims)} claims (No. {numbers(claims)}), such as “{first.short}”: {why}"
 
 
 def numbers(claims: Sequence[JudgedClaim]) -> str:
-    """Render the numbers of claims, such as `3, 4 and 5`."""
-    texts = list(map(str, sorted(claim.number for claim in claims)))
+    """Render the numbers of claims, such as `1, 3 to 5 and 8`."""
+    runs: list[list[int]] = []
+    for number in sorted(claim.number for claim in claims):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [text for run in runs for text in ([f"{run[0]} to {run[-1]}"] if len(run) > _PAIR else map(str, run))]
+    return _listed(texts)
+
+
+def _listed(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -1,4 +1,4 @@
-"""Reads judged claims, and renders each as a sentence of the answer: verdict, claim, measured value, and number."""
+"""Reads judged claims, with their statement, measured value and condition in words."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.analysis.conclusion.value_words import base_words, compared_words, limits_within, measured_words
+from towtank.analysis.conclusion.value_words import base_words, measured_words
 from towtank.claim_words import ANSWERED
 from towtank.digging import dig
 from towtank.estimates import few_digits
 
-LEANS = ", from suspect runs"
-"""End of a sentence whose statement depends on suspect runs."""
-_LONG = 300
-"""Length of a sentence from which it does not contain the values that a ratio compares. [characters]"""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Remark in parentheses at the end of a claim, usually the values of the source.
 _REMARK = re.compile(r"\s*\([^()]*\)$")
@@ -95,26 +91,11 @@ class JudgedClaim:
         return f"{measured}{base_words(self)}" if measured else ""
 
     @property
-    def limits_within(self) -> str:
-        """Bounds of the condition that the interval of the measured value contains, such as `150 %`; empty if none."""
-        return limits_within(self)
-
-    @property
     def expected(self) -> str:
         """Condition of the claim, in the unit of `value_words`: as a percentage if the value is one."""
         if not measured_words(self).endswith("%") or "%" in self.holds:
             return self.holds
         return f"{_NUMBER.sub(lambda found: few_digits(100 * float(found[0]), 4), self.holds)} %"
-
-    @property
-    def sentence(self) -> str:
-        """Verdict, claim, measured value and number, without a full stop."""
-        value = self.value_words
-        expected = f", expected {self.expected}" if self.verdict == "refuted" and value else ""
-        end = f"{expected}{LEANS if self.leans else ''} (No. {self.number})"
-        start = f"{self.verdict.capitalize()}: {self.short}{'; ' if value else ''}{value}"
-        whole = f"{start}{compared_words(self)}{end}"
-        return whole if len(whole) <= _LONG else f"{start}{end}"
 
 
 def read_claims(judged: object) -> list[JudgedClaim]:

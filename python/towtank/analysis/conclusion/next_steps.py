@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 
 from towtank.analysis import narrative
 from towtank.analysis.claims.next_steps import REPEAT
 from towtank.analysis.claims.places import OTHER_PRESET
 from towtank.analysis.conclusion.certainty import repetitions_of, runs_of
-from towtank.analysis.conclusion.findings import by_weight, numbers
-from towtank.analysis.conclusion.judged_claims import LEANS, JudgedClaim
+from towtank.analysis.conclusion.findings import by_weight, cited, numbers
+from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
+from towtank.analysis.doubts import DoubtKind
 from towtank.conclusion_words import FOLDER
 from towtank.digging import dig
 
@@ -21,6 +24,18 @@ _CONSEQUENCES = 2
 """Largest number of consequences of claims among the steps. [1]"""
 _MORE = 2
 """Number of runs of each combination to add if the number that would decide a claim is unknown. [1]"""
+# Doubts that new runs of the same length may not have, and those that a longer steady stage removes.
+_PASSING = {
+    DoubtKind.INTERFERENCE,
+    DoubtKind.NOT_ATTRIBUTED,
+    DoubtKind.STEAL_TIME,
+    DoubtKind.CLOCK_JUMP,
+    DoubtKind.MACHINE_SUSPENDED,
+    DoubtKind.GENERATOR_STALLED,
+    DoubtKind.OBSERVATION_GAP,
+    DoubtKind.RETRANSMITS,
+}
+_SHORT = {DoubtKind.TOO_FEW_SAMPLES, DoubtKind.SHORT_WINDOW, DoubtKind.NO_STEADY_STATE}
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
@@ -41,24 +56,27 @@ def next_steps(
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
     command : dict or None
-        Command that made the runs, with the keys `study` and `preset`; None if unknown.
+        Command that made the runs, with the keys `study`, `preset` and `steady_s`; None if unknown.
     """
     valid, suspect, invalid, _ = runs_of(summary)
     is_mostly_invalid = invalid * 2 >= valid + suspect + invalid
-    needs_remedy = invalid or not claims or any(claim.leans for claim in claims)
-    remedies = _remedies(summary) if needs_remedy else []
+    leaning = [claim for claim in claims if claim.leans]
+    remedies = _remedies(summary) if invalid or not claims or leaning else []
     system = [
         *_consequences(claims),
         *([] if any(claim.follows for claim in claims) else _loads(summary)),
         *_bottleneck(summary),
     ]
-    measurement = [
-        *([_again(summary, remedies[0], block_s, command)] if is_mostly_invalid and remedies else []),
-        *([] if is_mostly_invalid else _repeats(summary, claims, block_s)),
-        *_presets(claims, command),
-        *([] if is_mostly_invalid else remedies),
-        *([] if claims else _raise(summary)),
-    ]
+    if is_mostly_invalid:
+        measurement = [
+            *([_again(summary, f"{remedies[0].text} ({remedies[0].why})", block_s, command)] if remedies else [])
+        ]
+    else:
+        clearing = [_cleared(summary, each, block_s, command) for each in remedies[:1]]
+        first_leans = len(leaning) * 2 > sum(claim.is_answered for claim in claims)
+        repeats = _repeats(summary, claims, block_s)
+        measurement = [*clearing, *repeats] if first_leans else [*repeats, *clearing]
+    measurement += [*_presets(claims, command), *([] if claims else _raise(summary))]
     kept = list(dict.fromkeys(system))[: _STEPS - min(1, len(measurement))]
     return kept, list(dict.fromkeys(measurement))[: _STEPS - len(kept)]
 
@@ -68,10 +86,36 @@ def _again(
 ) -> str:
     """Return the instruction to run an invalid study again after the remedy, with the duration of all its runs."""
     length = "" if block_s is None else f" ({_about(max(1, repetitions_of(summary)[1]) * block_s)})"
+    return f"{remedy}, then {_anew(command) or 'run the study again'}{length}"
+
+
+def _anew(command: Mapping[str, object] | None, *changes: str) -> str:
+    """Return the command that makes all runs again, with changes of the study; empty if the study is unknown."""
     study, preset = dig(command, "study"), dig(command, "preset")
-    options = f" --preset {shlex.quote(str(preset))}" if preset else ""
-    again = f"`towtank run {shlex.quote(str(study))}{options}`" if study else "run the study again"
-    return f"{remedy}, then {again}{length}"
+    if not study:
+        return ""
+    words = ["towtank", "run", shlex.quote(str(study))]
+    words += ["--preset", shlex.quote(str(preset))] if preset else []
+    return f"`{' '.join([*words, *(f'--set {shlex.quote(change)}' for change in changes)])}`"
+
+
+def _cleared(
+    summary: Mapping[str, object], remedy: _Remedy, block_s: float | None, command: Mapping[str, object] | None
+) -> str:
+    """Return the command that gives the study runs without a doubt; the remedy alone if no command is known."""
+    if remedy.kind in _PASSING:
+        return f"{_command(1, block_s)} adds runs in place of those with a doubt ({remedy.why})"
+    steady_s, repetitions = dig(command, "steady_s"), max(1, repetitions_of(summary)[1])
+    again = _anew(command)
+    if not again:
+        return f"{remedy.text} ({remedy.why})"
+    if remedy.kind in _SHORT and isinstance(steady_s, (int, float)):
+        points = sum(len(dig(each, "points") or ()) for each in dig(summary, "configurations") or ())
+        length = "" if block_s is None else f" ({_about(repetitions * (block_s + points * steady_s))})"
+        change = f"load.stages.steady={2 * steady_s:.6g} s"
+        return f"{_anew(command, change)}{length} doubles the steady stage ({remedy.why})"
+    length = "" if block_s is None else f" ({_about(repetitions * block_s)})"
+    return f"{remedy.text} ({remedy.why}), then {again}{length}"
 
 
 def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
@@ -80,10 +124,7 @@ def _consequences(claims: Sequence[JudgedClaim]) -> list[str]:
     for claim in by_weight(claims):
         if text := " ".join(claim.follows.split()).rstrip("."):
             groups.setdefault(text, []).append(claim)
-    return [
-        f"{text} (No. {numbers(same)}{LEANS if all(claim.leans for claim in same) else ''})"
-        for text, same in groups.items()
-    ][:_CONSEQUENCES]
+    return [f"{text} ({cited(same)})" for text, same in groups.items()][:_CONSEQUENCES]
 
 
 def _loads(summary: Mapping[str, object]) -> list[str]:
@@ -103,7 +144,8 @@ def _repeats(summary: Mapping[str, object], claims: Sequence[JudgedClaim], block
     if not most:
         return []
     if most == 1:
-        return [f"{_command(_MORE, block_s)} separates differences between levels from run-to-run variation"]
+        apart = "so that differences between levels stand out from those between runs"
+        return [f"{_command(_MORE, block_s)} repeats each level, {apart}"]
     known = [claim for claim in claims if claim.verdict == "undecided" and (claim.needs_runs or 0) > least]
     if known:
         easiest = min(known, key=lambda claim: claim.needs_runs or 0)
@@ -147,17 +189,38 @@ def _bottleneck(summary: Mapping[str, object]) -> list[str]:
     return [f"To gain throughput, start with {cause}" for cause in causes if cause and len(causes) == 1]
 
 
-def _remedies(summary: Mapping[str, object]) -> list[str]:
-    """Return the first step against each doubt that makes runs suspect or invalid, most runs first."""
+@dataclass(frozen=True)
+class _Remedy:
+    """First step against a doubt that makes runs suspect or invalid.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the doubt.
+    step, why : str
+        Instruction without a full stop; doubt with the number of its runs.
+    """
+
+    kind: str
+    step: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        """Instruction with a capital letter."""
+        return f"{self.step[:1].upper()}{self.step[1:]}"
+
+
+def _remedies(summary: Mapping[str, object]) -> list[_Remedy]:
+    """Return the first step against each doubt that makes runs suspect or invalid: invalid first, then most runs."""
     found = []
     for reason in dig(summary, "verdict", "reasons") or ():
         level, step = str(dig(reason, "level")), str(dig(reason, "hint") or "").partition("; ")[0].rstrip(".")
         if level != "note" and step:
-            names = dig(reason, "runs") or ()
-            kind = str(dig(reason, "kind")).replace("_", " ")
-            what = f"{kind}: {len(names)} {level} run{'s' * (len(names) != 1)}"
-            found.append((level != "invalid", -len(names), f"{step[:1].upper()}{step[1:]} ({what})"))
-    return [text for _, _, text in sorted(found)]
+            number, kind = len(dig(reason, "runs") or ()), str(dig(reason, "kind"))
+            why = f"{kind.replace('_', ' ')}: {number} {level} run{'s' * (number != 1)}"
+            found.append((level != "invalid", -number, _Remedy(kind, step, why)))
+    return [remedy for _, _, remedy in sorted(found, key=itemgetter(0, 1))]
 
 
 def _raise(summary: Mapping[str, object]) -> list[str]:

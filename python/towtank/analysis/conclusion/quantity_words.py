@@ -122,3 +122,22 @@ def objective_words(text: str) -> str:
     first, _, rest = text.partition(" ")
     name = quantity_words(first) if first.startswith("stored.") else first
     return f"{name} {rest}".rstrip().replace("<=", "≤").replace(">=", "≥")
+
+
+def transactions_words(of: str) -> str:
+    """Render the transactions of a share of failed transactions, with the name of a transaction if it has one.
+
+    Examples
+    --------
+    >>> transactions_words("errors of add_document"), transactions_words("errors")
+    ('add document transactions', 'transactions')
+    """
+    name = quantity_words(of).partition(" of ")[2]
+    return f"{name} transactions" if name else "transactions"
+
+
+def is_count(of: str) -> bool:
+    """Return True if a quantity is a number of objects, such as lost ones."""
+    with suppress(ValueError):
+        return read_metric(of)[0] == "stored"
+    return False

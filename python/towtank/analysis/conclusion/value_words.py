@@ -12,7 +12,6 @@ from towtank.analysis.conclusion.quantity_words import SHARES, comparing_adjecti
 from towtank.claim_bounds import read_bounds
 from towtank.claim_words import change_words, estimate_text, is_factor, number_text, percent_words
 from towtank.digging import dig
-from towtank.estimates import few_digits
 from towtank.study import RATIO_MEASURE, read_metric, unit_of_metric
 
 _INTERVAL = re.compile(r" \([^()]*\)")
@@ -51,7 +50,7 @@ def measured_words(claim: Measured) -> str:
     """Render the measured value of a claim with its interval, such as `throughput rises to 128 (116 to 141) %`; empty
     without a value.
     """
-    kind, given = _parts(claim)
+    kind, given = parts_of(claim)
     of = str(dig(given, "of") or "")
     quantity = quantity_words(of)
     if dig(given, "total_over"):
@@ -63,7 +62,7 @@ def measured_words(claim: Measured) -> str:
         return ""
     assert claim.measured is not None
     if kind == RATIO_MEASURE:
-        return f"{quantity} {change_words(claim.measured, _bounds(claim), comparing_adjective(of))}"
+        return f"{quantity} {change_words(claim.measured, bounds_of(claim), comparing_adjective(of))}"
     if kind == "trend":
         return (
             f"{quantity} {change_words(claim.measured, (), comparing_adjective(of))} from the first to the last level"
@@ -73,52 +72,41 @@ def measured_words(claim: Measured) -> str:
 
 def base_words(claim: Measured) -> str:
     """Render the base of a ratio, such as ` of that with settings default`; empty for other values."""
-    kind, given = _parts(claim)
+    kind, given = parts_of(claim)
     if claim.found is not None or claim.measured is None:
         return ""
     if kind == RATIO_MEASURE:
         to = dig(given, "to") or {}
-        places = [f"{_level(str(factor), level)}" for factor, level in to.items()]
-        link = "as" if is_factor(dig(claim.measured, "value"), _bounds(claim)) else "of that"
+        places = [f"{level_words(str(factor), level)}" for factor, level in to.items()]
+        link = "as" if is_factor(dig(claim.measured, "value"), bounds_of(claim)) else "of that"
         return f" {link} with {' and '.join(places)}" if places else ""
     of, per = str(dig(given, "of") or ""), dig(given, "per")
     if kind != "value" or not _has_divisor_of_same_unit(of, per):
         return ""
-    if read_metric(of)[-1:] == read_metric(str(per)):
-        return " of that of the whole steady stage"
+    if is_of_whole_stage(claim):
+        return " of its average over the steady stage"
     return f" of {quantity_words(str(per))}"
 
 
 def compared_words(claim: Measured) -> str:
-    """Render both values that a ratio compares, such as `: 139 /s against 108 /s`; empty for other claims."""
-    kind, given = _parts(claim)
+    """Render both values that a ratio compares, such as `, 139 /s against 108 /s`; empty for other claims."""
+    kind, given = parts_of(claim)
     if kind != RATIO_MEASURE or len(claim.compared) != 2 or dig(given, "per") is not None:
         return ""
     with suppress(ValueError):
         path = read_metric(str(dig(given, "of")))
         here, there = (_short(each, path) for each in claim.compared)
-        return f": {here} against {there}"
+        return f", {here} against {there}"
     return ""
 
 
-def limits_within(claim: Measured) -> str:
-    """Render the bounds of a condition that the interval of the value contains, such as `150 %`; empty if none."""
-    low, high = dig(claim.measured, "low"), dig(claim.measured, "high")
-    if low is None or high is None:
-        return ""
-    is_share = measured_words(claim).endswith("%")
-    return " and ".join(
-        f"{few_digits(100 * bound, 4)} %" if is_share else number_text(bound, claim.unit)
-        for bound in _bounds(claim)
-        if low <= bound <= high
-    )
-
-
-def _parts(claim: Measured) -> tuple[str, Mapping[str, object]]:
+def parts_of(claim: Measured) -> tuple[str, Mapping[str, object]]:
+    """Return the kind of a claim's measure and what it measures; empty without a measure."""
     return next(iter((claim.measure or {}).items()), ("", {}))
 
 
-def _level(factor: str, level: object) -> str:
+def level_words(factor: str, level: object) -> str:
+    """Render a level of a factor, such as `settings default` or `the lowest users`."""
     name = readable(factor)
     text = str(level[0] if isinstance(level, list) else level)
     return f"the {text} {name}" if text in _EXTREMES else f"{name} {readable(text)}"
@@ -126,6 +114,17 @@ def _level(factor: str, level: object) -> str:
 
 def _ranks(claim: Measured, kind: str) -> str:
     """Render the value of the level with the highest or lowest value, and that of the next level; empty if unknown."""
+    first, after = ranked_levels(claim, kind)
+    if first is None:
+        return ""
+    own = _of_level(first, claim.unit)
+    if after is None:
+        return f": {own}"
+    return f": {own}; {readable(str(dig(after, 'level')))} has {_of_level(after, claim.unit)}"
+
+
+def ranked_levels(claim: Measured, kind: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """Return the level with the highest or lowest value, and the next level; None for levels without a value."""
     known = [(dig(each, "measured", "value"), each) for each in claim.levels]
     ordered = sorted(
         ((value, each) for value, each in known if value is not None),
@@ -134,12 +133,8 @@ def _ranks(claim: Measured, kind: str) -> str:
     )
     place = next((place for place, (_, each) in enumerate(ordered) if str(dig(each, "level")) == claim.found), None)
     if place is None:
-        return ""
-    own = _of_level(ordered[place][1], claim.unit)
-    if place + 1 == len(ordered):
-        return f": {own}"
-    after = ordered[place + 1][1]
-    return f": {own}; {readable(str(dig(after, 'level')))} has {_of_level(after, claim.unit)}"
+        return None, None
+    return ordered[place][1], ordered[place + 1][1] if place + 1 < len(ordered) else None
 
 
 def _of_level(level: Mapping[str, Any], unit: str) -> str:
@@ -171,21 +166,39 @@ def _has_divisor_of_same_unit(of: str, per: object) -> bool:
     return False
 
 
+def is_of_whole_stage(claim: Measured) -> bool:
+    """Return True if a claim compares a quantity during an event with the same quantity of the whole steady stage."""
+    kind, given = parts_of(claim)
+    of, per = str(dig(given, "of") or ""), dig(given, "per")
+    return kind == "value" and _has_divisor_of_same_unit(of, per) and read_metric(of)[-1:] == read_metric(str(per))
+
+
+def is_share(of: str) -> bool:
+    """Return True if a quantity is the share of failed transactions."""
+    with suppress(ValueError):
+        return read_metric(of)[-1] in SHARES
+    return False
+
+
+def value_text(claim: Measured) -> str:
+    """Render the measured value with its interval and unit; a value whose interval has no visible width without it."""
+    assert claim.measured is not None
+    return _narrow(claim.measured, claim.unit) or estimate_text(claim.measured, claim.unit, bounds_of(claim))
+
+
 def _value(claim: Measured, quantity: str, of: str, per: object) -> str:
     """Render a value or difference: `failed transactions: 85 (79 to 91) %`, or `lost objects: 0`."""
     assert claim.measured is not None
-    with suppress(ValueError):
-        if per is None and read_metric(of)[-1] in SHARES:
-            return f"{quantity}: {percent_words(claim.measured, _bounds(claim))}"
-        if _has_divisor_of_same_unit(of, per):
-            return f"{quantity} is {percent_words(claim.measured, _bounds(claim))}"
+    if per is None and is_share(of):
+        return f"{quantity}: {percent_words(claim.measured, bounds_of(claim))}"
+    if _has_divisor_of_same_unit(of, per):
+        return f"{quantity} is {percent_words(claim.measured, bounds_of(claim))}"
     if per is not None:
         quantity = f"{quantity} per {'unit of load' if per == 'load' else quantity_words(str(per))}"
-    text = _narrow(claim.measured, claim.unit) or estimate_text(claim.measured, claim.unit, _bounds(claim))
-    return f"{quantity}: {text}"
+    return f"{quantity}: {value_text(claim)}"
 
 
-def _bounds(claim: Measured) -> tuple[float, ...]:
+def bounds_of(claim: Measured) -> tuple[float, ...]:
     """Return the finite bounds of the condition of a claim, in the base unit; empty for other conditions."""
     with suppress(ValueError, KeyError):
         found = read_bounds(claim.holds, claim.unit)

@@ -33,7 +33,7 @@ def table(results: Results) -> Table | None:
         Column("Configuration"),
         Column("Highest throughput", numeric=True),
         Column("At", _UNITS.get(results.load_factor, results.load_factor), numeric=True),
-        Column("Limited by"),
+        Column("Limited by", is_secondary=True),
         Column("p95 there", numeric=True),
         Column("Objectives"),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from towtank.analysis import not_checked, relaxed_words
-from towtank.conclusion_words import FOLDER, NOT_REPEATED
+from towtank.conclusion_words import NOT_REPEATED, Conclusion
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people
@@ -13,9 +14,13 @@ from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
 from towtank.report.document import (
     ALSO_NOT_ANSWERED,
+    FOUND,
     NOT_ANSWERED,
+    SURE,
+    TO_DO,
     Block,
     Callout,
+    Run,
     Section,
     Text,
     code,
@@ -41,10 +46,6 @@ UNREPEATED = "unrepeated"
 """Level of the verdict callout of a valid study with one run of each load level."""
 # Shares of runs from which a suspect study is called largely valid, and above which largely invalid. [1]
 _LARGELY_VALID, _MOSTLY_INVALID = 0.75, 0.5
-# Headings of the next steps, by their key in the conclusion.
-_STEPS = {"do": "Do", "measure": "Measure again"}
-# Words before a colon with which statements of the conclusion begin.
-_HEADS = ("Confirmed", "Refuted", "Objective missed", "Further")
 _CLAIMS = {
     "valid": "The numbers may be used within the limits that this report states.",
     "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
@@ -78,40 +79,54 @@ def question_of(results: Results) -> str:
 def answer(results: Results) -> Callout:
     """Build the callout that answers the question: statements, parts without an answer, certainty and next steps.
 
-    Each paragraph begins with strong words: `Found` or the verdict on a claim, `Not answered`, `How sure`, `Do` for the
-    system, or `Measure again`.
+    The first paragraph of each part begins with strong words: `Found`, `Not answered`, `How sure` or `What to do`. Of
+    each part, the first sentence is strong too, and of the certainty the word that names it.
     """
-    concluded = dig(results.summary, "conclusion") or {}
-    found = [str(each) for each in dig(concluded, "found") or ()]
-    if not found:
+    concluded = Conclusion.of(results.summary).in_folder(shlex.quote(results.name))
+    if not concluded.found:
         return Callout("headline", "", (text(headline(results)),))
-    parts = [_statement(each) for each in found]
-    first, *others = map(str, dig(concluded, "open") or [""])
-    sure = " ".join(map(str, dig(concluded, "sure") or ()))
-    heads = ((NOT_ANSWERED, first), (ALSO_NOT_ANSWERED, " ".join(others)), ("How sure", sure))
-    parts += [_headed(head, said) for head, said in heads if said]
-    folder = shlex.quote(results.name)
-    for name, head in _STEPS.items():
-        parts += [_headed(head, str(each).replace(FOLDER, folder)) for each in dig(concluded, name) or ()]
+    first, *others = concluded.open or ("",)
+    word, sure = concluded.certainty_words, " ".join(concluded.sure)
+    parts = [
+        *_part(FOUND, concluded.found),
+        *([_headed(NOT_ANSWERED, first)] if first else []),
+        *([_headed(ALSO_NOT_ANSWERED, " ".join(others))] if others else []),
+        *([_sure(word, sure)] if word or sure else []),
+        *_part(TO_DO, concluded.do or concluded.measure),
+        *(text(*_pieces(f"To be surer: {step}")) for step in (concluded.measure if concluded.do else ())),
+    ]
     return Callout("headline", "", tuple(parts))
 
 
-def _statement(said: str) -> Text:
-    """Return a statement with its verdict as a strong word; `Found` without a verdict."""
-    head, colon, rest = said.partition(": ")
-    return _headed(head, people.sentence(rest.rstrip("."))) if colon and head in _HEADS else _headed("Found", said)
+def _sure(word: str, reasons: str) -> Text:
+    """Return the paragraph about the certainty; its word is empty in results of earlier versions."""
+    head = strong(f"{SURE}. ")
+    return text(head, strong(word), f" {reasons}") if word else text(head, reasons)
+
+
+def _part(head: str, said: Sequence[str]) -> list[Text]:
+    """Return a paragraph for each sentence; the first has a strong head, and is strong."""
+    return [
+        text(*([strong(f"{head}. ")] if place == 0 else []), *_pieces(each, is_strong=place == 0))
+        for place, each in enumerate(said)
+    ]
 
 
 def _headed(head: str, said: str) -> Text:
-    """Return a text that begins with a strong word; parts between backquotes are commands."""
-    pieces = said.split("`")
-    return text(strong(f"{head}. "), *(code(each) if place % 2 else each for place, each in enumerate(pieces)))
+    """Return a text that begins with a strong word."""
+    return text(strong(f"{head}. "), *_pieces(said))
+
+
+def _pieces(said: str, *, is_strong: bool = False) -> list[str | Run]:
+    """Return the parts of a sentence; those between backquotes are commands."""
+    plain = strong if is_strong else str
+    return [code(each) if place % 2 else plain(each) for place, each in enumerate(said.split("`")) if each]
 
 
 def _figure(results: Results) -> list[Block]:
     """Return the main figure; if it could not be built, a note."""
     if is_without_order(results):
-        return [_instead(has_step=bool(dig(results.summary, "conclusion", "measure")))]
+        return [_instead(has_step=bool(Conclusion.of(results.summary).measure))]
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -127,7 +142,7 @@ def is_without_order(results: Results) -> bool:
 def _instead(*, has_step: bool) -> Block:
     """Return the paragraph that replaces the main figure of a study without a valid run."""
     why = "Values of invalid runs do not show which configuration is better."
-    return paragraph(strong("No figure. "), f"{why} “Measure again” has the next step." if has_step else why)
+    return paragraph(strong("No figure. "), f"{why} “What to do” has the next step." if has_step else why)
 
 
 def headline(results: Results) -> str:
@@ -161,8 +176,8 @@ def verdict(results: Results) -> Callout:
     """Build a callout with the verdict on the study, and its most serious doubts by kind with their number of runs."""
     found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
-    steps = (step for name in _STEPS for step in dig(results.summary, "conclusion", name) or ())
-    said = " ".join((headline(results), *map(str, steps)))
+    concluded = Conclusion.of(results.summary)
+    said = " ".join((headline(results), *concluded.do, *concluded.measure))
     valid = frozenset(run.run_id for run in results.in_state("valid"))
     reasons: list[Text] = [_reason(doubt, said, valid) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
@@ -198,7 +213,7 @@ def _colour(results: Results) -> str:
 
 def is_unrepeated(results: Results) -> bool:
     """Return True if the study has one run of each load level."""
-    return any(str(each).startswith(NOT_REPEATED) for each in dig(results.summary, "conclusion", "sure") or ())
+    return any(each.startswith(NOT_REPEATED) for each in Conclusion.of(results.summary).sure)
 
 
 def _reason(doubt: Json, answer: str, valid: frozenset[str]) -> Text:

@@ -1,12 +1,14 @@
-"""Exports headline, results by configuration, objectives, verdicts and claims on one Markdown page."""
+"""Exports conclusion, results by configuration, objectives, verdicts and claims on one Markdown page."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import claim_words, units
+from towtank.conclusion_words import Conclusion
 from towtank.digging import dig
 from towtank.estimates import duration_in_words, few_digits, in_words
 from towtank.over_runs import shares
@@ -20,6 +22,8 @@ NAME = "summary.md"
 # Largest number of doubts about runs on the page. The report of the study lists all doubts.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
+# Escaped backquotes around a command, and an escaped letter.
+_CODE, _ESCAPE = re.compile(r"\\`((?:(?!\\`).)*)\\`"), re.compile(r"\\(.)")
 
 
 def _files(material: Material) -> list[ExportFile]:
@@ -42,9 +46,30 @@ def _head(material: Material) -> Iterator[str]:
     counts = [(verdict[f"{level}_runs"], level) for level in ("valid", "suspect", "invalid", "missing")]
     runs = ", ".join(f"{count} {level}" for count, level in counts if count)
     yield f"## {escaped(material.title)}\n"
-    yield f"**{escaped(material.summary['headline'])}**\n"
+    yield from _conclusion(material)
     words = verdict_words(verdict["level"], relaxed=dig(verdict, "relaxed_limits"))
     yield f"Verdict: **{words}** (runs: {runs or 'none'})\n"
+
+
+def _conclusion(material: Material) -> Iterator[str]:
+    """Yield the conclusion: statements, parts without an answer, certainty and next steps; the headline without one."""
+    concluded = Conclusion.of(material.summary).in_folder(shlex.quote(material.path.resolve().name))
+    if not concluded.found:
+        yield f"**{escaped(material.summary['headline'])}**\n"
+        return
+    first, *others = map(escaped, concluded.found)
+    yield f"**Found.** **{first}** {' '.join(others)}".rstrip() + "\n"
+    if concluded.open:
+        yield f"**Not answered.** {' '.join(map(escaped, concluded.open))}\n"
+    yield f"**How sure.** **{concluded.certainty_words}** {' '.join(map(escaped, concluded.sure))}".rstrip() + "\n"
+    steps = [*concluded.do, *(f"To be surer: {step}" for step in concluded.measure)]
+    if steps:
+        yield f"**What to do.** {' '.join(map(_with_code, steps))}\n"
+
+
+def _with_code(text: str) -> str:
+    """Escape a text; its parts between backquotes are code."""
+    return _CODE.sub(lambda found: "`" + _ESCAPE.sub(r"\1", found[1]) + "`", escaped(text))
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
@@ -177,4 +202,4 @@ def _foot(material: Material) -> Iterator[str]:
     yield f"Towtank {escaped(material.version)}, {escaped(material.path.resolve().name)}.\n"
 
 
-FORMAT = ExportFormat("markdown", "headline, results by configuration, objectives, verdicts and claims", _files)
+FORMAT = ExportFormat("markdown", "conclusion, results by configuration, objectives, verdicts and claims", _files)

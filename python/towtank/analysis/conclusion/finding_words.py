@@ -1,0 +1,217 @@
+"""Renders decided claims as findings: the claim with its measured value, in one sentence.
+
+A claim that compares in words, such as `takes many times as long`, gets the measured factor in their place. Other
+claims are followed by a colon and the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from towtank.analysis.conclusion.judged_claims import JudgedClaim
+from towtank.analysis.conclusion.quantity_words import (
+    comparing_adjective,
+    is_count,
+    quantity_words,
+    readable,
+    transactions_words,
+)
+from towtank.analysis.conclusion.value_words import (
+    base_words,
+    bounds_of,
+    compared_words,
+    is_of_whole_stage,
+    is_share,
+    level_words,
+    measured_words,
+    parts_of,
+    ranked_levels,
+    value_text,
+)
+from towtank.claim_words import estimate_text, is_factor, percent_words
+from towtank.digging import dig
+from towtank.study import RATIO_MEASURE
+
+_LONG = 220
+"""Length of a finding from which it does not contain the values that a ratio compares. [characters]"""
+_NAMED = 2
+"""Largest number of similar claims that a finding lists with their values. [1]"""
+_NUMERAL = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|a few|several|many)"
+_VERB = r"\b(?:takes?|lasts?|answers?|waits?|needs?|costs?|uses?|carry|carries|serves?) (?:the \w+ )?"
+_TIMES = rf"(?:(?:about|more than|at least|up to) )?(?:{_NUMERAL}(?: to {_NUMERAL})? times|twice)"
+# Words after a factor, by the adjective that compares the quantity. Only these words show that a claim is about the
+# measured ratio: `on a disk twice as large` is not.
+_AFTER = {
+    "long": r"as long|later|longer",
+    "high": r"as much|as many|as high|the (?:operations|requests|throughput)",
+    "much": r"as much|the CPU",
+}
+# Words of a claim that make the name of the quantity superfluous, by the adjective that compares it.
+_NAMING = {
+    "long": r"\b(?:long|longer|later|sooner|faster|slower|times?)\b",
+    "high": r"\b(?:throughput|carr(?:y|ies))\b",
+    "much": r"\bCPU\b",
+}
+
+
+def finding(claim: JudgedClaim) -> str:
+    """Render a decided claim with its measured value, without its number and without a full stop.
+
+    A refuted claim is quoted, and has the condition that it did not meet.
+    """
+    if claim.verdict == "refuted":
+        value = _value(claim)
+        measured = f": measured {value}, expected {claim.expected}" if value else ""
+        return f"Refuted: “{claim.short}”{measured}"
+    merged = _merged(claim)
+    if merged:
+        return merged
+    value = _value(claim)
+    start = f"{claim.short}: {value}" if value else claim.short
+    whole = f"{start}{compared_words(claim)}"
+    return whole if len(whole) <= _LONG else start
+
+
+def likewise(claim: JudgedClaim, similar: list[JudgedClaim]) -> str:
+    """Render the levels, and up to two values, of claims that differ from a claim in one level; empty if none.
+
+    Examples: `likewise 10.5 (10.2 to 10.8) times with database postgresql`, `likewise with failure disk and network`.
+    """
+    if not similar:
+        return ""
+    factors = [_differing(claim, other) for other in similar]
+    if len(similar) > _NAMED or all(_is_zero(other) for other in similar):
+        names = [readable(str(level)) for _, level in factors]
+        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"; likewise with {readable(factors[0][0])} {listed}"
+    parts = [
+        f"{bare_value(other)} with {level_words(factor, level)}"
+        for other, (factor, level) in zip(similar, factors, strict=True)
+    ]
+    return f"; likewise {' and '.join(parts)}"
+
+
+def is_similar(claim: JudgedClaim, other: JudgedClaim) -> bool:
+    """Return True if two claims have the same verdict, quantity and condition, and differ in one level only."""
+    (kind, mine), (other_kind, theirs) = parts_of(claim), parts_of(other)
+    if (claim.verdict, kind, claim.holds) != (other.verdict, other_kind, other.holds):
+        return False
+    ours, others = ({key: value for key, value in given.items() if key != "at"} for given in (mine, theirs))
+    return ours == others and bool(_differing(claim, other)[0])
+
+
+def _differing(claim: JudgedClaim, other: JudgedClaim) -> tuple[str, object]:
+    """Return the only factor in whose level two claims differ, and its level in the other claim; empty otherwise."""
+    mine, theirs = (dig(parts_of(each)[1], "at") or {} for each in (claim, other))
+    if set(mine) != set(theirs):
+        return "", ""
+    factors = [factor for factor in mine if mine[factor] != theirs[factor]]
+    return (str(factors[0]), theirs[factors[0]]) if len(factors) == 1 else ("", "")
+
+
+def _merged(claim: JudgedClaim) -> str:
+    """Return the claim with the measured factor in place of its words, such as `takes many times as long`; empty if it
+    has no such words.
+    """
+    kind, given = parts_of(claim)
+    if kind != RATIO_MEASURE or claim.measured is None or not is_factor(dig(claim.measured, "value"), bounds_of(claim)):
+        return ""
+    after = _AFTER[comparing_adjective(str(dig(given, "of")))]
+    found = re.search(rf"({_VERB}){_TIMES}(?= (?:{after}))", claim.short)
+    if found is None:
+        return ""
+    factor = estimate_text(claim.measured, "", bounds_of(claim))
+    return f"{claim.short[: found.start()]}{found[1]}{factor} times{claim.short[found.end() :]}"
+
+
+def _value(claim: JudgedClaim) -> str:
+    """Render the measured value in a few words, with the name of its quantity unless the claim contains it."""
+    kind, given = parts_of(claim)
+    of = str(dig(given, "of") or "")
+    if claim.found is not None:
+        return _ranked(claim, kind)
+    if claim.measured is None or dig(claim.measured, "value") is None:
+        return ""
+    if kind == RATIO_MEASURE:
+        return _ratio(claim, of)
+    if kind != "value" or dig(given, "per") is not None:
+        return _part(claim, of) if is_of_whole_stage(claim) else claim.value_words
+    if is_share(of):
+        return _failed(claim, transactions_words(of))
+    name = quantity_words(of)
+    return f"{value_text(claim)} {name}" if is_count(of) else f"{name} is {value_text(claim)}"
+
+
+def _failed(claim: JudgedClaim, transactions: str) -> str:
+    """Render a share of failed transactions; if none failed, with the end of the interval only."""
+    assert claim.measured is not None
+    low, high = dig(claim.measured, "low"), dig(claim.measured, "high")
+    if dig(claim.measured, "value") == 0 and not low:
+        least = {"value": 0.0 if high is None else high, "low": None, "high": None}
+        return f"no {transactions.removesuffix('s')} failed" + (f" (at most {percent_words(least)})" if high else "")
+    return f"{percent_words(claim.measured, bounds_of(claim))} of {transactions} failed"
+
+
+def _part(claim: JudgedClaim, of: str) -> str:
+    """Render the value during an event as a share of the value of the whole steady stage."""
+    assert claim.measured is not None
+    share = f"{percent_words(claim.measured, bounds_of(claim))} of its average"
+    low = dig(claim.measured, "low")
+    name, when = quantity_words(of).split(" while ", 1) if " while " in quantity_words(of) else (quantity_words(of), "")
+    if low is not None and low >= 1 and when:
+        return f"{name} did not fall while {when}, it was {share}"
+    return f"{quantity_words(of)} was {share}"
+
+
+def _ratio(claim: JudgedClaim, of: str) -> str:
+    assert claim.measured is not None
+    value, low, high = (dig(claim.measured, key) for key in ("value", "low", "high"))
+    bounds, adjective = bounds_of(claim), comparing_adjective(of)
+    name = "" if re.search(_NAMING[adjective], claim.short) else f"{quantity_words(of)} "
+    if is_factor(value, bounds):
+        return f"{name}{estimate_text(claim.measured, '', bounds)} times as {adjective}"
+    if claim.verdict == "refuted" or low is None or high is None or low <= 1 <= high:
+        return f"{measured_words(claim)}{base_words(claim)}"
+    rest = {"value": value - 1, "low": low - 1, "high": high - 1}
+    if value < 1:
+        rest = {"value": 1 - value, "low": 1 - high, "high": 1 - low}
+    change = percent_words(rest, [abs(bound - 1) for bound in bounds])
+    than = base_words(claim).replace(" of that with ", " than with ", 1)
+    return f"{name}{change} {'lower' if value < 1 else 'higher'}{than}"
+
+
+def _ranked(claim: JudgedClaim, kind: str) -> str:
+    """Render the level with the highest or lowest value, and the next level, each with its value."""
+    first, after = ranked_levels(claim, kind)
+    if first is None:
+        return readable(str(claim.found))
+    own = f"{_level(first)} {estimate_text(dig(first, 'measured'), claim.unit)}"
+    return own if after is None else f"{own}, next {_level(after)} {estimate_text(dig(after, 'measured'), claim.unit)}"
+
+
+def _level(level: Mapping[str, Any]) -> str:
+    return readable(str(dig(level, "level")))
+
+
+def bare_value(claim: JudgedClaim) -> str:
+    """Render the measured value without any name: a factor, a percentage, or a value with its unit; empty if
+    unknown.
+    """
+    kind, given = parts_of(claim)
+    if claim.measured is None or dig(claim.measured, "value") is None:
+        return readable(claim.found or "")
+    if kind == RATIO_MEASURE:
+        if is_factor(dig(claim.measured, "value"), bounds_of(claim)):
+            return f"{estimate_text(claim.measured, '', bounds_of(claim))} times"
+        return f"{percent_words(claim.measured, bounds_of(claim))}{base_words(claim)}"
+    with suppress(ValueError):
+        if is_share(str(dig(given, "of"))) or measured_words(claim).endswith("%"):
+            return f"{percent_words(claim.measured, bounds_of(claim))}{base_words(claim)}"
+    return value_text(claim)
+
+
+def _is_zero(claim: JudgedClaim) -> bool:
+    return bool(dig(claim.measured, "value") == 0)

@@ -1,0 +1,118 @@
+"""The certainty of an answer, by the rule of `docs/reference/report.md`, and the reasons that the answer gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from judged_studies import claim, concluded, study
+
+from towtank.analysis.conclusion import conclude
+
+GOOD = claim("A.", "confirmed")
+OTHER = claim("B.", "confirmed", holds="> 1.05")
+THIRD = claim("C.", "refuted", holds="> 2.5")
+LEANING = claim("D.", "confirmed", holds="> 1.02", suspect_runs=["all0"])
+ASSUMED = claim("E.", "confirmed", holds="> 1.03", assumed_run_to_run=0.1)
+OPEN = claim("F.", "undecided", why="the interval contains the bound")
+ABSENT = claim("G.", "not_testable", why="every run is invalid", measured=None)
+FIRST = {**LEANING, "required": True}
+RELAXED = {"relaxed_limits": [{"limit": "interference", "value": 1.0, "default": 0.1}]}
+
+
+@pytest.mark.parametrize(
+    ("claims", "counts", "runs", "word"),
+    [
+        ([GOOD], (15,), 3, "sure"),
+        # Open parts, and suspect runs on which no claim rests, do not lower the certainty.
+        ([GOOD, OPEN, ABSENT], (15,), 3, "sure"),
+        ([GOOD, OTHER], (14, 1), 3, "sure"),
+        ([GOOD, OTHER, LEANING], (14, 1), 3, "fairly sure"),
+        ([GOOD, LEANING], (14, 1), 3, "fairly sure"),
+        ([GOOD, ASSUMED], (15,), 3, "fairly sure"),
+        ([GOOD], (14, 0, 1), 3, "fairly sure"),
+        ([GOOD], (14, 0, 0, 1), 3, "fairly sure"),
+        ([ASSUMED], (5,), 1, "fairly sure"),
+        ([GOOD], (5,), 1, "fairly sure"),
+        # More than half of the decided claims, or the most important one.
+        ([LEANING], (14, 1), 3, "not sure"),
+        ([FIRST, GOOD, OTHER], (14, 1), 3, "not sure"),
+        ([GOOD], (7, 0, 8), 3, "not sure"),
+        ([OPEN, ABSENT], (15,), 3, "no answer"),
+        ([GOOD], (0, 0, 15), 3, "no answer"),
+        ([ABSENT], (0, 4, 44), 3, "no answer"),
+        # Without claims.
+        ([], (15,), 3, "sure"),
+        ([], (5,), 1, "not sure"),
+        ([], (14, 0, 1), 3, "fairly sure"),
+        ([], (7, 8), 3, "not sure"),
+        ([], (0, 0, 15), 3, "no answer"),
+    ],
+)
+def test_the_certainty_follows_from_claims_and_runs(
+    claims: list[dict[str, Any]], counts: tuple[int, ...], runs: int, word: str
+) -> None:
+    summary = study(*counts, runs=runs)
+    found = concluded(*claims, summary=summary) if claims else conclude(summary)
+    assert found.certainty == word
+    assert found.certainty_words == f"{word.capitalize()}."
+
+
+def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
+    summary = study(15)
+    summary["verdict"] |= RELAXED
+    found = concluded(GOOD, summary=summary)
+    assert found.certainty == "fairly sure"
+    assert found.sure[-1] == "Relaxed limits: interference up to 100 % allowed (default 10 %)."
+
+
+@pytest.mark.parametrize(
+    ("claims", "counts", "said"),
+    [
+        ([GOOD], (15,), ("All 15 runs are valid.",)),
+        ([GOOD, OTHER], (14, 1), ("14 of 15 runs are valid, 1 suspect.", "The answer rests on valid runs only.")),
+        (
+            [GOOD, LEANING],
+            (31, 1),
+            (
+                "31 of 32 runs are valid, 1 suspect.",
+                "1 of 2 claims with an answer (marked †) rests on a suspect run of settings all: take its number as "
+                "provisional.",
+            ),
+        ),
+        (
+            [LEANING],
+            (14, 1),
+            (
+                "14 of 15 runs are valid, 1 suspect.",
+                "The claim with an answer rests on a suspect run of settings all: take its number as provisional.",
+            ),
+        ),
+        ([ABSENT], (0, 4, 44), ("0 of 48 runs are valid, 4 suspect, 44 invalid: do not use the numbers.",)),
+        ([GOOD], (14, 0, 0, 1), ("All 14 runs are valid, 1 of the planned runs is missing.",)),
+    ],
+)
+def test_the_reasons_have_the_share_of_runs_and_its_consequence(
+    claims: list[dict[str, Any]], counts: tuple[int, ...], said: tuple[str, ...]
+) -> None:
+    assert concluded(*claims, summary=study(*counts)).sure[: len(said)] == said
+
+
+def test_a_study_without_repetitions_says_what_it_does_not_separate() -> None:
+    assert conclude(study(5, runs=1)).sure[-1] == (
+        "Each level ran once, so that differences between levels may be differences between runs."
+    )
+    assert concluded(GOOD).sure[-1] == "Each level has 3 runs; brackets are 95 % intervals."
+    assert concluded(ASSUMED, summary=study(5, runs=1)).sure[-1] == (
+        "Each level ran once: the intervals assume that runs differ by 10 % (standard deviation)."
+    )
+
+
+def test_doubts_that_make_runs_suspect_are_named() -> None:
+    summary = study(8, 7)
+    summary["verdict"]["reasons"] = [
+        {"kind": "too_few_samples", "level": "suspect", "runs": ["r1", "r2"]},
+        {"kind": "start_lag", "level": "suspect", "runs": ["r1"]},
+        {"kind": "machine_speed", "level": "note", "runs": ["r1", "r2", "r3"]},
+    ]
+    assert concluded(GOOD, summary=summary).sure[0] == "8 of 15 runs are valid, 7 suspect (mostly too few samples)."
