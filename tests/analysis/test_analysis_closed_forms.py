@@ -222,12 +222,12 @@ def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None
     rows = [aggregate("users", users, [run_of(users, level)]) for users in (20, 40)]
     line = ideal_line(rows)
     assert line is not None
-    assert line["per_user_per_s"] == pytest.approx(0.9 / 2, rel=1e-9)
+    assert line.per_user_per_s == pytest.approx(0.9 / 2, rel=1e-9)
     picks = 100 * 20 / 2 + 100 * 40 / 2
     quantile = float(stats.t.ppf(0.975, 9))
     relative = quantile * math.hypot(1.5 / math.sqrt(picks), 0.1 / quantile) / 2
-    assert line["interval"]["low"] == pytest.approx(0.45 * (1 - relative), rel=1e-6)
-    assert line["interval"]["high"] == pytest.approx(0.45 * (1 + relative), rel=1e-6)
+    assert line.interval.low == pytest.approx(0.45 * (1 - relative), rel=1e-6)
+    assert line.interval.high == pytest.approx(0.45 * (1 + relative), rel=1e-6)
 
 
 def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str, Any]:

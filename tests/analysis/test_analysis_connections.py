@@ -12,6 +12,7 @@ from towtank.analysis.aggregation import aggregate
 from towtank.analysis.claims.places import Places
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits.of_levels import limit
+from towtank.analysis.load_point import IdealScaling
 from towtank.analysis.narrative import observations
 from towtank.results import lines
 from towtank.results.folder import write_json
@@ -192,7 +193,7 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     # ideal scaling starts at the lowest load.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
-    found = limit([first, point], ideal_line([first, point])).document()
+    found = limit([first, point], ideal_line([first, point])).model_dump(mode="json")
     assert (found["kind"], found["resource"]) == ("unknown", None)
     assert (
         "the generator's connection pool: requests wait for a connection for 25 % of response time" in found["evidence"]
@@ -205,9 +206,9 @@ def test_a_point_and_the_narrative_name_the_pool(run):
         "objectives": [],
         "verdict": {"valid_runs": 1, "suspect_runs": 0, "invalid_runs": 0, "missing_runs": 0},
     }
-    sentence = next(observation for observation in observations(result) if observation["kind"] == "connection_wait")
-    assert "at 10 users 50 % of the requests waited" in sentence["text"].replace("At", "at")
-    assert "The pool may limit throughput before the system does." in sentence["text"]
+    sentence = next(observation for observation in observations(result) if observation.kind == "connection_wait")
+    assert "at 10 users 50 % of the requests waited" in sentence.text.replace("At", "at")
+    assert "The pool may limit throughput before the system does." in sentence.text
 
 
 def test_a_short_wait_is_neither_doubt_nor_observation(run):
@@ -215,4 +216,4 @@ def test_a_short_wait_is_neither_doubt_nor_observation(run):
     result = summary(run)
     assert "connection_wait" not in {reason["kind"] for reason in result["verdict"]["reasons"]}
     point = aggregate("users", 10.0, [result])
-    assert "pool" not in limit([point], {"users": 1, "load": 1, "per_user_per_s": 10.0}).evidence
+    assert "pool" not in limit([point], IdealScaling(users=1, load=1, per_user_per_s=10.0)).evidence

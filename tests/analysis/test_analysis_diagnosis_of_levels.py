@@ -12,7 +12,8 @@ from towtank.analysis import summarize_run
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.diagnosis import Cause, diagnose_levels
 from towtank.analysis.ideal import ideal_line
-from towtank.analysis.limits.of_levels import LevelsLimit, LimitKind, limit
+from towtank.analysis.limits.of_levels import limit
+from towtank.analysis.load_point import LimitKind, LimitOfLevels
 from towtank.analysis.statistics.estimates import Estimate
 
 CPUS = 2
@@ -274,7 +275,7 @@ def test_a_lock_that_is_held_at_every_load_needs_a_load_far_below_the_limit(reco
     def of(*loads):
         runs = [held_lock(run_at(recorded, users, rate, 0.01), held) for users, rate, held in loads]
         points = [aggregate("users", run["users"]["asked"], [run]) for run in runs]
-        return diagnose_levels(points, LevelsLimit(LimitKind.UNKNOWN, "throughput stays"))
+        return diagnose_levels(points, LimitOfLevels(kind=LimitKind.UNKNOWN, evidence="throughput stays"))
 
     flat = ((16, 40.0, 1.0), (32, 40.2, 1.0))
     assert (of(*flat).cause, of(*flat).is_likely) == (Cause.LOCK, False)

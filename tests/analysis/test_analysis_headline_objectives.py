@@ -12,6 +12,7 @@ from test_analysis_study_by_hand import made
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.objective_answers import answered
 from towtank.analysis.study import describe_study
+from towtank.analysis.study_summary import Configuration, ObjectiveAnswer
 from towtank.study.objectives import read_objective
 
 Json = dict[str, Any]
@@ -96,10 +97,13 @@ def test_without_objectives_the_headline_begins_with_the_throughput() -> None:
 
 
 def test_rates_and_further_objectives() -> None:
-    configuration = {"key": {}, "points": [{"rate": 20, "load": 20}, {"rate": 40, "load": 40}]}
-    met = {"configuration": {}, "text": "p95 < 1 s", "met": True, "holds_up_to": 40, "missed_at": None}
+    points = [{"rate": 20, "load": 20}, {"rate": 40, "load": 40}]
+    configuration = Configuration.model_validate({"points": points})
+    met = ObjectiveAnswer.model_validate(
+        {"configuration": {}, "text": "p95 < 1 s", "met": True, "holds_up_to": 40, "missed_at": None}
+    )
     assert answered(configuration, [met]) == "meets p95 < 1 s up to 40 arrivals per second"
     assert answered(configuration, [met] * 5).endswith(" and meets 2 of 2 further objectives")
-    assert answered(configuration, [{**met, "up_to": "42 /s"}]) == "", (
+    assert answered(configuration, [met.model_copy(update={"up_to": "42 /s"})]) == "", (
         "the headline states the limit instead of the objective"
     )

@@ -12,6 +12,7 @@ import pytest
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import LAW, LOWEST, ideal_line, share_of_ideal
 from towtank.analysis.limits import of_levels
+from towtank.analysis.load_point import IdealScaling, LeavesIdeal
 
 SERVICE_S, THINK_S, WINDOW_S = 0.01014, 1.0, 12.0
 
@@ -68,10 +69,10 @@ def test_mean_value_analysis_gives_the_known_throughputs():
 def test_the_line_is_that_of_the_response_time_law():
     rows = levels(*(run_of(users) for users in (20, 50, 80)))
     line = ideal_line(rows)
-    assert line["method"] == LAW
-    assert line["per_user_per_s"] == pytest.approx(1 / (THINK_S + repairman(20)[1]))
-    assert line["interval"]["low"] < line["per_user_per_s"] < line["interval"]["high"]
-    assert share_of_ideal(line, rows[2].throughput, 80).value == pytest.approx(1 - 0.0264, abs=5e-4)
+    assert line.method == LAW
+    assert line.per_user_per_s == pytest.approx(1 / (THINK_S + repairman(20)[1]))
+    assert line.interval.low < line.per_user_per_s < line.interval.high
+    assert share_of_ideal(line.slope, rows[2].throughput, 80).value == pytest.approx(1 - 0.0264, abs=5e-4)
 
 
 def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
@@ -81,8 +82,8 @@ def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
     lowest["throughput_per_s"] = estimate(22.0, 2.5)
     rows = levels(lowest, run_of(50), run_of(80))
     line = ideal_line(rows)
-    assert share_of_ideal(line, rows[2].throughput, 80).value == pytest.approx(0.974, abs=0.02)
-    assert of_levels.limit(rows, line).document()["kind"] == "none"
+    assert share_of_ideal(line.slope, rows[2].throughput, 80).value == pytest.approx(0.974, abs=0.02)
+    assert of_levels.limit(rows, line).kind == "none"
 
 
 def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
@@ -91,11 +92,11 @@ def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
     draws, low, short, seen = random.Random(1), 0, 0, 0
     for _ in range(300):
         rows = levels(*(run_of(users, draws) for users in (20, 50, 80)))
-        found = of_levels.limit(rows, ideal_line(rows)).document()
-        low += "below the ideal line" in found["evidence"]
-        short += found["kind"] == "unknown"
+        found = of_levels.limit(rows, ideal_line(rows))
+        low += "below the ideal line" in found.evidence
+        short += found.kind == "unknown"
         beyond = levels(*(run_of(users, draws) for users in (20, 50, 80, 150)))
-        seen += of_levels.limit(beyond, ideal_line(beyond)).document()["leaves_ideal_at"] == {"after": 80, "at": 150}
+        seen += of_levels.limit(beyond, ideal_line(beyond)).leaves_ideal_at == LeavesIdeal(after=80, at=150)
     assert short == 0
     assert low <= 0.05 * 300
     assert seen >= 0.95 * 300
@@ -110,7 +111,7 @@ def test_a_pace_keeps_the_line_of_the_lowest_level():
         run["throughput_per_s"] = estimate(float(users), 0.1)
         rows.append(run)
     line = ideal_line(levels(*rows))
-    assert (line["method"], line["per_user_per_s"]) == (LOWEST, pytest.approx(1.0))
+    assert (line.method, line.per_user_per_s) == (LOWEST, pytest.approx(1.0))
 
 
 def test_failed_transactions_of_the_lowest_level_are_no_shortfall():
@@ -120,16 +121,17 @@ def test_failed_transactions_of_the_lowest_level_are_no_shortfall():
         value = 0.8 * run["throughput_per_s"]["value"]
         run["throughput_per_s"] = estimate(value, 0.1)
     points = levels(*rows)
-    assert share_of_ideal(ideal_line(points), points[1].throughput, 40).value == pytest.approx(1.0, abs=0.02)
+    assert share_of_ideal(ideal_line(points).slope, points[1].throughput, 40).value == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_line_of_an_older_summary_gives_a_share_without_an_interval():
     rows = levels(run_of(20), run_of(40))
-    share = share_of_ideal({"load": 20, "per_user_per_s": 0.5}, rows[1].throughput, 40)
+    older = IdealScaling.model_validate({"load": 20, "per_user_per_s": 0.5})
+    share = share_of_ideal(older.slope, rows[1].throughput, 40)
     assert (share.low, share.high) == (None, None)
 
 
 def test_an_open_load_has_the_line_of_its_lowest_level():
     runs = [{**run_of(20), "rate": {"asked": 20}, "laws": {"little": None}}]
     line = ideal_line([aggregate("rate", 20.0, runs)])
-    assert (line["rate"], line["method"]) == (20, LOWEST)
+    assert (line.rate, line.method) == (20, LOWEST)

@@ -4,7 +4,8 @@ from even_runs import even_script, stages_of
 from synthetic_runs import write_run
 
 from towtank.analysis import objectives, summarize_run
-from towtank.analysis.limits.of_runs import found_limit, how_limit_was_found, limit_text
+from towtank.analysis.limits.of_runs import found_limit
+from towtank.analysis.load_point import FoundLimit
 
 
 def limit(value, *, low=None, high=None, bound=False):
@@ -23,6 +24,10 @@ def limit(value, *, low=None, high=None, bound=False):
     }
 
 
+def in_words(found):
+    return FoundLimit.model_validate(found).in_words
+
+
 def runs(*limits):
     return [{"run": f"r{number:03d}", "limit": found} for number, found in enumerate(limits, 1)]
 
@@ -30,7 +35,7 @@ def runs(*limits):
 def test_one_run_keeps_its_interval():
     found = found_limit(runs(limit(430, low=410, high=450)))
     assert (found["value"], found["low"], found["high"], found["method"]) == (430, 410, 450, "tested bracket")
-    assert limit_text(found) == "430 users [410, 450]"
+    assert in_words(found) == "430 users [410, 450]"
 
 
 def test_runs_have_students_t():
@@ -46,7 +51,7 @@ def test_runs_have_students_t():
 def test_a_lower_bound_among_the_runs_makes_the_lowest_value_a_bound():
     found = found_limit(runs(limit(430, low=410, high=450), limit(2000, bound=True)))
     assert (found["value"], found["high"], found["is_lower_bound"], found["lower_bounds"]) == (430, None, True, 1)
-    assert limit_text(found) == "430 users or more"
+    assert in_words(found) == "430 users or more"
 
 
 def test_a_bracket_without_a_confidence_is_never_in_the_notation_of_an_interval():
@@ -55,14 +60,17 @@ def test_a_bracket_without_a_confidence_is_never_in_the_notation_of_an_interval(
     """
     bare = limit(265, low=265, high=278) | {"method": "bracket", "confidence": None}
     found = found_limit(runs(bare))
-    assert limit_text(bare) == limit_text(found) == "265 users (bracket 265 to 278, no confidence level)"
-    assert how_limit_was_found(found) == ""
-    assert how_limit_was_found(limit(430, low=410, high=450)) == " (tested bracket, 95 % confidence within one run)"
+    assert in_words(bare) == in_words(found) == "265 users (bracket 265 to 278, no confidence level)"
+    assert FoundLimit.model_validate(found).method_in_words == ""
+    assert (
+        FoundLimit.model_validate(limit(430, low=410, high=450)).method_in_words
+        == " (tested bracket, 95 % confidence within one run)"
+    )
 
 
 def test_a_lower_bound_has_no_upper_end_whatever_failed_beyond_it():
     contradictory = limit(265, low=265, high=278) | {"is_lower_bound": True, "ended": "contradictory"}
-    assert limit_text(contradictory) == limit_text(found_limit(runs(contradictory))) == "265 users or more"
+    assert in_words(contradictory) == in_words(found_limit(runs(contradictory))) == "265 users or more"
 
 
 def test_runs_without_a_search_have_no_limit():

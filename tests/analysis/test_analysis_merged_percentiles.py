@@ -24,6 +24,7 @@ from towtank.analysis.combining import combined
 from towtank.analysis.merged_percentiles import of_all_requests, percentile
 from towtank.analysis.statistics import histograms, t_interval
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.study_summary import ObjectiveAnswer
 from towtank.report import objectives as outcomes
 from towtank.report import terminal
 from towtank.report.content import tables
@@ -155,9 +156,9 @@ def test_what_one_run_misses_by_a_factor_of_two_is_not_met() -> None:
     assert found["met"] is False
     assert found["holds_up_to"] is None
     assert [(miss["run"], miss["load"]) for miss in found["far_misses"]] == [("r2", 10.0)]
-    (sentence,) = narrative._objectives({"objectives": [found]})
-    assert "is missed: 10 ms over all requests, and 450 ms in r2 alone" in sentence["text"]
-    assert "450 ms in r2 alone" in outcomes.line(found)
+    (sentence,) = narrative._objectives([ObjectiveAnswer.model_validate(found)])
+    assert "is missed: 10 ms over all requests, and 450 ms in r2 alone" in sentence.text
+    assert "450 ms in r2 alone" in outcomes.line(ObjectiveAnswer.model_validate(found))
 
 
 def test_a_run_that_misses_by_less_does_not_decide() -> None:
@@ -205,13 +206,13 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
         entry.update(low=0.95 * entry["value"], high=1.05 * entry["value"], method="order statistics")
     found = judged("p95 < 200 ms", *runs)
     assert (found["met"], found["certain"], found["missed_certain"]) == (False, True, True)
-    (sentence,) = narrative._objectives({"objectives": [found]})
-    assert sentence["text"].endswith("The interval of r9 alone excludes the limit.")
+    (sentence,) = narrative._objectives([ObjectiveAnswer.model_validate(found)])
+    assert sentence.text.endswith("The interval of r9 alone excludes the limit.")
     runs[9]["response_time_s"]["p95"]["low"] = 0.150
     found = judged("p95 < 200 ms", *runs)
     assert found["certain"] is False
-    (sentence,) = narrative._objectives({"objectives": [found]})
-    assert sentence["text"].endswith("The interval of r9 contains the limit, so another run may give another verdict.")
+    (sentence,) = narrative._objectives([ObjectiveAnswer.model_validate(found)])
+    assert sentence.text.endswith("The interval of r9 contains the limit, so another run may give another verdict.")
 
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,9 +17,13 @@ from towtank.analysis.doubts import (
     seconds,
     signed_percent,
 )
-from towtank.analysis.narrative import _failed, _limits, _quality, _response, interval
+from towtank.analysis.narrative import Sentence, _failed, _limits, _quality, _response, interval
+from towtank.analysis.statistics.estimates import estimate_from_document
+from towtank.analysis.study_summary import Configuration, StudyVerdict
 from towtank.estimates import few_digits, relative_error
 from towtank.model.fitting.goodness import _percent
+
+Json = dict[str, Any]
 
 
 def estimate(value: float | None) -> dict[str, Any]:
@@ -36,15 +41,19 @@ def point(load: float, mean: float | None, p95: float | None, verdict: str = "va
     }
 
 
-def sentences(*points: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(_response({"points": list(points), "key": {}, "label": ""}))
+def configuration(points: Sequence[Json], limit: Json | None = None) -> Configuration:
+    return Configuration.model_validate({"points": list(points), "limit": limit})
+
+
+def sentences(*points: dict[str, Any]) -> list[Sentence]:
+    return list(_response(configuration(points)))
 
 
 def test_the_response_time_goes_from_the_lowest_to_the_highest_valid_level() -> None:
     points = [point(10, 0.1, 0.2), point(20, 0.2, 0.4), point(30, 0.5, 0.8), point(40, 9.0, 9.0, "invalid")]
     (sentence,) = sentences(*points)
-    assert sentence["numbers"] == {"first_s": 0.1, "last_s": 0.5, "ratio": pytest.approx(5.0)}
-    assert sentence["text"] == (
+    assert sentence.numbers == {"first_s": 0.1, "last_s": 0.5, "ratio": pytest.approx(5.0)}
+    assert sentence.text == (
         "The mean response time changes from 100 ms at 10 users to 500 ms at 30 users, 5 times as long; "
         "p95 is 800 ms there."
     )
@@ -57,29 +66,29 @@ def test_one_level_or_none_with_a_time_says_nothing() -> None:
 
 def test_an_unknown_p95_is_left_out() -> None:
     (sentence,) = sentences(point(10, 0.1, 0.2), point(20, 0.2, None))
-    assert sentence["text"].endswith("to 200 ms at 20 users, 2 times as long.")
+    assert sentence.text.endswith("to 200 ms at 20 users, 2 times as long.")
 
 
 def test_the_load_at_which_most_transactions_fail_is_named_with_its_effect_on_response_times() -> None:
     points = [point(10, 0.1, 0.2), point(20, 0.2, 0.4), point(30, 0.1, 0.3), point(40, 0.1, 0.3, "invalid")]
     for level, share in zip(points, (0.0, 0.031, 0.02, 0.9), strict=True):
         level["errors_share"] = share
-    (sentence,) = _failed({"points": points, "key": {}, "label": ""})
-    assert sentence["text"].startswith(
+    (sentence,) = _failed(configuration(points))
+    assert sentence.text.startswith(
         "At 20 users 3.1 % of the transactions fail, the largest share of all valid loads. "
     )
-    assert sentence["numbers"] == {"errors_share": 0.031}
+    assert sentence.numbers == {"errors_share": 0.031}
 
 
 def test_without_a_failure_nothing_is_said_of_any() -> None:
     level = {**point(10, 0.1, 0.2), "errors_share": 0.0}
-    assert list(_failed({"points": [level], "key": {}, "label": ""})) == []
+    assert list(_failed(configuration([level]))) == []
 
 
 def test_sentences_on_a_suspect_level_name_its_run() -> None:
     points = [point(10, 0.1, 0.2), {**point(30, 0.5, 0.8, "suspect"), "runs": ["r003"]}]
     (sentence,) = sentences(*points)
-    assert sentence["text"].endswith("p95 is 800 ms there. This leans on a suspect run: r003.")
+    assert sentence.text.endswith("p95 is 800 ms there. This leans on a suspect run: r003.")
 
 
 @pytest.mark.parametrize(
@@ -94,25 +103,25 @@ def test_sentences_on_a_suspect_level_name_its_run() -> None:
 )
 def test_the_evidence_of_a_limit_is_a_sentence(kind: str, reached: bool | None, evidence: str, text: str) -> None:
     limit = {"kind": kind, "reached": reached, "resource": None, "evidence": evidence, "knee_users": estimate(None)}
-    (sentence,) = _limits({"points": [], "key": {}, "label": "", "limit": limit})
-    assert sentence["text"] == text
+    (sentence,) = _limits(configuration([], limit))
+    assert sentence.text == text
 
 
 def test_one_level_gives_a_knee_by_its_demands_and_no_curve() -> None:
     limit = {"kind": "undecided", "reached": None, "resource": None, "evidence": "not found: one load level only"}
     limit |= {"knee_users": estimate(417.0), "leaves_ideal_at": None}
     points = [point(300, 0.01, 0.05), point(90, 0.01, 0.05, "invalid")]
-    _, knee = _limits({"points": points, "key": {}, "label": "", "limit": limit})
-    assert knee["text"] == "The demands at the lowest load put the knee (D + Z) / D_max at 417 users."
-    _, knee = _limits({"points": [*points, point(600, 0.01, 0.05)], "key": {}, "label": "", "limit": limit})
-    assert knee["text"].endswith("417 users; the measured curve does not leave the line of ideal scaling.")
+    _, knee = _limits(configuration(points, limit))
+    assert knee.text == "The demands at the lowest load put the knee (D + Z) / D_max at 417 users."
+    _, knee = _limits(configuration([*points, point(600, 0.01, 0.05)], limit))
+    assert knee.text.endswith("417 users; the measured curve does not leave the line of ideal scaling.")
 
 
 @pytest.mark.parametrize(("runs", "text"), [(1, "1 run: 1 valid, 0 suspect and 0 invalid."), (3, "3 runs: 3 valid, ")])
 def test_runs_are_counted_in_words_that_fit_one(runs: int, text: str) -> None:
     verdict = {"valid_runs": runs, "suspect_runs": 0, "invalid_runs": 0, "missing_runs": 0}
-    (sentence,) = _quality({"verdict": verdict})
-    assert sentence["text"].startswith(text)
+    sentence = _quality(StudyVerdict.model_validate(verdict))
+    assert sentence.text.startswith(text)
 
 
 def test_no_message_has_a_power_of_ten_or_a_dash_for_a_minus() -> None:
@@ -120,7 +129,7 @@ def test_no_message_has_a_power_of_ten_or_a_dash_for_a_minus() -> None:
     assert percent_text(10.4) == "1,040 %"
     assert signed_percent(-0.408) == "−40.8 %"
     assert signed_percent(0.12) == "+12 %"
-    assert interval(estimate(1040.0)) == "1,040"
+    assert interval(estimate_from_document(estimate(1040.0))) == "1,040"
 
 
 def test_no_number_of_a_text_has_a_power_of_ten() -> None:

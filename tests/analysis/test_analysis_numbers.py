@@ -7,7 +7,9 @@ from scipy import stats
 
 from towtank.analysis import aggregation, comparison, narrative
 from towtank.analysis.limits import of_runs
+from towtank.analysis.load_point import FoundLimit
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.study_summary import Configuration
 
 
 def of_run(value, half, n=20):
@@ -47,7 +49,7 @@ def searches(*limits):
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
     found = searches(*[limit(400, 400, 500)] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [400, 400, 500, None]
-    assert of_runs.limit_text(found) == "400 users (bracket 400 to 500, no confidence level)"
+    assert FoundLimit.model_validate(found).in_words == "400 users (bracket 400 to 500, no confidence level)"
 
 
 def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
@@ -69,7 +71,7 @@ def point(level, runs, mean, half, method):
 def compared(*points):
     factor = {"name": "cache", "levels": ["small", "large"]}
     configurations = [
-        {"key": {"cache": level}, "points": [measured]}
+        Configuration.model_validate({"key": {"cache": level}, "points": [measured]})
         for level, measured in zip(factor["levels"], points, strict=True)
     ]
     (line,) = comparison.comparisons([factor], "users", configurations)
@@ -78,12 +80,12 @@ def compared(*points):
 
 def test_one_run_against_one_is_no_difference():
     line = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 105.0, 0.8, "batch means"))
-    assert line["ratio"]["low"] > 1
-    assert line["differs"] is None
-    assert (line["assumed"]["run_to_run"], line["assumed"]["differs"]) == (0.1, False)
-    assert not comparison.is_certain_change(line)
+    assert line.ratio.low > 1
+    assert line.differs is None
+    assert (line.assumed.run_to_run, line.assumed.differs) == (0.1, False)
+    assert not line.is_certain
     tenfold = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 1000.0, 8.0, "batch means"))
-    assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain_change(tenfold)) == (
+    assert (tenfold.differs, tenfold.assumed.differs, tenfold.is_certain) == (
         None,
         True,
         True,
@@ -98,12 +100,12 @@ def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}
     line = compared(small, large)
-    assert line["pace_ratio"] == (None if to_s is None else pytest.approx(to_s / 45e-6))
+    assert line.pace_ratio == (None if to_s is None else pytest.approx(to_s / 45e-6))
     sentence = narrative._change(line, [])
-    assert (shown is not None) == ("fixed piece of work" in sentence["text"])
-    assert shown is None or shown in sentence["text"]
+    assert (shown is not None) == ("fixed piece of work" in sentence.text)
+    assert shown is None or shown in sentence.text
 
 
 def test_repeated_runs_differ_by_their_interval():
     line = compared(point("small", 3, 100.0, 0.8, "runs"), point("large", 3, 105.0, 0.8, "runs"))
-    assert (line["differs"], line["assumed"]) == (True, None)
+    assert (line.differs, line.assumed) == (True, None)

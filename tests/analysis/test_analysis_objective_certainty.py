@@ -6,6 +6,7 @@ import pytest
 
 from towtank.analysis import narrative, objectives
 from towtank.analysis.statistics import t_interval
+from towtank.analysis.study_summary import ObjectiveAnswer
 
 
 def judged(values, comparison="<", limit=0.5):
@@ -36,5 +37,6 @@ def test_a_value_at_the_edge_is_not_certain(values, met, certain):
 
 
 def test_the_sentence_says_that_it_is_not_certain():
-    texts = [next(narrative._objectives({"objectives": [judged(values)]}))["text"] for values in ((0.45, 0.46, 0.58),)]
-    assert texts[0].endswith("The interval contains the limit, so another run may give another verdict.")
+    answer = ObjectiveAnswer.model_validate(judged((0.45, 0.46, 0.58)))
+    (sentence,) = narrative._objectives([answer])
+    assert sentence.text.endswith("The interval contains the limit, so another run may give another verdict.")

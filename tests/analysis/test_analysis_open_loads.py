@@ -28,7 +28,7 @@ def test_the_analysis_gives_the_rates_to_the_report() -> None:
     study = {"name": "s", "factors": [{"name": "rate", "levels": [*map(str, RATES)], "numeric": [*RATES]}]}
     summary = describe_study({"study": {**study, "load_factor": "rate"}}, runs)
     results = Results("s", {"study": study}, summary, tuple(RunResult(run["run"], {}, run) for run in runs), ())
-    points = series.collect(results, lambda document: document["throughput_per_s"])
+    points = series.throughput_of(results)
     assert [point.load for point in points] == [20.0, 40.0, 80.0]
     assert sum(getattr(block, "caption", "").startswith("Transactions") for block in tables.build(results).blocks) == 3
     assert "at 80 arrivals per second" in summary["headline"]

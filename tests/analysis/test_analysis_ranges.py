@@ -21,7 +21,7 @@ def test_two_runs_that_differ_give_no_negative_throughput() -> None:
     assert whole.low is not None
     assert whole.low < 0
     assert (found.value, found.low, found.high) == (219.0, 0.0, whole.high)
-    assert narrative.interval(found.document()) == "200 (0 to 1,500)"
+    assert narrative.interval(found) == "200 (0 to 1,500)"
     assert plain_over_runs(RATES) == found
 
 

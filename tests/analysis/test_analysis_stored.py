@@ -14,6 +14,7 @@ from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.narrative import _seen
 from towtank.analysis.statistics import difference_interval
 from towtank.analysis.stored import read_stored, scaled, stored
+from towtank.analysis.study_summary import ObjectiveAnswer
 from towtank.results import lines
 from towtank.results.folder import RunFolder
 from towtank.study.objectives import read_objective
@@ -215,5 +216,5 @@ def test_a_claim_on_a_sample_allows_for_what_was_not_read_back() -> None:
 
 
 def test_what_was_lost_is_a_count_in_words() -> None:
-    assert _seen({"metric": "stored.lost", "seen": 1200.0}) == "1,200"
-    assert _seen({"metric": "p95", "seen": 0.25}) == "250 ms"
+    assert _seen(ObjectiveAnswer(metric="stored.lost", seen=1200.0)) == "1,200"
+    assert _seen(ObjectiveAnswer(metric="p95", seen=0.25)) == "250 ms"

@@ -8,7 +8,9 @@ from towtank.analysis import capacity, comparison, conclusion, demand, objective
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels
+from towtank.analysis.load_point import LimitKind
 from towtank.analysis.study import describe_study
+from towtank.analysis.study_summary import Comparison, ObjectiveAnswer
 from towtank.report.objectives import outcome
 
 
@@ -76,7 +78,9 @@ def test_invalid_repetitions_do_not_count_where_there_are_others():
 
 def test_few_wild_values_do_not_pass_for_the_largest_change():
     def line(value, low, high):
-        return {"ratio": {"value": value, "low": low, "high": high}, "differs": not low <= 1 <= high}
+        ratio = {"value": value, "low": low, "high": high}
+        found = {"factor": "f", "from": "a", "to": "b", "metric": "x", "ratio": ratio, "differs": not low <= 1 <= high}
+        return Comparison.model_validate(found)
 
     wild, sure, chance = line(0.1, 0.01, 0.6), line(3.0, 2.5, 3.5), line(9.0, 0.5, 40.0)
     assert sorted([chance, wild, sure], key=comparison.strength, reverse=True) == [sure, wild, chance]
@@ -88,7 +92,7 @@ def points(*rows):
 
 def test_without_a_shortfall_the_limit_is_not_found():
     rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
-    limit = of_levels.limit(rows, ideal_line(rows)).document()
+    limit = of_levels.limit(rows, ideal_line(rows)).model_dump(mode="json")
     assert not limit["reached"]
     assert "not found: think time limits the load" in limit["evidence"]
     assert limit["leaves_ideal_at"] is None
@@ -97,7 +101,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 def conclude(*runs, kind="users"):
     """Return the limit of a configuration with the given runs, one for each load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
-    return of_levels.limit(rows, ideal_line(rows)).document()
+    return of_levels.limit(rows, ideal_line(rows)).model_dump(mode="json")
 
 
 def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
@@ -225,7 +229,7 @@ def test_a_full_tier_on_the_ideal_line_is_nearly_the_limit():
     )
 
 
-@pytest.mark.parametrize("kind", list(of_levels.LimitKind))
+@pytest.mark.parametrize("kind", list(LimitKind))
 def test_every_kind_of_limit_has_its_words_in_the_headline(kind):
     summary = describe_study({"study": {"name": "s"}}, [made("r1", 10, 10.0)])
     summary["configurations"][0]["limit"] |= {"kind": str(kind), "resource": "content"}
@@ -428,7 +432,7 @@ def test_an_objective_at_a_load_of_no_run_names_the_loads_of_the_runs(share, why
     manifest = {"study": {"name": "s", "objectives": [objective]}}
     found = describe_study(manifest, [made("r1", 10, 10.0), made("r2", 40, 20.0)])["objectives"][0]
     assert found["not_judged"] == [{"load": 20.0, "runs": [], "kind": "not_measured", "why": why}]
-    assert outcome(found) == f"not judged: at 20 users, {why}"
+    assert outcome(ObjectiveAnswer.model_validate(found)) == f"not judged: at 20 users, {why}"
 
 
 def test_an_objective_about_a_missing_run_is_not_judged():
@@ -466,7 +470,7 @@ def test_a_search_in_an_invalid_run_found_no_limit():
 
 def test_a_tier_with_more_cpus_saturates_later():
     rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
-    limit = of_levels.limit(rows, ideal_line(rows)).document()
+    limit = of_levels.limit(rows, ideal_line(rows)).model_dump(mode="json")
     assert (limit["reached"], limit["resource"]) == (True, "content")
 
 

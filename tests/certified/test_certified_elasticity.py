@@ -18,6 +18,7 @@ from towtank.analysis import comparison
 from towtank.analysis.elasticity import LARGEST, Elasticity, elasticity, elasticity_of, elasticity_of_groups
 from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
+from towtank.analysis.study_summary import Configuration
 
 PAIRS = SERIES or 200
 SERVICE_S = 0.01
@@ -174,10 +175,11 @@ def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHAR
             for times in (1.0, effect)
         ]
         configurations = [
-            {"key": {"cache": level}, "points": [point]} for level, point in zip(("a", "b"), points, strict=True)
+            Configuration.model_validate({"key": {"cache": level}, "points": [point]})
+            for level, point in zip(("a", "b"), points, strict=True)
         ]
         for line in comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations):
-            found[line["metric"]] += comparison.is_certain_change(line)
+            found[line.metric] += line.is_certain
     return {metric: count / PAIRS for metric, count in found.items()}
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from towtank.analysis import aggregation, comparison
 from towtank.analysis.statistics.estimates import BATCH_MEANS, Estimate
+from towtank.analysis.study_summary import Configuration
 
 pytestmark = pytest.mark.waits
 
@@ -41,13 +42,14 @@ def point_of(runs):
 def is_called_different(pair):
     """Return True if a comparison of two lists of runs shows a difference."""
     configurations = [
-        {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
+        Configuration.model_validate({"key": {"cache": level}, "points": [point_of(runs)]})
+        for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
     # `differs` is None for single runs. With two runs on each side it may be None, too, because two very different
     # values yield no interval of the ratio.
-    assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
-    return comparison.is_certain_change(line)
+    assert (line.differs is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
+    return line.is_certain
 
 
 def pairs_of(seed, repetitions, run_to_run, effect=1.0):

@@ -6,7 +6,8 @@ import pytest
 from stepped_engine import SteppedEngine
 
 from towtank.analysis.limits.found import search_of_run
-from towtank.analysis.limits.of_runs import found_limit, limit_text
+from towtank.analysis.limits.of_runs import found_limit
+from towtank.analysis.load_point import FoundLimit
 from towtank.analysis.measurement import Measurement
 from towtank.conduct.piloting import pilot_load, read_pilot
 from towtank.conduct.searching import PilotSteering, SearchSteering
@@ -89,7 +90,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
     assert document[:4] == [60, 100, 140, 120]
     assert said[0] == "  60 users passed (109 /s, mean < 200 ms: 0.05); next 100 users (raised)"
-    assert said[-1].endswith(f"refined: limit {limit_text(limit)}")
+    assert said[-1].endswith(f"refined: limit {FoundLimit.model_validate(limit).in_words}")
     assert engine.stages[-1]["name"] == "ramp_down"
     assert kinds(run)[-1] == "plateau" and "search_ended" in kinds(run)
     assert found.best.level == limit["window_level"] == limit["low"]
@@ -106,8 +107,11 @@ def test_the_live_line_and_the_headline_have_one_value(run, answer):
     _, said, found = search(run, load_of(stop_when=["objective missed"]), answer)
     limit = found.document()
     assert (limit["confidence"] is None) == (answer is flickering)
-    assert said[-1].endswith(f": limit {limit_text(limit)}")
-    assert limit_text(found_limit([{"run": "r001", "limit": limit}])) == limit_text(limit)
+    assert said[-1].endswith(f": limit {FoundLimit.model_validate(limit).in_words}")
+    assert (
+        FoundLimit.model_validate(found_limit([{"run": "r001", "limit": limit}])).in_words
+        == FoundLimit.model_validate(limit).in_words
+    )
     assert ("bracket" in said[-1]) == (answer is flickering)
 
 

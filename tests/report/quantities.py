@@ -12,7 +12,7 @@ from typing import Any
 import quantities_of_models as models
 
 from towtank.report.document import Bullets, Callout, Document, Figure, Paragraph, Table, Text
-from towtank.report.source import Results, label_of
+from towtank.report.source import Results
 
 _NUMBER = r"[+−-]?[\d,]+(?:\.\d+)?"
 _UNIT = r"(?:µs|ms|s|/s|transactions/s|CPUs|users|%|×)"
@@ -173,7 +173,7 @@ def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
 def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
     """Yield the numbers in the tables of models, of percentages and of knees of the throughput curve."""
     titles, ends, place = [column.title for column in table.columns], models.ends(results), f"table {table.caption}"
-    alone = label_of(results.configurations[0]) if len(results.configurations) == 1 else ""
+    alone = results.configurations[0].label if len(results.configurations) == 1 else ""
     for row in table.rows:
         cells = _cells(titles, row)
         label = cells.get("Configuration", alone).removesuffix(" †")
@@ -334,7 +334,7 @@ def _sentences(document: Document) -> Iterator[tuple[str, str]]:
 
 def collect(document: Document, results: Results) -> dict[Key, list[Number]]:
     """Return all numbers of a report whose quantity, configuration and load are known."""
-    labels = [label_of(configuration) for configuration in results.configurations]
+    labels = [configuration.label for configuration in results.configurations]
     found: dict[Key, list[Number]] = defaultdict(list)
     for place, sentence in _sentences(document):
         for key, number in _of_sentence(place, sentence, labels):

@@ -12,7 +12,7 @@ from typing import Any
 
 from towtank.report.content.methods import KNEES, VALUES
 from towtank.report.document import Document, Figure, Table
-from towtank.report.source import Results, label_of, load_of
+from towtank.report.source import Results
 
 Quantity = tuple[str, str, float]
 NO_LOAD = -1.0
@@ -166,9 +166,9 @@ def ends(results: Results) -> dict[str, tuple[float, float]]:
     """Return the lowest and the highest load with a run that is not invalid, for each configuration."""
     found = {}
     for configuration in results.configurations:
-        loads = [load_of(p) for p in configuration["points"] if any(v != "invalid" for v in p["verdicts"])]
+        loads = [point.level for point in configuration.usable]
         if loads:
-            found[label_of(configuration)] = (min(loads), max(loads))
+            found[configuration.label] = (min(loads), max(loads))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from towtank.analysis import Configuration, TierAtLoad
 from towtank.report.content import audit, prediction, tables
 from towtank.report.figures import (
     answer,
@@ -19,6 +20,7 @@ from towtank.report.figures import (
     throughput,
 )
 from towtank.report.runs_over_time import DRAIN_STAGE, _rates
+from towtank.report.source import Results
 
 
 def point(load: float, value: float, low: float | None = None, high: float | None = None, **more: Any) -> series.Point:
@@ -67,7 +69,7 @@ def test_the_bound_of_the_demands_is_that_of_the_highest_load_that_counts(
         {"load": 20, "tiers": known, "verdicts": ["valid"]},
         {"load": 30, "tiers": tiers(web=(0.5, 1)), "verdicts": ["invalid"]},
     ]
-    assert throughput._of_demands({"points": points}) == limit
+    assert throughput._of_demands(Configuration.model_validate({"points": points})) == limit
 
 
 def test_bounds_are_drawn_up_to_a_multiple_of_the_measured_throughput() -> None:
@@ -250,11 +252,12 @@ def test_an_objective_of_all_loads_is_drawn(objective: dict[str, Any], drawn: bo
     ("knee", "drawn"), [((15.0, 10.0, 20.0), True), ((15.0, 10.0, 20.1), False), ((15.0, 0.0, 20.0), False)]
 )
 def test_a_knee_is_drawn_within_the_measured_loads(knee: tuple[float, ...], drawn: bool) -> None:
-    limit = {"reached": True, "knee_users": dict(zip(("value", "low", "high"), knee, strict=True))}
-    results: Any = SimpleNamespace(configurations=[{"key": {}, "label": "a", "limit": limit}])
+    ends = dict(zip(("value", "low", "high"), knee, strict=True))
+    limit = {"kind": "cpu", "reached": True, "knee_users": ends}
+    results = Results("a", {}, {"configurations": [{"label": "a", "limit": limit}]})
     rates: Any = SimpleNamespace(points=[point(20.0, 5.0)])
-    assert [row["load"] for row in answer._knees(results, rates)] == [15.0] * drawn
-    limit["reached"] = False
+    assert [knee.load for knee in answer._knees(results, rates)] == [15.0] * drawn
+    results = Results("a", {}, {"configurations": [{"label": "a", "limit": {**limit, "reached": False}}]})
     assert answer._knees(results, rates) == []
 
 
@@ -262,11 +265,11 @@ def test_the_rest_of_a_tier_is_what_its_parts_do_not_use() -> None:
     def used(value: float) -> dict[str, Any]:
         return {"cpus_used": {"value": value}}
 
-    measured = {"load": 10, "verdicts": ["valid"]}
-    tier = {**used(3.0), "parts": {"java": used(1.5), "nginx": used(0.5)}}
-    found = [(each.part, each.cpus) for each in cpu_by_tier._tier("a", measured, "web", tier)]
+    tier = TierAtLoad.model_validate({**used(3.0), "parts": {"java": used(1.5), "nginx": used(0.5)}})
+    found = [(each.part, each.cpus) for each in cpu_by_tier._tier("a", 10, "valid", "web", tier)]
     assert found == [("web: java", 1.5), ("web: nginx", 0.5), ("web: rest", 1.0)]
-    assert [each.part for each in cpu_by_tier._tier("a", measured, "web", used(3.0))] == ["web"]
+    whole = TierAtLoad.model_validate(used(3.0))
+    assert [each.part for each in cpu_by_tier._tier("a", 10, "valid", "web", whole)] == ["web"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 import report_synthetic as synthetic
 from report_synthetic import rows
 
+from towtank.analysis import ObjectiveAnswer
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.content import (
@@ -122,7 +123,7 @@ def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, An
     section = tables.build(with_summary(synthetic.results(), objectives=[objective]))
     (row,) = rows(section, "Objectives of the study")
     assert row[1] == said
-    assert ("; holds" in outcomes.line(objective)) == ("; holds" in said)
+    assert ("; holds" in outcomes.line(ObjectiveAnswer.model_validate(objective))) == ("; holds" in said)
     table = next(b for b in section.blocks if isinstance(b, Table) and b.caption == "Objectives of the study")
     assert bool(table.footnotes) == ("†" in said)
 
@@ -254,7 +255,7 @@ def test_percentiles_stand_in_a_table_of_the_points_that_count() -> None:
     results = synthetic.results(verdicts={"r001": "suspect", "r002": "invalid"})
     shown = rows(tables.build(results), "Percentiles")
     assert len(shown) == 7
-    point = results.configurations[0]["points"][0]["response_time_s"]
+    point = results.summary["configurations"][0]["points"][0]["response_time_s"]
     assert shown[0][:2] == ("search_index present", "30 †")
     assert shown[0][2:] == (
         *(people.seconds_estimate(point[name]).replace("\N{NO-BREAK SPACE}", " ") for name in ("p50", "p90", "p99")),
@@ -264,7 +265,7 @@ def test_percentiles_stand_in_a_table_of_the_points_that_count() -> None:
 
 def test_results_without_any_interval_say_so() -> None:
     results = synthetic.results()
-    for each_configuration in results.configurations:
+    for each_configuration in results.summary["configurations"]:
         for point in each_configuration["points"]:
             for value in (point["throughput_per_s"], *point["response_time_s"].values()):
                 if isinstance(value, dict):
@@ -276,7 +277,7 @@ def test_results_without_any_interval_say_so() -> None:
 
 def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
     results = synthetic.results(levels=(30,), verdicts={"r002": "invalid"})
-    for each_configuration in results.configurations:
+    for each_configuration in results.summary["configurations"]:
         for point in each_configuration["points"]:
             ((_, tier),) = point["tiers"].items()
             point["tiers"] = {"gateway": tier, "content": tier, "database": tier}
@@ -288,20 +289,20 @@ def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
 
 def test_what_no_tier_used_has_a_column_beside_the_tiers() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
-    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
+    ((point,),) = [each_configuration["points"] for each_configuration in results.summary["configurations"]]
     point["not_attributed"] = {"this_machine": {"cpus_used": {"value": 0.25}}}
     made = next(block for block in tables.build(results).blocks if isinstance(block, Table))
     assert "CPUs not attributed" in [column.title for column in made.columns]
     assert "0.250 CPUs" in "|".join(made.rows[0]).replace("\N{NO-BREAK SPACE}", " ")
     ((_, tier),) = point["tiers"].items()
     point["tiers"] = {"gateway": tier, "content": tier, "database": tier}
-    (row,) = rows(tables.build(results), "CPUs used, by tier")
+    (row,) = rows(tables.build(with_summary(results)), "CPUs used, by tier")
     assert row[-1] == "0.250"
 
 
 def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
-    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
+    ((point,),) = [each_configuration["points"] for each_configuration in results.summary["configurations"]]
     point["transactions"]["log_in"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": None}
     point["transactions"]["log_out"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": 1.0}
     names = {row[0] for row in rows(tables.build(results), "Transactions at 30")}
@@ -310,17 +311,17 @@ def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> N
 
 def test_answers_are_counted_by_transaction_and_status_code() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
-    ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
+    ((point,),) = [each_configuration["points"] for each_configuration in results.summary["configurations"]]
     captions = [block.caption for block in tables.build(results).blocks if isinstance(block, Table)]
     assert "Responses by status code" not in captions
     point["status_codes"] = {"search": {"200": 1200, "302": 3}, "view": {"302": 7}, "call": {}}
-    shown = rows(tables.build(results), "Responses by status code")
+    shown = rows(tables.build(with_summary(results)), "Responses by status code")
     assert [row[2:] for row in shown] == [("search", "1,200", "3"), ("view", "0", "7")]
 
 
 def test_answers_of_a_point_without_status_codes_are_not_recorded() -> None:
     results = synthetic.results(levels=(30, 60), indices=("present",))
-    (points,) = [each_configuration["points"] for each_configuration in results.configurations]
+    (points,) = [each_configuration["points"] for each_configuration in results.summary["configurations"]]
     points[0]["status_codes"], points[1]["status_codes"] = {"search": {"200": 4}}, None
     shown = rows(tables.build(results), "Responses by status code")
     assert [row[2:] for row in shown] == [("search", "4"), ("all", "not recorded")]
@@ -628,7 +629,7 @@ def test_a_study_without_a_run_that_counts_states_no_value() -> None:
 )
 def test_values_without_an_interval_have_the_length_that_would_give_one(needs: list[int], said: str) -> None:
     results = synthetic.results()
-    point = results.configurations[0]["points"][-1]
+    point = results.summary["configurations"][0]["points"][-1]
     transaction = next(iter(point["transactions"].values()))
     bare = {"low": None, "high": None, "method": "none"}
     for entry, needs_s in zip((point["response_time_s"], transaction, transaction), needs, strict=False):
@@ -642,8 +643,8 @@ def test_values_of_a_long_window_are_compared_with_a_longer_one() -> None:
     results = synthetic.results()
     window = results.runs[0].summary["window"]
     window["start_s"], window["end_s"] = 0.0, 7200.0
-    needing = results.configurations[0]["points"][-1]["response_time_s"]
+    needing = results.summary["configurations"][0]["points"][-1]["response_time_s"]
     needing["mean"] |= {"low": None, "high": None, "method": "none", "needs_s": 10_000}
     assert "A steady window of 170 min would probably give this value an interval." in words(tables.build(results))
     needing["mean"]["needs_s"] = 20_000
-    assert "No window of a practical length (up to 4 h) would" in words(tables.build(results))
+    assert "No window of a practical length (up to 4 h) would" in words(tables.build(with_summary(results)))

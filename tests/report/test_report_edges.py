@@ -11,6 +11,7 @@ from towtank.report import format as people
 from towtank.report.content import events, prediction, workload
 from towtank.report.document import Table
 from towtank.report.figures import ground
+from towtank.report.source import Results
 
 HEBREW = "\u05d0\u05d1"
 FSI, LRI, PDI = "\u2068", "\u2066", "\u2069"
@@ -142,9 +143,9 @@ def test_measured_points_are_those_of_the_predicted_configuration() -> None:
     ]
     other = {"key": {"nodes": "one"}, "points": [{"load": 99, "verdicts": ["valid"]}]}
     here = {"key": {"nodes": "four", "index": "present"}, "points": points}
-    results: Any = SimpleNamespace(summary={"configurations": [other, here]})
+    results = Results("r", {}, {"configurations": [other, here]})
     assert list(prediction._measured(results, PREDICTION)) == [10.0, 20.0]
-    results.summary["configurations"] = [{"key": None, "points": points}, other]
+    results = Results("r", {}, {"configurations": [{"key": None, "points": points}, other]})
     assert prediction._measured(results, PREDICTION) == {}
 
 
@@ -262,7 +263,7 @@ def test_a_table_of_a_prediction_has_a_row_for_each_load() -> None:
     rows = [{"load": 10, "throughput": band(5, 4, 6), "response_s": None}, {"load": 20}]
     point = {"load": 10, "verdicts": ["valid"], "throughput_per_s": {"value": 7, "low": 6.5, "high": 7.5}}
     configuration = {"key": {"nodes": "four"}, "points": [point]}
-    results: Any = SimpleNamespace(load_factor="users", summary={"configurations": [configuration]})
+    results = Results("r", {}, {"load_factor": "users", "configurations": [configuration]})
     table = prediction._table(results, {**PREDICTION, "rows": rows})
     assert isinstance(table, Table)
     assert [str(row[0]) for row in table.rows] == ["10", "20"]

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import report_synthetic as synthetic
 
+from towtank.analysis import LoadPoint
 from towtank.report.content import figures, tables
 from towtank.report.document import Figure, Paragraph, Table
 from towtank.report.figures import (
@@ -167,8 +168,8 @@ def test_disk_gathers_reads_and_writes() -> None:
 
 def test_disk_of_an_invalid_run_sums_its_disks() -> None:
     summary = {"host": {"disks": {"a": {"read_bytes_per_s": 1.0}, "b": {"read_bytes_per_s": 2.5}}}}
-    assert disk.disks_total("read_bytes_per_s", summary) == {"value": 3.5}
-    assert disk.disks_total("write_bytes_per_s", summary) is None
+    assert disk.disks_total("read_bytes_per_s", summary).value == 3.5
+    assert disk.disks_total("write_bytes_per_s", summary).value is None
 
 
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
@@ -331,12 +332,12 @@ def test_a_cross_tells_its_configuration_without_colour() -> None:
 
 
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
-    assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
-    assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
+    assert LoadPoint.model_validate({"verdicts": ["valid", "valid"]}).state == "valid"
+    assert LoadPoint.model_validate({"verdicts": ["valid", "suspect"]}).state == "suspect"
     # One of the runs is invalid; the estimate is from the valid run only.
-    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"
-    assert series.point_state({"verdicts": ["invalid"]}) == "invalid"
-    assert series.point_state({}) == "invalid"
+    assert LoadPoint.model_validate({"verdicts": ["valid", "invalid"]}).state == "valid"
+    assert LoadPoint.model_validate({"verdicts": ["invalid"]}).state == "invalid"
+    assert LoadPoint().state == "invalid"
 
 
 def repeated() -> Results:
@@ -448,7 +449,7 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
 def test_knees_are_drawn_if_a_limit_is_reached_below_the_highest_load() -> None:
     # The knee (D + Z) / D is at 101 users with the index and at 63.5 users without it. Each knee has an error of 5 %.
     knees = answer.compute(synthetic.results()).knees
-    assert [(knee["configuration"], round(knee["load"], 1)) for knee in knees] == [
+    assert [(knee.configuration, round(knee.load, 1)) for knee in knees] == [
         ("search_index present", 101.0),
         ("search_index absent", 63.5),
     ]
@@ -694,7 +695,7 @@ def test_a_knee_of_suspect_runs_is_open() -> None:
     # The knee of a configuration depends on its runs at the lowest load, which are r001 (with the index) and r005.
     results = synthetic.results(verdicts={"r001": "suspect", "r004": "suspect"})
     knees = answer.compute(results).knees
-    assert [knee["state"] for knee in knees] == ["suspect", "valid"]
+    assert [knee.state for knee in knees] == ["suspect", "valid"]
     upper = answer.draw(answer.compute(results))["vconcat"][0]
     triangles = [layer for layer in upper["layer"] if dict(layer["mark"]).get("shape") == "triangle-up"]
     assert [(layer["mark"]["filled"], [row["state"] for row in layer["data"]["values"]]) for layer in triangles] == [

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from towtank import claim_words, estimates
-from towtank.analysis import narrative
+from towtank.analysis import Estimate, ObjectiveAnswer, estimate_from_document, narrative
 from towtank.estimates import error_estimate
 from towtank.report import format as people
 from towtank.report import objectives
@@ -133,8 +133,10 @@ def test_an_interval_that_says_nothing_is_not_known() -> None:
     absurd = {"value": 0.030, "low": 0.0, "high": 248_814.48}
     assert people.seconds_estimate(absurd) == "30 [not\N{NO-BREAK SPACE}known]\N{NO-BREAK SPACE}ms"
     assert people.seconds_of(absurd) == "30\N{NO-BREAK SPACE}ms"
-    assert narrative._time(absurd) == "30 (interval not known) ms", "a sentence rounds as a table does"
-    assert narrative.interval({"value": 40.0, "low": 0.3, "high": 1200.0}) == "40 (interval not known)"
+    assert narrative._time(estimate_from_document(absurd)) == "30 (interval not known) ms", (
+        "a sentence rounds as a table does"
+    )
+    assert narrative.interval(Estimate(40.0, 0.3, 1200.0)) == "40 (interval not known)"
     wide = {"value": 0.030, "low": 0.002, "high": 0.3}
     columns = "30", "not known", "not known"
     assert estimates.column_texts(30.0, 0.0, 248_814_480.0, "ms") == columns, (
@@ -196,8 +198,8 @@ def test_an_interval_that_says_nothing_about_zero_is_not_known(value: float) -> 
     ):
         assert shown.startswith("0 [not known] ")
     for shown in (
-        narrative._time(absurd),
-        narrative.interval(absurd),
+        narrative._time(estimate_from_document(absurd)),
+        narrative.interval(estimate_from_document(absurd)),
     ):
         assert shown.startswith("0 (interval not known)")
     assert estimates.column_texts(1e3 * value, 0.0, 250e6, "ms") == ("0", "not known", "not known")
@@ -227,5 +229,6 @@ def test_the_upper_bound_of_a_small_quantity_around_zero_is_shown() -> None:
     ],
 )
 def test_runs_that_alone_miss_an_objective_are_named_up_to_three(runs: int, shown: str) -> None:
-    misses = [{"run": f"r{number + 1}", "value": 0.45} for number in range(runs)]
-    assert objectives.alone({"metric": "p95", "far_misses": misses}) == shown
+    misses = [{"load": 9.0, "run": f"r{number + 1}", "value": 0.45} for number in range(runs)]
+    objective = ObjectiveAnswer.model_validate({"metric": "p95", "far_misses": misses})
+    assert objectives.alone(objective) == shown

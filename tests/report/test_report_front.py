@@ -332,6 +332,6 @@ def test_the_figure_of_many_configurations_has_those_of_the_first_claim() -> Non
     many = dataclasses.replace(made, summary=summary, claims={"claims": [{"measure": None}, {"measure": measure}]})
     chosen, which = of_first_claim(many)
     assert which == ", pattern stream"
-    assert {each["key"]["pattern"] for each in chosen.configurations} == {"stream"}
+    assert {each.key["pattern"] for each in chosen.configurations} == {"stream"}
     few = dataclasses.replace(many, summary={**summary, "configurations": summary["configurations"][:16]})
     assert of_first_claim(few) == (few, "")

@@ -60,7 +60,7 @@ def drawn_loads(found: Any) -> Iterator[float]:
 @pytest.mark.parametrize("bare", [False, True])
 def test_points_are_at_their_rates(bare: bool) -> None:
     results = open_results(bare=bare)
-    points = series.collect(results, lambda document: document["throughput_per_s"])
+    points = series.throughput_of(results)
     assert [point.load for point in points] == [*map(float, RATES)] * 2
     assert {entry.load for entry in cpu_by_tier.compute(results).slices} == set(map(float, RATES))
     assert transactions.common_loads(results) == [20.0, 80.0]
@@ -110,7 +110,7 @@ def test_a_load_is_read_with_its_kind(document: Json, load: Load | None) -> None
 
 def test_whiskers_of_a_point_are_the_same_in_the_capacity_curve() -> None:
     results = synthetic.results(RATES, ("present",))
-    points = series.collect(results, lambda document: document["throughput_per_s"])
+    points = series.throughput_of(results)
     rows = [
         {"load": float(load), "throughput": synthetic.throughput(load, "present"), "standard_error": 1.0,
          "response_s": 0.1} for load in RATES

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from test_report_earned import DOUBT, OWN, _joined, of_terminal, plain, studied
 
-from towtank.analysis import aggregation, comparison, narrative, objective_levels, study_verdict
+from towtank.analysis import aggregation, narrative, objective_levels, study_verdict
+from towtank.analysis.load_point import FoundLimit, LoadPoint
 from towtank.analysis.study import describe_study
+from towtank.analysis.study_summary import Configuration
 from towtank.report import objectives as outcomes
 from towtank.report.content import brief, build_document, found_limit, headline, observations, tables
 from towtank.report.document import Bullets, Callout, Figure, Paragraph, Table, Text, text
@@ -190,10 +192,6 @@ def test_statements_are_of_every_kind() -> None:
     assert marks == {"throughput", "scaling", "response-time", "percentiles", "cpu-by-tier", "disk", "transactions"}
 
 
-def _counted(point: dict[str, Any]) -> str:
-    return "valid"
-
-
 def _as_valid(points: list[series.Point]) -> list[series.Point]:
     return [replace(point, state="valid") for point in points]
 
@@ -207,7 +205,7 @@ def _set(place: Any, name: str, value: Any) -> Callable[[pytest.MonkeyPatch], No
     return lambda patch: patch.setattr(place, name, value)
 
 
-_COLLECT, _TIME_AXIS, _COMPUTE = series.collect, panel.time_axis, limit.compute
+_COLLECT, _TIME_AXIS, _COMPUTE = series.response_time_of, panel.time_axis, limit.compute
 _DESCRIBED = study_verdict.verdict_of
 
 
@@ -221,23 +219,21 @@ def _axis_of_all(title: str, points: list[series.Point], height: int = 300) -> d
 
 def _without_doubt(results: Results, run: Any) -> Any:
     made = _COMPUTE(results, run)
-    return None if made is None else replace(made, found=run.summary["limit"], is_invalid=False)
+    return (
+        None if made is None else replace(made, found=FoundLimit.model_validate(run.summary["limit"]), is_invalid=False)
+    )
 
 
 def _said_valid(*arguments: Any) -> dict[str, Any]:
     return {**_DESCRIBED(*arguments), "level": "valid"}
 
 
-def _all_points(configuration: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(configuration["points"])
+def _all_points(configuration: Configuration) -> list[LoadPoint]:
+    return list(configuration.points)
 
 
-def _highest(configuration: dict[str, Any]) -> dict[str, Any]:
-    return max(configuration["points"], key=lambda point: float(point["throughput_per_s"]["value"]))
-
-
-def _pairs(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-    return zip(base["points"], other["points"], strict=True)
+def _highest(configuration: Configuration) -> LoadPoint:
+    return max(configuration.points, key=lambda point: point.throughput_per_s.value or 0.0)
 
 
 def _without_words(said: str) -> Text:
@@ -246,25 +242,25 @@ def _without_words(said: str) -> Text:
 
 PLANTED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "sentence, value, invalid": ("invalid", _set(narrative, "_valid", _all_points)),
-    "table, value, invalid": ("invalid", _of_series(tables, point_state=_counted)),
+    "table, value, invalid": ("invalid", _set(LoadPoint, "is_usable", property(lambda _: True))),
     "table in brief, value, invalid": ("invalid", _set(brief, "_peak", _highest)),
-    "figure, mark, invalid": ("invalid", _of_series(response_time, collect=_collected)),
-    "figure, percentiles, invalid": ("invalid", _of_series(percentiles, collect=_collected)),
-    "figure, its table, invalid": ("invalid", _set(series.Point, "stated", property(vars))),
+    "figure, mark, invalid": ("invalid", _of_series(response_time, response_time_of=_collected)),
+    "figure, percentiles, invalid": ("invalid", _of_series(percentiles, response_time_of=_collected)),
+    "figure, its table, invalid": ("invalid", _set(series.Point, "stated", property(lambda point: point))),
     "figure, axis, invalid": ("invalid", _set(panel, "time_axis", _axis_of_all)),
     "figure, limit, invalid": ("invalid", _set(limit, "compute", _without_doubt)),
     "verdict on an objective, invalid": ("invalid", _set(objective_levels.Level, "decides", lambda *_: True)),
     "limit found, invalid": ("invalid", _set(found_limit, "_of_invalid_run", found_limit._of_run)),
     "limit and knee of levels, invalid": ("invalid", _set(aggregation.Point, "is_valid", property(lambda _: True))),
     "evidence of a limit, invalid": ("invalid", _set(observations, "_evidence", lambda found, _: found.evidence)),
-    "comparison, invalid": ("invalid", _set(comparison, "_points", _pairs)),
+    "comparison, invalid": ("invalid", _set(Configuration, "usable", property(_all_points))),
     "verdict on the study, invalid": ("invalid", _set(study_verdict, "verdict_of", _said_valid)),
     "sentence, doubt, suspect": ("suspect", _set(narrative, "_suspects", lambda _: "")),
     "headline, doubt, suspect": ("suspect", _set(headline, "_statement", _without_words)),
     "table, mark, suspect": ("suspect", _set(tables, "_mark", lambda _: "")),
     "table of limits, mark, suspect": ("suspect", _set(observations, "_mark", lambda _: "")),
     "table in brief, mark, suspect": ("suspect", _set(brief, "MARK", "")),
-    "figure, open symbols, suspect": ("suspect", _set(series, "point_state", _counted)),
+    "figure, open symbols, suspect": ("suspect", _set(LoadPoint, "state", property(lambda _: "valid"))),
     "figure, note, suspect": ("suspect", _set(series, "OPEN_SYMBOLS", "")),
     "verdict on an objective, mark, suspect": ("suspect", _set(outcomes, "MARK", "")),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis import Estimate
 from towtank.sizing import simulated_pool
 from towtank.sizing.interval import Interval
 from towtank.sizing.resources import PoolSize
@@ -54,5 +55,5 @@ def test_a_pool_is_enlarged_until_enough_draws_wait_no_longer_than_the_limit(
     ],
 )
 def test_a_ratio_below_one_is_turned_with_its_interval(given: tuple[Any, ...], above: tuple[Any, ...]) -> None:
-    found = _above_one(dict(zip(("value", "low", "high"), given, strict=True)))
+    found = _above_one(Estimate(*given))
     assert tuple(found[key] for key in ("value", "low", "high")) == above

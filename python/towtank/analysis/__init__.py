@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from towtank.analysis.comparing import keep_baseline as keep_baseline
     from towtank.analysis.comparing import read_baseline as read_baseline
     from towtank.analysis.comparing import side_of as side_of
-    from towtank.analysis.comparison import compared_points as compared_points
-    from towtank.analysis.comparison import is_certain_change as is_certain_change
     from towtank.analysis.deciding import OpenQuestion as OpenQuestion
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
     from towtank.analysis.judgement import judge_files as judge_files
     from towtank.analysis.limits.found import conclude_search as conclude_search
     from towtank.analysis.limits.found import search_of_run as search_of_run
-    from towtank.analysis.limits.of_runs import how_limit_was_found as how_limit_was_found
-    from towtank.analysis.limits.of_runs import limit_text as limit_text
     from towtank.analysis.limits.plateaus import Plateau as Plateau
     from towtank.analysis.limits.plateaus import PlateauRules as PlateauRules
     from towtank.analysis.limits.plateaus import judge_plateau as judge_plateau
@@ -68,6 +64,10 @@ if TYPE_CHECKING:
     from towtank.analysis.limits.search import decide_search as decide_search
     from towtank.analysis.limits.search import search_levels as search_levels
     from towtank.analysis.limits.search import search_plan_of as search_plan_of
+    from towtank.analysis.load_point import FoundLimit as FoundLimit
+    from towtank.analysis.load_point import LoadPoint as LoadPoint
+    from towtank.analysis.load_point import TierAtLoad as TierAtLoad
+    from towtank.analysis.load_point import TransactionAtLoad as TransactionAtLoad
     from towtank.analysis.measurement import DRAIN_STAGE as DRAIN_STAGE
     from towtank.analysis.measurement import MeasuredColumn as MeasuredColumn
     from towtank.analysis.measurement import Measurement as Measurement
@@ -95,6 +95,11 @@ if TYPE_CHECKING:
     from towtank.analysis.study import describe_study as describe_study
     from towtank.analysis.study import summaries_of as summaries_of
     from towtank.analysis.study import summarize_study as summarize_study
+    from towtank.analysis.study_summary import Comparison as Comparison
+    from towtank.analysis.study_summary import Configuration as Configuration
+    from towtank.analysis.study_summary import ObjectiveAnswer as ObjectiveAnswer
+    from towtank.analysis.study_summary import StudySummary as StudySummary
+    from towtank.analysis.study_summary import configurations_of as configurations_of
     from towtank.analysis.system.disks import disks_counted_once as disks_counted_once
     from towtank.analysis.windows.precision import Precision as Precision
     from towtank.analysis.windows.settling import Settling as Settling
@@ -109,7 +114,6 @@ __getattr__, __dir__ = door(
         "clear_miss": "MISS_METRICS miss_tests",
         "compaction": "compact",
         "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
-        "comparison": "compared_points is_certain_change",
         "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
         "diagnosis": "Cause Diagnosis Place",
@@ -121,12 +125,12 @@ __getattr__, __dir__ = door(
         "history": "History Series history_of",
         "judgement": "Judged Judgement judge_file judge_files",
         "limits.found": "conclude_search search_of_run",
-        "limits.of_runs": "how_limit_was_found limit_text",
         "limits.plateaus": "Plateau PlateauRules judge_plateau",
         "limits.search": (
             "PLATEAUS_AT_MOST PlateauFailure PlateauOutcome SearchDecision SearchEnd decide_search search_levels "
             "search_plan_of"
         ),
+        "load_point": "FoundLimit LoadPoint TierAtLoad TransactionAtLoad",
         "measurement": "DRAIN_STAGE MeasuredColumn Measurement",
         "missing_checks": "not_checked",
         "objective": "is_scoped",
@@ -139,6 +143,7 @@ __getattr__, __dir__ = door(
         "statistics.change_points": "change_points",
         "statistics.estimates": "CONFIDENCE Estimate NO_ESTIMATE estimate_from_document estimate_of",
         "study": "SET_ASIDE_SUFFIX STUDY_SUMMARY_FILE describe_study summaries_of summarize_study",
+        "study_summary": "Comparison Configuration ObjectiveAnswer StudySummary configurations_of",
         "system.disks": "disks_counted_once",
         "windows.precision": "Precision",
         "windows.settling": "Settling SteadySeconds",

@@ -84,6 +84,11 @@ class Point:
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
+    def whole_load(self) -> int | float:
+        """Level of the load, without a fraction if it is a whole number. [1] or [1/s]"""
+        return int(self.load) if float(self.load).is_integer() else self.load
+
+    @property
     def throughput(self) -> Estimate:
         """Throughput of successful transactions, combined over the runs. [1/s]"""
         return over_runs(self.usable, "throughput_per_s")
@@ -275,10 +280,9 @@ class Point:
 
     def document(self) -> dict[str, Any]:
         """Return the load level as JSON for a study summary: load, runs, and values combined over the runs."""
-        whole = int(self.load) if float(self.load).is_integer() else self.load
         return {
-            self.kind: whole,
-            "load": whole,
+            self.kind: self.whole_load,
+            "load": self.whole_load,
             "stage": self.stage,
             "runs": self.runs,
             "verdicts": self.verdicts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ from typing import Any
 from towtank.analysis.diagnosis import Diagnosis, diagnose_run
 from towtank.analysis.run import kept_summary
 from towtank.analysis.study import summarize_study
-from towtank.analysis.system.rates import lookup
-from towtank.digging import dig
+from towtank.analysis.study_summary import Configuration, configurations_of
 from towtank.errors import StudyError
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
@@ -33,11 +32,10 @@ class Diagnoses:
     by_label: Mapping[str, Diagnosis]
 
     @classmethod
-    def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
-        """Read the diagnoses of all configurations from a study summary, sorted by descending throughput."""
+    def of(cls, configurations: Iterable[Configuration]) -> Diagnoses:
+        """Return the diagnoses of all configurations, sorted by descending throughput."""
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
-        pairs = ((dig(each, "label"), dig(each, "diagnosis")) for each in best_first)
-        return cls({str(label): Diagnosis.read(found) for label, found in pairs})
+        return cls({each.label: each.diagnosis for each in best_first if each.diagnosis is not None})
 
     def only(self, label: str) -> Diagnoses:
         """Return the diagnosis of the configuration with the given label.
@@ -61,8 +59,9 @@ class Diagnoses:
         return {"schema": SCHEMA, **found[0], "configurations": found}
 
 
-def _peak_per_s(configuration: Mapping[str, Any]) -> float:
-    return float(lookup(configuration, ("limit", "peak_throughput_per_s", "value")) or 0.0)
+def _peak_per_s(configuration: Configuration) -> float:
+    limit = configuration.limit
+    return 0.0 if limit is None else float(limit.peak_throughput_per_s.value or 0.0)
 
 
 def diagnoses_of(folder: Path) -> Diagnoses:
@@ -80,7 +79,7 @@ def diagnoses_of(folder: Path) -> Diagnoses:
     """
     if (folder / RUN_MANIFEST).is_file():
         return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})
-    found = Diagnoses.of(dig(summarize_study(ResultsFolder.open(folder)), "configurations"))
+    found = Diagnoses.of(configurations_of(summarize_study(ResultsFolder.open(folder))))
     if not found.by_label:
         raise StudyError.at(folder, "must contain at least one run, got none")
     return found

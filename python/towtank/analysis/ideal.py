@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.analysis.aggregation import Point
+from towtank.analysis.load_point import IdealScaling
 from towtank.analysis.statistics import estimates, ratio_interval, standard_error_of
-from towtank.analysis.statistics.estimates import Estimate, estimate_from_document
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
@@ -29,7 +29,7 @@ class _Thinks:
     count: float
 
 
-def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
+def ideal_line(points: Sequence[Point]) -> IdealScaling | None:
     """Fit the line of ideal scaling. Its slope, the throughput per unit of load, has an interval.
 
     Parameters
@@ -39,9 +39,8 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 
     Returns
     -------
-    dict or None
-        `load` of the lowest valid level, `per_user_per_s`, `interval` (an estimate), and `method`, which is `LAW` or
-        `LOWEST`. None if no level is valid.
+    IdealScaling or None
+        With the load of the lowest valid level, and the method `LAW` or `LOWEST`. None if no level is valid.
 
     Notes
     -----
@@ -64,14 +63,14 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     found, method = by_law(usable), LAW
     if found is None:
         found, method = lowest.throughput.scaled(1 / lowest.load), LOWEST
-    whole = lowest.document()["load"]
-    return {
-        lowest.kind: whole,
-        "load": whole,
-        "per_user_per_s": found.value,
-        "interval": found.document(),
-        "method": method,
-    }
+    return IdealScaling(
+        users=lowest.whole_load if lowest.kind == "users" else None,
+        rate=None if lowest.kind == "users" else lowest.whole_load,
+        load=lowest.whole_load,
+        per_user_per_s=found.value,
+        interval=found.written,
+        method=method,
+    )
 
 
 def by_law(points: Sequence[Point]) -> Estimate | None:
@@ -103,19 +102,18 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
-def share_of_ideal(ideal: Mapping[str, Any], throughput: Estimate, load: float) -> Estimate:
+def share_of_ideal(slope: Estimate, throughput: Estimate, load: float) -> Estimate:
     """Return the throughput at a load level, divided by the throughput that ideal scaling would give there. [1]
 
     Parameters
     ----------
-    ideal : dict
-        Result of `ideal_line`. If it comes from an older version and lacks `interval`, the result has no interval.
+    slope : Estimate
+        Throughput per unit of load on the line of ideal scaling. [1/s]
     throughput : Estimate
         Throughput of the level. [1/s]
     load : float
         Load of the level. [1] or [1/s]
     """
-    slope = estimate_from_document(ideal.get("interval") or {"value": ideal["per_user_per_s"]})
     return ratio_interval(throughput, slope).scaled(1 / load)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from towtank.analysis.study_summary import Configuration, ObjectiveAnswer
 
 _NAMED = 3
 """Largest number of objectives that the headline lists individually. [1]"""
-Json = Mapping[str, Any]
 
 
-def answered(configuration: Json, objectives: Sequence[Json]) -> str:
+def answered(configuration: Configuration, objectives: Sequence[ObjectiveAnswer]) -> str:
     """Render which objectives a configuration meets up to which load, and at which load it misses them.
 
     Parameters
     ----------
-    configuration : dict
-        Configuration from a study summary, with its load levels (points).
-    objectives : sequence of dict
+    configuration : Configuration
+    objectives : sequence of ObjectiveAnswer
         All evaluated objectives of the study.
 
     Returns
@@ -30,27 +29,27 @@ def answered(configuration: Json, objectives: Sequence[Json]) -> str:
     own = [
         objective
         for objective in objectives
-        if objective.get("configuration", {}) == configuration["key"] and "up_to" not in objective
+        if objective.configuration == configuration.key and objective.up_to is None
     ]
-    own.sort(key=lambda objective: (objective["met"] is not False, objective["met"] is not None))
+    own.sort(key=lambda objective: (objective.met is not False, objective.met is not None))
     shown = [_answer(objective, configuration) for objective in own[:_NAMED]]
     left = own[_NAMED:]
     if left:
-        met = sum(objective["met"] is True for objective in left)
+        met = sum(objective.met is True for objective in left)
         shown.append(f"meets {met} of {len(left)} further objectives")
     return " and ".join(shown) if len(shown) < 3 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _answer(objective: Json, configuration: Json) -> str:
-    met, text = objective["met"], str(objective["text"])
+def _answer(objective: ObjectiveAnswer, configuration: Configuration) -> str:
+    met, text = objective.met, objective.text
     doubt, unsure_holds, unsure_miss = (
-        ", not for certain" if objective.get(key) is False else ""
-        for key in ("certain", "holds_certain", "missed_certain")
+        ", not for certain" if certain is False else ""
+        for certain in (objective.certain, objective.holds_certain, objective.missed_certain)
     )
-    if objective.get("users") is not None or objective.get("rate") is not None:
-        verb = {True: "meets", False: "misses"}.get(met, "was not tested against")
+    if objective.names_load:
+        verb = {True: "meets", False: "misses", None: "was not tested against"}[met]
         return f"{verb} {text}{doubt}"
-    holds, missed = objective["holds_up_to"], objective.get("missed_at")
+    holds, missed = objective.holds_up_to, objective.missed_at
     if holds is None:
         if missed is None:
             return f"was not tested against {text}"
@@ -61,11 +60,11 @@ def _answer(objective: Json, configuration: Json) -> str:
     return f"{met_words}{', without a verdict at higher loads' if met is None else ''}"
 
 
-def _load(configuration: Json, level: float) -> str:
-    is_open = any("rate" in point and "users" not in point for point in configuration["points"])
+def _load(configuration: Configuration, level: float) -> str:
+    is_open = any(point.users is None and point.rate is not None for point in configuration.points)
     return f"{level:,.10g} {'arrivals per second' if is_open else 'users'}"
 
 
-def _already(configuration: Json, level: float) -> str:
-    lowest = min(float(point["load"]) for point in configuration["points"])
-    return " already" if level <= lowest and len(configuration["points"]) > 1 else ""
+def _already(configuration: Configuration, level: float) -> str:
+    lowest = min(point.level for point in configuration.points)
+    return " already" if level <= lowest and len(configuration.points) > 1 else ""

@@ -40,7 +40,7 @@ class FarMiss:
     load: float
     run: str
     value: float
-    certain: bool | None
+    certain: bool | None = None
 
     def document(self) -> Mapping[str, object]:
         return asdict(self)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from towtank.analysis.limits.of_runs import limit_text
+from towtank.analysis.load_point import FoundLimit
 from towtank.analysis.objective import Objective
 from towtank.analysis.objective_levels import (
     Document,
@@ -224,7 +224,7 @@ class _Check:
         found = dig(self.configuration, "found_limit")
         if dig(found, "binding", "text") != self.objective.text or dig(found, "value") is None:
             return None, {}
-        return dig(found, "value"), {"up_to": limit_text(found)}
+        return dig(found, "value"), {"up_to": FoundLimit.model_validate(found).in_words}
 
     def left_open(self, level: Level) -> Gap | None:
         """Return the gap at a load level if its counts of stored documents leave the objective undecided; otherwise

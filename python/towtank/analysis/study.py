@@ -17,13 +17,16 @@ from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.failed_exchanges import exchanges_of_runs
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
+from towtank.analysis.load_point import LimitKind, LimitOfLevels
 from towtank.analysis.objective import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.statistics.estimates import CONFIDENCE
+from towtank.analysis.study_summary import Configuration
 from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
 from towtank.digging import dig
+from towtank.documents import document_of
 from towtank.errors import StudyError
 from towtank.load_level import KINDS, Load
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
@@ -214,15 +217,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "factors": question.factors,
         "load_factor": question.load_factor,
         "configurations": configurations,
-        "comparisons": attempt_or(
-            "comparisons",
-            [],
-            comparison.comparisons,
-            question.factors,
-            question.load_factor,
-            configurations,
-            question.run_to_run,
-        ),
+        "comparisons": attempt_or("comparisons", [], _comparisons, question, configurations),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
         # A regression line gives the demand of a single configuration, so it is not fitted to several configurations.
         "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
@@ -246,9 +241,19 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         ],
         "failed_exchanges": attempt_or("failed exchanges", [], exchanges_of_runs, runs),
     }
-    summary["observations"] = attempt_or("observations", [], narrative.observations, summary)
+    summary["observations"] = attempt_or("observations", [], _observations, summary)
     summary |= attempt_or("conclusion", {"conclusion": {}, "headline": ""}, _concluded, summary)
     return summary
+
+
+def _comparisons(question: Question, configurations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, object]]:
+    read = list(map(Configuration.model_validate, configurations))
+    found = comparison.comparisons(question.factors, question.load_factor, read, question.run_to_run)
+    return [each.document() for each in found]
+
+
+def _observations(summary: Mapping[str, object]) -> list[Mapping[str, object]]:
+    return list(map(document_of, narrative.observations(summary)))
 
 
 def _objectives(
@@ -266,11 +271,11 @@ def _describe_configuration(
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
     own = [run for run in runs if str(run["run"]) in names]
-    unknown = of_levels.LevelsLimit(of_levels.LimitKind.UNDECIDED, "the limit could not be computed")
+    unknown = LimitOfLevels(kind=LimitKind.UNDECIDED, evidence="the limit could not be computed")
     ideal = attempt_or(f"ideal line of {label}", None, ideal_line, points)
-    configuration["ideal"] = ideal
+    configuration["ideal"] = None if ideal is None else ideal.document()
     limit = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
-    configuration["limit"] = limit.document()
+    configuration["limit"] = limit.model_dump(mode="json")
     diagnosis = attempt_or(f"diagnosis of {label}", Diagnosis(Cause.UNKNOWN), diagnose_levels, points, limit)
     configuration["diagnosis"] = diagnosis.document()
     configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)

@@ -257,7 +257,7 @@ def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
 
     seen, at = objective.get("seen"), objective.get("at") or {}
     load = next((at[name] for name in ("users", "rate") if name in at), None)
-    for configuration in source.configurations:
+    for configuration in source.summary.get("configurations") or ():
         for point in configuration["points"] if configuration.get("label") == objective.get("label") else ():
             if point.get("load") == load and not is_scoped(dict(objective)):
                 found = estimate_at(point, dict(objective))

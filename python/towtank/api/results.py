@@ -73,12 +73,16 @@ class Results:
     @property
     def configurations(self) -> tuple[str, ...]:
         """Labels of the configurations; a configuration is a combination of levels of all factors except the load."""
-        return tuple(str(each.get("label") or "") for each in self._source.configurations)
+        return tuple(each.label for each in self._source.configurations)
 
     @property
     def points(self) -> tuple[Point, ...]:
         """Load points of all configurations, each with the results over its runs."""
-        return tuple(point_of(each, point) for each in self._source.configurations for point in each["points"])
+        return tuple(point_of(each, point) for each in self._documents for point in each["points"])
+
+    @property
+    def _documents(self) -> Sequence[Mapping[str, Any]]:
+        return self._source.summary.get("configurations") or ()
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from towtank.analysis import (
     STEADY_PHASE,
+    FoundLimit,
     Measurement,
     Plateau,
     PlateauRules,
@@ -20,7 +21,6 @@ from towtank.analysis import (
     conclude_search,
     decide_search,
     judge_plateau,
-    limit_text,
     search_plan_of,
 )
 from towtank.conduct.pilot_levels import is_beyond, next_level
@@ -160,7 +160,7 @@ class SearchSteering(StageSteering):
     def _end(self, decision: SearchDecision) -> str:
         """Describe the result of the search."""
         found = conclude_search(self.load.of, self.plan, self.plateaus).document()
-        return f"{decision.ended}: limit {limit_text(found)}"
+        return f"{decision.ended}: limit {FoundLimit.model_validate(found).in_words}"
 
     def _say(self, plateau: Plateau, decision: SearchDecision) -> None:
         unit = "users" if self.load.of == "users" else "/s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from towtank.estimates import (
     NOT_KNOWN,
@@ -37,7 +37,29 @@ _BYTES = (
 )
 _PLAIN = ((math.inf, 1.0, ""),)
 
-Estimate = Mapping[str, Any]
+
+class Interval(Protocol):
+    """Value with the ends of its interval; None if unknown."""
+
+    @property
+    def value(self) -> float | None: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+class Ends(NamedTuple):
+    """Value with the ends of its interval; None if unknown."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+Estimate = Interval | Mapping[str, Any]
 
 
 def _finite(value: Any) -> float | None:
@@ -45,6 +67,15 @@ def _finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
+
+
+def ends_of(estimate: Estimate | None) -> Ends:
+    """Return the value of an estimate and the ends of its interval; None for numbers that are unknown or infinite."""
+    if estimate is None:
+        return Ends(None)
+    if isinstance(estimate, Mapping):
+        return Ends(*(_finite(estimate.get(name)) for name in Ends._fields))
+    return Ends(_finite(estimate.value), _finite(estimate.low), _finite(estimate.high))
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
@@ -182,10 +213,9 @@ def _bracketed(
     """Format an estimate with its interval in brackets; with `bare`, the interval only determines the number of
     digits.
     """
-    value = _finite((estimate or {}).get("value"))
-    if estimate is None or value is None:
+    value, low, high = ends_of(estimate)
+    if value is None:
         return ABSENT
-    low, high = _finite(estimate.get("low")), _finite(estimate.get("high"))
     factor, unit = _unit(value or max(abs(low or 0.0), abs(high or 0.0)), units)
     words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
     if low is None or high is None:
@@ -219,7 +249,7 @@ def seconds_estimate(estimate: Estimate | None) -> str:
 
 def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
     """Format several times in the unit and with the decimal places of an estimated time: `18 to 50 ms`."""
-    value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
+    value, low, high = ends_of(estimate)
     known = [other for other in others if other is not None]
     if value is None or low is None or high is None or len(known) < len(others):
         return " to ".join(seconds(other) for other in others)
@@ -237,29 +267,25 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
     return _bracketed(estimate, _PLAIN, unit)
 
 
-def not_below_zero(estimate: Estimate | None) -> Estimate | None:
+def not_below_zero(estimate: Estimate | None) -> Ends:
     """Correct a slightly negative estimate of CPU use to zero.
 
     The CPU time of the host is counted in ticks, but that of process groups exactly, so their difference may be as low
     as minus `TICKS_CPUS`. A value below that, with an interval that excludes zero, stays negative, because it shows
     that the measurement is wrong.
     """
-    value = (estimate or {}).get("value")
-    if estimate is None or not isinstance(value, int | float):
-        return estimate
-    low, high = estimate.get("low"), estimate.get("high")
-    reaches_zero = isinstance(high, int | float) and high >= 0
-    if value < -TICKS_CPUS and not reaches_zero:
-        return estimate
+    value, low, high = ends_of(estimate)
+    reaches_zero = high is not None and high >= 0
+    if value is None or (value < -TICKS_CPUS and not reaches_zero):
+        return Ends(value, low, high)
     if value < 0 and not reaches_zero:
-        return {**estimate, "value": 0.0, "low": None, "high": None}
-    ends = {} if low is None else {"low": max(0.0, low)}
-    return {**estimate, "value": max(0.0, value), **ends}
+        return Ends(0.0)
+    return Ends(max(0.0, value), None if low is None else max(0.0, low), high)
 
 
 def size_rate_estimate(estimate: Estimate | None) -> str:
     """Format an estimated data rate in binary units, such as MiB/s."""
-    return "0 B/s" if (estimate or {}).get("value") == 0 else _bracketed(estimate, _BYTES, "/s")
+    return "0 B/s" if ends_of(estimate).value == 0 else _bracketed(estimate, _BYTES, "/s")
 
 
 def moment(wall_ns: Any) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from towtank.analysis import Diagnosis
+from towtank.analysis import Configuration, StudySummary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -27,18 +28,6 @@ CLAIMS_FILE = "claims.json"
 PREDICTION_FILE = "prediction.json"
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
-
-
-def load_of(point: Json) -> float:
-    """Return the load of a load point or comparison: number of users [1] or arrival rate [1/s]; 0 if unknown."""
-    found = Load.read(point)
-    return 0.0 if found is None else found.level
-
-
-def diagnosis_of(configuration: Mapping[str, object]) -> Diagnosis | None:
-    """Return the diagnosis of what limits a configuration; None if the summary, made by an older version, has none."""
-    found = configuration.get("diagnosis")
-    return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
 
 @dataclass(frozen=True)
@@ -157,14 +146,15 @@ class Results:
         """Name of the factor that sets the load."""
         return str(self.summary.get("load_factor") or self.study.get("load_factor") or "users")
 
+    @cached_property
+    def study_summary(self) -> StudySummary:
+        """Results by configuration, comparisons, objectives and verdict, from the summary."""
+        return StudySummary.model_validate(self.summary)
+
     @property
-    def configurations(self) -> list[Json]:
+    def configurations(self) -> tuple[Configuration, ...]:
         """Combinations of the levels of all factors except the load, each with its load points."""
-        return [
-            configuration
-            for configuration in self.summary.get("configurations") or ()
-            if isinstance(configuration, Mapping)
-        ]
+        return self.study_summary.configurations
 
     @property
     def other_factors(self) -> list[str]:
@@ -194,18 +184,11 @@ class Results:
     def label(self, run: RunResult) -> str:
         """Return the label of a run's configuration; `all runs` if the load is the only factor."""
         for configuration in self.configurations:
-            if all(
-                run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
-            ):
-                return label_of(configuration)
+            if all(run.factors.get(name) == level for name, level in configuration.key.items()):
+                return configuration.label
         return (
             ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors) or "all runs"
         )
-
-
-def label_of(configuration: Json) -> str:
-    """Return the label of a configuration; `all runs` if the load is the only factor."""
-    return str(configuration.get("label") or "all runs")
 
 
 def load_results(path: Path) -> Results:

@@ -12,15 +12,22 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
+from towtank.analysis import (
+    FAR_FROM_LIMIT,
+    Configuration,
+    Estimate,
+    LoadPoint,
+    StudySummary,
+    configurations_of,
+    not_checked,
+    relaxed_words,
+)
 from towtank.conclusion_words import Conclusion
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.failures import failure_lines
-from towtank.report.figures.series import point_state
 from towtank.report.left_out import left_out_words
 from towtank.report.objectives import line
-from towtank.report.source import diagnosis_of, label_of
 from towtank.terminal import fit_table, is_bounded, stacked, table_width, visible
 from towtank.verdict_words import verdict_words
 
@@ -46,7 +53,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         Path of the report; None if no report was written.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
-    if any(configuration.get("points") for configuration in _configurations(study_summary)):
+    if any(configuration.points for configuration in configurations_of(study_summary)):
         _print_table(console, study_summary)
     if left_out := left_out_words(study_summary):
         console.print(Text(visible(left_out)), soft_wrap=True)
@@ -59,7 +66,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     observations = [sentence for sentence in sentences if sentence.get("kind") != "objective"]
     for observation in observations[:_OBSERVATIONS_AT_MOST]:
         console.print(Text(f"- {observation.get('text', '')}"), soft_wrap=True)
-    for objective in study_summary.get("objectives") or ():
+    for objective in StudySummary.model_validate(study_summary).objectives:
         console.print(Text(line(objective)), soft_wrap=True)
     for failure in failure_lines(study_summary, _EXCHANGES_AT_MOST, "in the report"):
         console.print(Text(failure), soft_wrap=True)
@@ -82,12 +89,12 @@ def _print_conclusion(console: Console, study_summary: Mapping[str, Any], report
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
     """Print the diagnosis of each configuration; print nothing for more than three configurations."""
-    found = [(each, diagnosis_of(each)) for each in _configurations(study_summary)]
-    for configuration, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
+    found = configurations_of(study_summary)
+    for configuration in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
+        diagnosis = configuration.diagnosis
         if diagnosis is not None:
-            leans = any(point_state(point) == "suspect" for point in dig(configuration, "points") or ())
-            heads = [label_of(configuration)] if len(found) > 1 else []
-            heading = ", ".join([*heads, *(["from suspect runs"] if leans else [])])
+            heads = [configuration.label] if len(found) > 1 else []
+            heading = ", ".join([*heads, *(["from suspect runs"] if configuration.is_suspect else [])])
             console.print(Text(visible(f"{heading}: {diagnosis}" if heading else str(diagnosis))), soft_wrap=True)
 
 
@@ -178,20 +185,18 @@ def _log_line(group: Mapping[str, Any]) -> str:
     return f"log of {group.get('service')} in {group.get('run')} ({times} lines{since}): {group.get('text')}"
 
 
-def _configurations(study_summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(study_summary.get("configurations") or ())
+def _points(study_summary: Mapping[str, Any]) -> list[tuple[Configuration, LoadPoint]]:
+    return [(each, point) for each in configurations_of(study_summary) for point in each.points]
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Return the names of the tiers in all load points."""
-    points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
-    return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
+    return list(dict.fromkeys(tier for _, point in _points(study_summary) for tier in point.tiers))
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
     """Return the names of the machines with CPU time that belongs to no tier."""
-    points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
-    return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
+    return list(dict.fromkeys(name for _, point in _points(study_summary) for name in point.not_attributed))
 
 
 def table(
@@ -202,12 +207,7 @@ def table(
     If `has_intervals` is False, the intervals of mean and 95th percentile are left out, and only determine the number
     of digits.
     """
-    configurations = _configurations(study_summary)
-    points = [
-        (each_configuration, point)
-        for each_configuration in configurations
-        for point in each_configuration.get("points") or ()
-    ]
+    points = _points(study_summary)
     tiers = tiers_of(study_summary) if tiers is None else tiers
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
@@ -229,38 +229,38 @@ def table(
     return made
 
 
-def _by_run(point: Mapping[str, Any]) -> str:
+def _by_run(point: LoadPoint) -> str:
     """Render the range of the 95th percentiles of single runs at a load point; empty if they differ by less than a
     factor of two.
     """
-    ends = dig(point, "of_runs", "response_time_s", "p95")
+    ends = point.ranges.p95_s
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR_FROM_LIMIT * ends[0] else ""
 
 
 def _cells(
-    configuration: Mapping[str, Any],
-    point: Mapping[str, Any],
+    configuration: Configuration,
+    point: LoadPoint,
     tiers: list[str],
     rests: list[str],
-    time: Callable[[Any], str],
+    time: Callable[[Estimate], str],
 ) -> list[str]:
-    place = [str(configuration.get("label") or "all runs"), people.plain(point.get("users", point.get("load")))]
-    if point_state(point) == "invalid":
+    place = [configuration.label, people.plain(point.level)]
+    if not point.is_usable:
         return place + [people.ABSENT] * (3 + len(tiers) + len(rests))
     return [
         *place,
-        people.rate_estimate(point.get("throughput_per_s")),
-        time(dig(point, "response_time_s", "mean")),
-        time(dig(point, "response_time_s", "p95")),
-        *(people.plain_of(dig(point, "tiers", tier, "cpus_used")) for tier in tiers),
-        *(people.plain_of(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used"))) for name in rests),
+        people.rate_estimate(point.throughput_per_s),
+        time(point.response_time_s.mean),
+        time(point.response_time_s.p95),
+        *(people.plain_of(point.cpus_of(tier)) for tier in tiers),
+        *(people.plain_of(people.not_below_zero(point.cpus_of_no_tier(name))) for name in rests),
     ]
 
 
-def _verdict(point: Mapping[str, Any]) -> Text:
+def _verdict(point: LoadPoint) -> Text:
     """Render the distinct verdicts on the runs of a load point, each in its colour."""
     text = Text()
-    for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
+    for verdict in dict.fromkeys(point.verdicts):
         text.append(", " if text else "")
         text.append(verdict, style=_STYLES.get(verdict, ""))
     return text or Text("not run")

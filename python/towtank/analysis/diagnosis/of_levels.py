@@ -15,7 +15,7 @@ from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.shape import Rate, flat_over, has_fallen
 from towtank.analysis.diagnosis.sign import WEAK
 from towtank.analysis.diagnosis.signs import nearly_full_cpus, signs
-from towtank.analysis.limits.of_levels import LevelsLimit, LimitKind
+from towtank.analysis.load_point import LimitKind, LimitOfLevels
 from towtank.analysis.system.rates import lookup
 from towtank.estimates import few_digits
 
@@ -36,14 +36,14 @@ share connections. The factor is high because the time is known from a few sampl
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
-def diagnose_levels(points: Sequence[Point], limit: LevelsLimit) -> Diagnosis:
+def diagnose_levels(points: Sequence[Point], limit: LimitOfLevels) -> Diagnosis:
     """Return the diagnosis of what limits a configuration.
 
     Parameters
     ----------
     points : sequence of Point
         Load levels of one configuration, in ascending order.
-    limit : LevelsLimit
+    limit : LimitOfLevels
         Result of `limits.of_levels.limit` for these load levels.
 
     Notes
@@ -212,7 +212,7 @@ def _slowed(points: Sequence[Point]) -> str | None:
     return most if most is not None and len(grown) > 1 and grown[most] > total / 2 else None
 
 
-def _not_known(found: Diagnosis, flat: str | None, limit: LevelsLimit, points: Sequence[Point]) -> Diagnosis:
+def _not_known(found: Diagnosis, flat: str | None, limit: LimitOfLevels, points: Sequence[Point]) -> Diagnosis:
     """Return the diagnosis for runs that show no resource at its limit."""
     kind, resource, evidence = limit.kind, limit.resource, limit.evidence
     if kind is LimitKind.CPU and resource:

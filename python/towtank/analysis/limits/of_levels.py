@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any
+from dataclasses import dataclass
 
 from towtank import over_runs
 from towtank.analysis.aggregation import Point
@@ -13,7 +11,8 @@ from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.ideal import share_of_ideal
-from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate, estimate_of
+from towtank.analysis.load_point import IdealScaling, LeavesIdeal, LimitKind, LimitOfLevels
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.analysis.system.limited_disks import AT_LIMIT, limited_disks
 from towtank.digging import dig
 from towtank.estimates import interval_texts
@@ -22,82 +21,11 @@ SHORTFALL = 0.10
 """Throughput is low if it is below the line of ideal scaling by more than this share, in (0, 1)."""
 
 
-class LimitKind(StrEnum):
-    CPU = "cpu"
-    """An observed tier was saturated at a load where throughput was below the line of ideal scaling."""
-    ERRORS = "errors"
-    """Too many transactions failed at loads above the highest valid level."""
-    OVERLOAD = "overload"
-    """The arrival rate of an open load exceeded the throughput, and no observed tier was saturated."""
-    UNKNOWN = "unknown"
-    """Throughput was significantly below the line of ideal scaling, but no observed tier was saturated. The limiting
-    resource is unknown.
-    """
-    NONE = "none"
-    """No limit was reached: throughput followed the line of ideal scaling at every level."""
-    UNDECIDED = "undecided"
-    """The measured load levels do not show whether the limit was reached."""
-
-
 _CHANGES = (DoubtKind.NO_STEADY_STATE, DoubtKind.NOT_SETTLED, DoubtKind.BACKLOG)
 """Kinds of doubts about a system that changes during the measurement. Such changes are expected under an open load
 beyond the limit.
 """
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
-
-
-@dataclass(frozen=True)
-class LoadsAround:
-    """Neighbouring load levels between which throughput leaves the line of ideal scaling.
-
-    Attributes
-    ----------
-    after : float or None
-        Highest load below `at`; None if `at` is the lowest load. [1] or [1/s]
-    at : float
-        Lowest load at which throughput is clearly below the line. [1] or [1/s]
-    """
-
-    after: float | None
-    at: float
-
-
-@dataclass(frozen=True)
-class LevelsLimit:
-    """Limit of a configuration, as its load levels show it.
-
-    Attributes
-    ----------
-    kind : LimitKind
-    evidence : str
-        Measured values that show the limit, or the reason why the levels do not show one.
-    resource : str or None
-        Name of the limiting tier; None if the resource was not observed.
-    knee_users : Estimate
-        Load at which the asymptotic bounds cross. [1]
-    leaves_ideal_at : LoadsAround or None
-    peak_throughput_per_s : Estimate
-        Throughput of the level with the highest throughput. [1/s]
-    """
-
-    kind: LimitKind
-    evidence: str
-    resource: str | None = None
-    knee_users: Estimate = NO_ESTIMATE
-    leaves_ideal_at: LoadsAround | None = None
-    peak_throughput_per_s: Estimate = NO_ESTIMATE
-
-    def document(self) -> dict[str, object]:
-        """Return the limit as JSON for a study summary; `reached` is None if the limit is undecided."""
-        return {
-            "kind": str(self.kind),
-            "reached": _REACHED.get(self.kind, True),
-            "resource": self.resource,
-            "evidence": self.evidence,
-            "knee_users": self.knee_users.document(),
-            "leaves_ideal_at": None if self.leaves_ideal_at is None else asdict(self.leaves_ideal_at),
-            "peak_throughput_per_s": self.peak_throughput_per_s.document(),
-        }
 
 
 @dataclass(frozen=True)
@@ -159,15 +87,14 @@ class Level:
         return f"{shown} % ({low} to {high} %)"
 
 
-def limit(points: Sequence[Point], ideal: Mapping[str, Any] | None) -> LevelsLimit:
+def limit(points: Sequence[Point], ideal: IdealScaling | None) -> LimitOfLevels:
     """Decide whether the system reached its limit. If so, also determine the load and the limiting resource.
 
     Parameters
     ----------
     points : sequence of Point
         Load levels of one configuration, in ascending order.
-    ideal : dict or None
-        Result of `ideal.ideal_line`.
+    ideal : IdealScaling or None
 
     Notes
     -----
@@ -187,23 +114,25 @@ def limit(points: Sequence[Point], ideal: Mapping[str, Any] | None) -> LevelsLim
     """
     usable = [point for point in points if point.is_valid and point.throughput.value and point.load]
     if not usable or ideal is None:
-        return LevelsLimit(LimitKind.UNDECIDED, "no valid run")
+        return LimitOfLevels(kind=LimitKind.UNDECIDED, evidence="no valid run")
     levels = _levels(usable, ideal)
     kind, level, evidence = _conclusion(levels, [point for point in points if point.load > usable[-1].load])
-    return LevelsLimit(
-        kind,
-        evidence,
-        level.tier if level is not None and kind is LimitKind.CPU else None,
-        knee(usable),
-        _leaves_between(usable, [short for short in levels if short.is_short]),
-        max((point.throughput for point in usable), key=lambda found: found.value or 0.0),
+    return LimitOfLevels(
+        kind=kind,
+        reached=_REACHED.get(kind, True),
+        resource=level.tier if level is not None and kind is LimitKind.CPU else None,
+        evidence=evidence,
+        knee_users=knee(usable),
+        leaves_ideal_at=_leaves_between(usable, [short for short in levels if short.is_short]),
+        peak_throughput_per_s=max((point.throughput for point in usable), key=lambda found: found.value or 0.0),
     )
 
 
-def _levels(usable: Sequence[Point], ideal: Mapping[str, Any]) -> list[Level]:
+def _levels(usable: Sequence[Point], ideal: IdealScaling) -> list[Level]:
     first = usable[0]
     above = [
-        Level(point, share_of_ideal(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]
+        Level(point, share_of_ideal(ideal.slope, point.throughput, point.load), saturated_tier(point))
+        for point in usable[1:]
     ]
     # The ideal line begins at the lowest level, so the share of this level is 1 by definition.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
@@ -292,12 +221,12 @@ def _first(messages: list[str]) -> str | None:
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
-def _leaves_between(usable: list[Point], short: list[Level]) -> LoadsAround | None:
+def _leaves_between(usable: list[Point], short: list[Level]) -> LeavesIdeal | None:
     if not short:
         return None
     first = short[0].point.load
     below = [point.load for point in usable if point.load < first]
-    return LoadsAround(below[-1] if below else None, first)
+    return LeavesIdeal(after=below[-1] if below else None, at=first)
 
 
 def _cpu_evidence(level: Level) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from towtank.analysis.limits.estimate import BRACKET, TESTED, LimitEstimate
 from towtank.analysis.statistics import t_interval
-from towtank.analysis.statistics.estimates import RUNS
 from towtank.digging import dig
-from towtank.estimates import few_digits, interval_texts
 
 
 @dataclass(frozen=True)
@@ -119,49 +116,3 @@ def _over(found: Sequence[LimitEstimate]) -> LimitEstimate:
     if complete and max(lows) <= min(highs) and over.low is not None and over.high is not None:
         over = replace(over, low=min(over.low, max(lows)), high=max(over.high, min(highs)))
     return LimitEstimate(over.value, over.low, over.high, over.method, over.confidence, over.n)
-
-
-def limit_text(limit: Mapping[str, Any]) -> str:
-    """Render a limit with its unit and its interval or bracket.
-
-    Notes
-    -----
-    An interval with a confidence is rendered in square brackets: `430 users [410, 450]`. The bracket of a search that
-    no test confirmed is less certain, although it is usually narrower. It is therefore rendered in words: `430 users
-    (bracket 430 to 450, no confidence level)`. A lower bound is rendered as `430 users or more`.
-    """
-    unit = "users" if limit["of"] == "users" else "/s"
-    value, low, high = limit["value"], limit["low"], limit.get("high")
-    if value is None:
-        return f"below {_level(high)} {unit}" if high is not None else "unknown"
-    if high is None or low is None or limit.get("is_lower_bound"):
-        return f"{_level(value)} {unit} or more"
-    if not limit.get("confidence"):
-        return f"{_level(value)} {unit} (bracket {_level(low)} to {_level(high)}, no confidence level)"
-    shown, *ends = _texts(value, low, high, of_runs=limit["method"] == RUNS)
-    return f"{shown} {unit} [{', '.join(ends)}]"
-
-
-def _level(value: float) -> str:
-    """Render a load level with thousands separators and without an exponent."""
-    return few_digits(value, 6) if abs(value) < 1e5 else f"{value:,.0f}"
-
-
-def how_limit_was_found(limit: Mapping[str, Any]) -> str:
-    """Render the method that found a limit, as ` (METHOD)` for use after `limit_text`. Empty if `limit_text` already
-    states the method.
-    """
-    if not limit.get("confidence"):
-        return ""
-    within = " within one run" if limit["method"] == TESTED else ""
-    return f" ({limit['method']}, {100 * limit['confidence']:.0f} % confidence{within})"
-
-
-def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and both limits of its interval as numbers.
-
-    For a single search, the limits of the interval are measured load levels, so they are not rounded.
-    """
-    rounded = interval_texts(value, low, high)
-    chosen = tuple(_level(each) for each in (value, low, high))
-    return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

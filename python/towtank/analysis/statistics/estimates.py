@@ -136,6 +136,11 @@ class Estimate:
         resolution = factor * self.resolution
         return replace(self, value=factor * self.value, low=low, high=high, within=within, resolution=resolution)
 
+    @property
+    def written(self) -> Estimate:
+        """Estimate as a summary contains it: without an interval if an end is infinite."""
+        return estimate_from_document(self.document())
+
     def document(self) -> dict[str, Any]:
         """Return the estimate as JSON for a summary. Numbers that are not finite become None."""
         whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from towtank.analysis import Configuration, LoadPoint
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.report.source import Results
 
 
 def tables(results: Results) -> list[Block]:
     """Build the table of complete HTTP responses, by load point, transaction and status code; empty without HTTP
     responses.
     """
-    points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
-    codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})
+    points = [(c, point) for c in results.configurations for point in c.points]
+    codes = sorted({code for _, point in points for counts in (point.status_codes or {}).values() for code in counts})
     if not codes:
         return []
     rows = tuple(row for configuration, point in points for row in _rows(configuration, point, codes))
@@ -28,16 +29,12 @@ def tables(results: Results) -> list[Block]:
     return [Table("Responses by status code", columns, rows, notes, is_detail=True)]
 
 
-def _counts(point: Json) -> dict[str, dict[str, int]]:
-    return point.get("status_codes") or {}
-
-
-def _rows(configuration: Json, point: Json, codes: list[str]) -> list[tuple[str, ...]]:
-    head = label_of(configuration), people.plain(load_of(point))
-    if point.get("status_codes") is None:
+def _rows(configuration: Configuration, point: LoadPoint, codes: list[str]) -> list[tuple[str, ...]]:
+    head = configuration.label, people.plain(point.level)
+    if point.status_codes is None:
         return [(*head, "all", *("not recorded" for _ in codes))]
     return [
         (*head, name, *(f"{counts.get(code, 0):,}" for code in codes))
-        for name, counts in _counts(point).items()
+        for name, counts in point.status_codes.items()
         if counts
     ]

@@ -8,7 +8,7 @@ from towtank.containment import Failed, attempt
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Section, paragraph
 from towtank.report.figures import FIGURES, every_run, panel
-from towtank.report.source import Results, load_of
+from towtank.report.source import Results
 
 _LACKS = {
     "throughput relative to the lowest level": "it needs a configuration with valid or suspect runs at two load levels",
@@ -25,7 +25,7 @@ _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
 def build(results: Results) -> Section:
     """Build the section on figures; a sentence replaces a figure for which data are missing."""
     blocks: list[Block] = []
-    loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
+    loads = {point.level for configuration in results.configurations for point in configuration.points}
     # If there are several loads, other figures already show the response times.
     is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
     details = (*_DETAILS, "response time") if is_repeated else _DETAILS
@@ -49,5 +49,5 @@ def _nothing(results: Results) -> str:
     """Return the reason why a figure of load points is missing."""
     if not results.in_state("valid", "suspect"):
         return "no run is valid or suspect"
-    points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)
+    points = sum(len(configuration.points) for configuration in results.configurations)
     return "it needs two points, and the only point is in the tables" if points == 1 else "no data were recorded for it"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towtank.analysis import how_limit_was_found, limit_text
+from towtank.analysis import Configuration, FoundLimit
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import limit as limit_figure
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results, RunResult, label_of
+from towtank.report.source import Results, RunResult
 
 _ENDED = {
     "refined": "the bracket is as narrow as requested, and both ends were repeated",
@@ -38,24 +38,23 @@ def build(results: Results) -> Section | None:
         return None
     blocks: list[Block] = []
     for configuration in results.configurations:
-        found = configuration.get("found_limit")
-        if found:
-            blocks.append(_of_configuration(results, configuration, found))
+        if configuration.found_limit is not None:
+            blocks.append(_of_configuration(results, configuration, configuration.found_limit))
     for run in runs:
         blocks += _of_run(results, run) if run.verdict in ("valid", "suspect") else _of_invalid_run(results, run)
     return Section("limit", "The limit", tuple(blocks))
 
 
-def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
+def _of_configuration(results: Results, configuration: Configuration, found: FoundLimit) -> Callout:
     """Build a callout with the load limit of a configuration, and the suspect runs on which the limit depends."""
-    where = f"{label_of(configuration)}: " if configuration.get("key") else ""
-    said = [text(f"{where}{limit_text(found)}{how_limit_was_found(found)}.")]
-    reason = dig(found, "failure", "text")
+    where = f"{configuration.label}: " if configuration.key else ""
+    said = [text(f"{where}{found.in_words}{found.method_in_words}.")]
+    reason = None if found.failure is None else found.failure.text
     if reason:
-        said.append(text(people.sentence(f"beyond it: {reason}" if not found["is_lower_bound"] else str(reason))))
-    said.append(text(_METHODS.get(str(found["method"]), "")))
-    title = "At least" if found["is_lower_bound"] else "Limit found"
-    names = {str(run["run"]) for run in found.get("runs") or ()}
+        said.append(text(people.sentence(f"beyond it: {reason}" if not found.is_lower_bound else reason)))
+    said.append(text(_METHODS.get(found.method, "")))
+    title = "At least" if found.is_lower_bound else "Limit found"
+    names = {run.run for run in found.runs}
     suspect = [run.run_id for run in results.in_state("suspect") if run.run_id in names]
     doubt = f", from {people.plural(len(suspect), 'suspect run')}: {people.listing(suspect)}" if suspect else ""
     return Callout("suspect" if suspect else "note", f"{title}{doubt}", tuple(said))
@@ -78,7 +77,7 @@ def _of_run(results: Results, run: RunResult) -> list[Block]:
     who = f"{run.run_id} ({results.label(run)}{', a suspect run' if run.verdict == 'suspect' else ''})"
     blocks: list[Block] = [
         paragraph(
-            f"{who} found {limit_text(limit)} in "
+            f"{who} found {FoundLimit.model_validate(limit).in_words} in "
             f"{people.plural(len(limit['plateaus']), 'plateau')}: {end}. All other sections describe its plateau at "
             f"{people.plain(limit['window_level'])}, the highest level that passed."
             if any(plateau["passed"] for plateau in limit["plateaus"])

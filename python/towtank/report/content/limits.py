@@ -22,7 +22,6 @@ from towtank.report.document import (
     strong,
     text,
 )
-from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
 _STUDY = "study"  # Name in the column of runs for a doubt about the whole study.
@@ -165,7 +164,7 @@ _CONCLUSIONS = {
 
 def _limits_of_configurations(results: Results) -> list[Text]:
     """Count the configurations whose limit was not, or not certainly, reached."""
-    states = [limit_state.limit_state(each) for each in results.configurations if isinstance(each.get("limit"), dict)]
+    states = [limit_state.limit_state(each) for each in results.configurations if each.limit is not None]
     of_all = people.plural(len(results.configurations), "configuration")
     beyond = "the results do not apply to loads above the highest level."
     return [
@@ -199,8 +198,8 @@ def _pilot(results: Results) -> list[Text]:
 def _thin_points(results: Results) -> list[Text]:
     """Count the load points with a single run, and the load points without an interval."""
     limits: list[Text] = []
-    points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
-    counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
+    points = [point for configuration in results.configurations for point in configuration.points]
+    counting = [sum(v in ("valid", "suspect") for v in point.verdicts) for point in points]
     if 1 in counting:
         limits.append(
             text(
@@ -209,11 +208,7 @@ def _thin_points(results: Results) -> list[Text]:
                 "point includes the variation within the run, but not the variation between runs."
             )
         )
-    bare = [
-        point
-        for point in points
-        if series.point_state(point) != "invalid" and dig(point, "throughput_per_s", "low") is None
-    ]
+    bare = [point for point in points if point.is_usable and point.throughput_per_s.low is None]
     if bare:
         limits.append(
             text(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from towtank.analysis import estimate_from_document, share_of_ideal
+from towtank.analysis import Configuration, LoadPoint, share_of_ideal
 from towtank.digging import dig
 from towtank.model import BELOW_LINE
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Column, Table
-from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.report.figures import panel
+from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
 KNEES = "Knees of the curve by several definitions"
@@ -54,7 +54,7 @@ class _Value:
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
     """Yield a table of knees (loads from which requests wait noticeably), and a table of other quantities."""
-    by_label = {label_of(configuration): configuration for configuration in results.configurations}
+    by_label = {configuration.label: configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
     knees = [row for measured, model in pairs for row in _knees(measured, model)]
@@ -82,12 +82,12 @@ def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
         yield Table(VALUES, columns, tuple(rows), (*notes, *marked))
 
 
-def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
+def _knees(measured: Configuration | None, model: Json) -> Iterator[tuple[str, ...]]:
     label = str(model["label"])
-    first = dig(measured, "limit", "knee_users")
-    if dig(first, "value") is not None:
+    limit = None if measured is None else measured.limit
+    if limit is not None and limit.knee_users.value is not None:
         how = "(D + Z) / D_max with the demands measured at the lowest load"
-        yield label, DEMANDS, people.plain_estimate(first), how, people.ABSENT
+        yield label, DEMANDS, people.plain_estimate(limit.knee_users), how, people.ABSENT
     for knee in model["knees"]:
         if knee["kind"] in _KINDS:
             name, why = _KINDS[knee["kind"]]
@@ -101,21 +101,21 @@ def _load(knee: Json) -> str:
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
 
 
-def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str, ...]]:
+def _values(results: Results, measured: Configuration, model: Json) -> Iterator[tuple[str, ...]]:
     """Yield a table row for each value of the quantities that several methods estimate."""
-    mark = f" {MARK}" if any(series.point_state(point) == "suspect" for point in measured.get("points") or ()) else ""
-    top = max((p for p in measured["points"] if series.point_state(p) != "invalid"), key=load_of, default=None)
+    mark = f" {MARK}" if measured.is_suspect else ""
+    top = max(measured.usable, key=lambda point: point.level, default=None)
     if top is None:
         return
     unit = results.load_factor
-    at = f"at {people.plain(load_of(top))} {unit}"
+    at = f"at {people.plain(top.level)} {unit}"
     found = {
         "highest throughput": list(_limits(measured, model)),
         f"throughput {at} relative to the throughput without waiting": list(_shares(measured, model, top)),
         **{
             f"CPU demand of {tier} {at}": list(_demands(top, model, tier))
-            for tier in top.get("tiers") or {}
-            if dig(model, "demands", str(tier))
+            for tier in top.tiers
+            if dig(model, "demands", tier)
         },
     }
     for quantity, values in found.items():
@@ -125,9 +125,9 @@ def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str
                 yield str(model["label"]), quantity, value.shown + mark, value.method, why
 
 
-def _limits(measured: Json, model: Json) -> Iterator[_Value]:
-    peak = dig(measured, "limit", "peak_throughput_per_s")
-    seen = dig(peak, "value")
+def _limits(measured: Configuration, model: Json) -> Iterator[_Value]:
+    peak = None if measured.limit is None else measured.limit.peak_throughput_per_s
+    seen = None if peak is None else peak.value
     if seen is not None:
         yield _Value("measured", people.rate_estimate(peak))
     limit = model.get("limit_throughput")
@@ -147,13 +147,12 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
         )
 
 
-def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
+def _shares(measured: Configuration, model: Json, top: LoadPoint) -> Iterator[_Value]:
     """Yield the throughput relative to ideal scaling, for two definitions of ideal scaling."""
-    ideal, rate = measured.get("ideal"), estimate_from_document(top["throughput_per_s"])
-    if ideal is None or rate.value is None:
+    if measured.ideal is None or top.throughput_per_s.value is None:
         return
-    share = share_of_ideal(ideal, rate, load_of(top))
-    yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100).document(), "%"))
+    share = share_of_ideal(measured.ideal.slope, top.throughput_per_s, top.level)
+    yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100), "%"))
     seen = dig(model, "shape", "evidence") or ()
     below = next((row for row in seen if row["what"] == BELOW_LINE), None)
     if below is None or below["at_highest"] is None:
@@ -168,9 +167,9 @@ def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
     )
 
 
-def _demands(top: Json, model: Json, tier: str) -> Iterator[_Value]:
-    there = dig(top, "tiers", tier, "cpu_demand_s")
-    if dig(there, "value") is not None:
+def _demands(top: LoadPoint, model: Json, tier: str) -> Iterator[_Value]:
+    there = top.tiers[tier].cpu_demand_s
+    if there.value is not None:
         yield _Value("CPU time divided by transactions at this load", people.seconds_estimate(there))
     slope = dig(model, "demands", tier, "demand_s")
     if dig(slope, "value") is not None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from towtank.analysis import Cause, Diagnosis, compared_points
-from towtank.digging import dig
+from towtank.analysis import Cause, Comparison, Configuration, Diagnosis, LoadPoint
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
-from towtank.report.figures import series
 from towtank.report.figures.panel import load_title
 from towtank.report.limit_state import limit_state, limiting_resource
-from towtank.report.source import Json, Results, diagnosis_of, label_of, load_of
+from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
 
 # Causes whose evidence is the reason why runs are invalid.
@@ -42,18 +39,18 @@ def sentences(results: Results) -> list[str]:
 def _limits(results: Results) -> list[Block]:
     rows = []
     for configuration in results.configurations:
-        limit = configuration.get("limit")
-        if not isinstance(limit, dict):
+        limit = configuration.limit
+        if limit is None:
             continue
-        knee = people.plain_estimate(limit.get("knee_users"), results.load_factor)
+        knee = people.plain_estimate(limit.knee_users, results.load_factor)
         rows.append(
             (
-                label_of(configuration) + _mark(configuration.get("points") or ()),
+                configuration.label + _mark(configuration.points),
                 limit_state(configuration),
                 limiting_resource(configuration),
-                knee if limit.get("reached") else people.ABSENT,
-                people.rate_estimate(limit.get("peak_throughput_per_s")),
-                str(limit.get("evidence") or people.ABSENT),
+                knee if limit.reached else people.ABSENT,
+                people.rate_estimate(limit.peak_throughput_per_s),
+                limit.evidence or people.ABSENT,
             )
         )
     columns = (
@@ -71,33 +68,34 @@ def _limits(results: Results) -> list[Block]:
 
 def _diagnoses(results: Results) -> list[Block]:
     """Build the table of diagnoses: what limits each configuration, with the evidence."""
-    found = [(each, dig(each, "points") or (), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
-            label_of(configuration) + _mark(points),
+            configuration.label + _mark(configuration.points),
             each.headline,
-            *("; ".join(texts) or people.ABSENT for texts in (_evidence(each, points), each.against, each.unknown)),
+            *(
+                "; ".join(texts) or people.ABSENT
+                for texts in (_evidence(each, configuration), each.against, each.unknown)
+            ),
             each.settle or people.ABSENT,
         )
-        for configuration, points, each in found
-        if each is not None
+        for configuration in results.configurations
+        if (each := configuration.diagnosis) is not None
     )
     titles = ("Configuration", "Answer", "Evidence", "Against", "Not observed", "Next step")
     made = Table("What limits the system", tuple(map(Column, titles)), rows, _notes(rows), is_detail=True)
     return [made] if rows else []
 
 
-def _evidence(diagnosis: Diagnosis, points: Sequence[Any]) -> tuple[str, ...]:
+def _evidence(diagnosis: Diagnosis, configuration: Configuration) -> tuple[str, ...]:
     """Return the evidence of a diagnosis. Values of invalid runs are left out, unless they are the reason why the runs
     are invalid.
     """
-    counts = any(series.point_state(point) != "invalid" for point in points)
-    return diagnosis.evidence if counts or diagnosis.cause in _INVALIDATING else ()
+    return diagnosis.evidence if configuration.usable or diagnosis.cause in _INVALIDATING else ()
 
 
-def _mark(points: Sequence[Json]) -> str:
+def _mark(points: Iterable[LoadPoint]) -> str:
     """Return the mark of suspect results if any load point depends on a suspect run, otherwise an empty text."""
-    return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
+    return f" {MARK}" if any(point.state == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -108,19 +106,17 @@ def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 def _comparisons(results: Results) -> list[Block]:
     rows = []
-    for comparison in results.summary.get("comparisons") or ():
-        metric = str(comparison.get("metric"))
-        show = _estimate_of(metric)
-        change = f"{comparison.get('factor')} {comparison.get('from')} → {comparison.get('to')}"
+    for comparison in results.study_summary.comparisons:
+        show = _estimate_of(comparison.metric)
+        change = f"{comparison.factor} {comparison.from_level} → {comparison.to_level}"
         rows.append(
             (
-                quantity_name(metric),
-                people.plain(load_of(comparison)),
+                quantity_name(comparison.metric),
+                people.plain(comparison.level),
                 change,
-                show(comparison.get("from_value")) + _mark_of_side(comparison, "from", results),
-                show(comparison.get("to_value")) + _mark_of_side(comparison, "to", results),
-                people.plain_estimate(comparison.get("ratio"), "×")
-                + _mark(compared_points(comparison, results.configurations)),
+                show(comparison.from_value) + _mark_of_side(comparison, comparison.from_level, results),
+                show(comparison.to_value) + _mark_of_side(comparison, comparison.to_level, results),
+                people.plain_estimate(comparison.ratio, "×") + _mark(comparison.points(results.configurations)),
             )
         )
     columns = (
@@ -149,10 +145,9 @@ def _comparisons(results: Results) -> list[Block]:
     )
 
 
-def _mark_of_side(comparison: Mapping[str, object], side: str, results: Results) -> str:
-    """Return the mark of suspect results if a side of a comparison, `from` or `to`, depends on a suspect run."""
-    level = dig(comparison, side)
-    return _mark(compared_points({**comparison, "from": level, "to": level}, results.configurations))
+def _mark_of_side(comparison: Comparison, level: str, results: Results) -> str:
+    """Return the mark of suspect results if the side of a comparison with this level depends on a suspect run."""
+    return _mark(comparison.points(results.configurations, level))
 
 
 def quantity_name(metric: str) -> str:
@@ -192,23 +187,20 @@ def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
 
 
 def _demands(results: Results) -> list[Block]:
-    of = {str(configuration["label"]): configuration.get("demand") or {} for configuration in results.configurations}
-    marks = {
-        str(configuration["label"]): _mark(configuration.get("points") or ())
-        for configuration in results.configurations
-    }
+    of = {configuration.label: configuration.demand for configuration in results.configurations}
+    marks = {configuration.label: _mark(configuration.points) for configuration in results.configurations}
     several = len(of) > 1
     rows = tuple(
         (
             *((label,) if several else ()),
-            str(tier),
-            people.seconds_estimate(demand.get("d_s")) + marks.get(label, "".join(marks.values())),
-            people.quantity(demand.get("intercept_cpus"), "CPUs"),
-            people.count(demand.get("points")),
+            tier,
+            people.seconds_estimate(demand.d_s) + marks.get(label, "".join(marks.values())),
+            people.quantity(demand.intercept_cpus, "CPUs"),
+            people.count(demand.points),
         )
-        for label, demands in (of if several else {"": results.summary.get("demand") or {}}).items()
+        for label, demands in (of if several else {"": results.study_summary.demand}).items()
         for tier, demand in demands.items()
-        if dig(demand, "d_s", "value") is not None
+        if demand.d_s.value is not None
     )
     columns = (
         *((Column("Configuration"),) if several else ()),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from towtank.digging import dig
+from towtank.analysis import LoadPoint
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
@@ -69,24 +69,17 @@ def _table(results: Results, prediction: Json) -> Table:
     return Table(f"Prediction and measurement, {_place(prediction['to'])}", columns, rows)
 
 
-def _measured(results: Results, prediction: Json) -> dict[float, Json]:
+def _measured(results: Results, prediction: Json) -> dict[float, LoadPoint]:
     """Return the measured load points of the predicted configuration, by load."""
-    for configuration in results.summary.get("configurations") or ():
-        if (
-            configuration.get("key") == prediction["to"]
-            or prediction["to"].items() <= (configuration.get("key") or {}).items()
-        ):
-            return {
-                float(point["load"]): point
-                for point in configuration["points"]
-                if any(level != "invalid" for level in point.get("verdicts") or ())
-            }
+    for configuration in results.configurations:
+        if prediction["to"].items() <= configuration.key.items():
+            return {point.level: point for point in configuration.usable}
     return {}
 
 
-def _row(row: Json, point: Json | None) -> tuple[str, ...]:
-    rate = None if point is None else point.get("throughput_per_s")
-    response = None if point is None else dig(point, "response_time_s", "mean")
+def _row(row: Json, point: LoadPoint | None) -> tuple[str, ...]:
+    rate = None if point is None else point.throughput_per_s
+    response = None if point is None else point.response_time_s.mean
     return (
         people.plain(row["load"]),
         _band(row.get("throughput"), people.rate, people.rate_estimate),
@@ -113,11 +106,11 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
     The result is a dash if the measurement or the prediction is missing.
     """
-    value = None if measured is None else measured.get("value")
-    if band is None or measured is None or value is None:
+    value, *ends = people.ends_of(measured)
+    if band is None or value is None:
         return people.ABSENT
     low, high = band["band_95"]
-    least, most = (value if (end := measured.get(key)) is None else end for key in ("low", "high"))
+    least, most = (value if end is None else end for end in ends)
     if low is not None and most < low:
         return "below"
     return "above" if high is not None and least > high else "inside"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank import over_runs
-from towtank.analysis import window_lengths
+from towtank.analysis import Configuration, Estimate, LoadPoint, TransactionAtLoad, window_lengths
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import answers, objectives_table
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
-from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.report.figures import panel
+from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
@@ -74,11 +74,11 @@ def _long_enough(results: Results) -> str:
     unknown.
     """
     needed = sorted(
-        float(estimate["needs_s"])
+        float(estimate.needs_s)
         for _, point in _all_points(results)
-        if series.point_state(point) != "invalid"
+        if point.is_usable
         for estimate in _shown(point)
-        if isinstance(estimate, dict) and estimate.get("low") is None and estimate.get("needs_s")
+        if estimate.low is None and estimate.needs_s
     )
     if not needed:
         return ""
@@ -103,51 +103,45 @@ def _longest_window_s(results: Results) -> float:
     return max((end - start for start, end in edges if start is not None and end is not None), default=0.0)
 
 
-def _shown(point: Json) -> Iterator[object]:
+def _shown(point: LoadPoint) -> Iterator[Estimate]:
     """Yield the estimates of a load point that the tables contain."""
-    yield point.get("throughput_per_s")
+    yield point.throughput_per_s
     for name in ("mean", "p95", *_PERCENTILES):
-        yield dig(point, "response_time_s", name)
-    for transaction in (point.get("transactions") or {}).values():
-        if _was_done(transaction):
-            for name in ("throughput_per_s", "mean_s", "p95_s"):
-                yield transaction.get(name)
+        yield point.response_time_s.of(name)
+    for transaction in point.transactions.values():
+        if transaction.was_done:
+            yield from (transaction.throughput_per_s, transaction.mean_s, transaction.p95_s)
 
 
 def confidence(results: Results) -> str | None:
     """Render the confidence level of the intervals; None if no estimate has an interval."""
     stated = {
-        estimate["confidence"]
-        for configuration in results.configurations
-        for point in configuration.get("points") or ()
-        for estimate in (point.get("throughput_per_s"), dig(point, "response_time_s", "mean"))
-        if isinstance(estimate, dict) and estimate.get("confidence") and estimate.get("low") is not None
+        estimate.confidence
+        for _, point in _all_points(results)
+        for estimate in (point.throughput_per_s, point.response_time_s.mean)
+        if estimate.confidence and estimate.low is not None
     }
     return people.listing([f"{people.plain(share * 100)} %" for share in sorted(stated)]) if stated else None
 
 
-def _mark(point: Json) -> str:
-    return f" {MARK}" if series.point_state(point) == "suspect" else ""
+def _mark(point: LoadPoint) -> str:
+    return f" {MARK}" if point.state == "suspect" else ""
 
 
-def _footnotes(points: list[Json]) -> tuple[str, ...]:
-    states = {series.point_state(point) for point in points}
+def _footnotes(points: list[LoadPoint]) -> tuple[str, ...]:
+    states = {point.state for point in points}
     return tuple(note for state, note in _FOOTNOTES.items() if state in states)
 
 
-def _all_points(results: Results) -> list[tuple[Json, Json]]:
-    return [
-        (configuration, point)
-        for configuration in results.configurations
-        for point in configuration.get("points") or ()
-    ]
+def _all_points(results: Results) -> list[tuple[Configuration, LoadPoint]]:
+    return [(configuration, point) for configuration in results.configurations for point in configuration.points]
 
 
 def _points(results: Results) -> list[Block]:
     """Build the tables of load points: throughput, response times, and CPUs used by each tier."""
     points = _all_points(results)
-    tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
-    rests = list(dict.fromkeys(str(name) for _, point in points for name in point.get("not_attributed") or {}))
+    tiers = list(dict.fromkeys(tier for _, point in points for tier in point.tiers))
+    rests = list(dict.fromkeys(name for _, point in points for name in point.not_attributed))
     beside = tiers if len(tiers) <= _TIERS_BESIDE else []
     beside_rests = rests if beside == tiers else []
     repeated = any(_by_run(point) != people.ABSENT for _, point in points)
@@ -171,20 +165,20 @@ def _points(results: Results) -> list[Block]:
     return [*made, spread] if spread is not None else made
 
 
-def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
+def _percentiles(results: Results, points: list[tuple[Configuration, LoadPoint]]) -> Table | None:
     """Build the table of percentiles of the response time; None if no load point has percentiles."""
     timed = [
         (configuration, point)
         for configuration, point in points
-        if series.point_state(point) != "invalid" and dig(point, "response_time_s", "p50", "value") is not None
+        if point.is_usable and point.response_time_s.p50.value is not None
     ]
     if not timed:
         return None
     rows = tuple(
         (
             *_head_cells(configuration, point),
-            *(people.seconds_estimate(dig(point, "response_time_s", name)) for name in _PERCENTILES),
-            people.seconds(dig(point, "response_time_s", "max")),
+            *(people.seconds_estimate(point.response_time_s.of(name)) for name in _PERCENTILES),
+            people.seconds(point.response_time_s.max),
         )
         for configuration, point in timed
     )
@@ -201,21 +195,19 @@ def _head(results: Results) -> tuple[Column, ...]:
     return Column("Configuration"), Column(panel.load_title(results.load_factor).capitalize(), numeric=True)
 
 
-def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
-    return label_of(configuration), f"{people.plain(load_of(point))}{_mark(point)}"
+def _head_cells(configuration: Configuration, point: LoadPoint) -> tuple[str, ...]:
+    return configuration.label, f"{people.plain(point.level)}{_mark(point)}"
 
 
-def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
+def _tiers(
+    results: Results, points: list[tuple[Configuration, LoadPoint]], tiers: list[str], rests: list[str]
+) -> Table:
     """Build the table of the CPUs used by each tier, and by processes of no tier, at valid and suspect load points."""
-    counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
+    counting = [(configuration, point) for configuration, point in points if point.is_usable]
     rows = tuple(
         (
             *_head_cells(configuration, point),
-            *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "") for tier in tiers),
-            *(
-                people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "")
-                for name in rests
-            ),
+            *_cpus(point, tiers, rests, ""),
         )
         for configuration, point in counting
     )
@@ -224,60 +216,54 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
     return Table("CPUs used, by tier", columns, rows, _footnotes([point for _, point in counting]))
 
 
-def _by_run(point: Json) -> str:
+def _cpus(point: LoadPoint, tiers: list[str], rests: list[str], unit: str) -> Iterator[str]:
+    """Yield the CPUs used by each tier, and by processes of no tier on each machine."""
+    yield from (people.plain_estimate(point.cpus_of(tier), unit) for tier in tiers)
+    yield from (people.plain_estimate(people.not_below_zero(point.cpus_of_no_tier(name)), unit) for name in rests)
+
+
+def _by_run(point: LoadPoint) -> str:
     """Render the range of the 95th percentiles of single runs at a load point, such as `1 to 380 ms`."""
-    ends = dig(point, "of_runs", "response_time_s", "p95")
+    ends = point.ranges.p95_s
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
 
-def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[str], repeated: bool) -> tuple[str, ...]:
+def _point_row(
+    configuration: Configuration, point: LoadPoint, tiers: list[str], rests: list[str], repeated: bool
+) -> tuple[str, ...]:
     head = _head_cells(configuration, point)
-    verdicts = [
-        f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
-    ]
-    if series.point_state(point) == "invalid":
+    verdicts = [f"{run} {verdict}" for run, verdict in zip(point.runs, point.verdicts, strict=False)]
+    if not point.is_usable:
         return (*head, *([people.ABSENT] * (4 + repeated + len(tiers) + len(rests))), ", ".join(verdicts) or "not run")
     return (
         *head,
-        people.rate_estimate(point.get("throughput_per_s")),
-        people.seconds_estimate(dig(point, "response_time_s", "mean")),
-        people.seconds_estimate(dig(point, "response_time_s", "p95")),
+        people.rate_estimate(point.throughput_per_s),
+        people.seconds_estimate(point.response_time_s.mean),
+        people.seconds_estimate(point.response_time_s.p95),
         *([_by_run(point)] if repeated else []),
-        *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "CPUs") for tier in tiers),
-        *(
-            people.plain_estimate(people.not_below_zero(dig(point, "not_attributed", name, "cpus_used")), "CPUs")
-            for name in rests
-        ),
+        *_cpus(point, tiers, rests, "CPUs"),
         _errors(point),
         ", ".join(verdicts),
     )
 
 
-def _errors(point: Json) -> str:
+def _errors(point: LoadPoint) -> str:
     """Render the share of failed transactions at a load point, as a range over runs if there are several."""
-    of_runs = dig(point, "of_runs", "errors_share")
-    return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
+    of_runs = point.ranges.errors_share
+    return people.share_range(*of_runs) if of_runs else people.share(point.errors_share)
 
 
 def _transactions(results: Results) -> list[Block]:
     """Build a table of transactions for each load level with a valid or suspect run, the highest level first."""
-    points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
-    loads = sorted({load_of(point) for _, point in points}, reverse=True)
-    return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
+    points = [(c, p) for c, p in _all_points(results) if p.is_usable and p.transactions]
+    loads = sorted({point.level for _, point in points}, reverse=True)
+    return [_transaction_table(results, load, [(c, p) for c, p in points if p.level == load]) for load in loads]
 
 
-def _was_done(transaction: Json) -> bool:
-    """Return True if any transaction of this name ended in the steady stage, unlike log-ins at the start of a run."""
-    return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
-
-
-def _transaction_table(results: Results, load: float, points: list[tuple[Json, Json]]) -> Table:
+def _transaction_table(results: Results, load: float, points: list[tuple[Configuration, LoadPoint]]) -> Table:
     names = list(
         dict.fromkeys(
-            str(name)
-            for _, point in points
-            for name, transaction in point["transactions"].items()
-            if _was_done(transaction)
+            name for _, point in points for name, transaction in point.transactions.items() if transaction.was_done
         )
     )
     columns = (
@@ -290,13 +276,14 @@ def _transaction_table(results: Results, load: float, points: list[tuple[Json, J
     rows = tuple(
         (
             name,
-            f"{label_of(configuration)}{_mark(point)}",
-            people.rate_estimate(dig(point, "transactions", name, "throughput_per_s")),
-            people.seconds_estimate(dig(point, "transactions", name, "mean_s")),
-            people.seconds_estimate(dig(point, "transactions", name, "p95_s")),
+            f"{configuration.label}{_mark(point)}",
+            people.rate_estimate(transaction.throughput_per_s),
+            people.seconds_estimate(transaction.mean_s),
+            people.seconds_estimate(transaction.p95_s),
         )
         for name in names
         for configuration, point in points
+        for transaction in [point.transactions.get(name, TransactionAtLoad())]
     )
     caption = f"Transactions at {people.plain(load)} {panel.load_title(results.load_factor)}"
     return Table(caption, columns, rows, _footnotes([point for _, point in points]), is_detail=True)

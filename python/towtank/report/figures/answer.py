@@ -5,9 +5,7 @@ If configurations are drawn as rows (with one load only, or too many configurati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from towtank.digging import dig
@@ -16,7 +14,7 @@ from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
-from towtank.report.source import Json, Results, label_of
+from towtank.report.source import Json, Results
 
 NAME = throughput.NAME
 _STATISTICS = {
@@ -40,6 +38,17 @@ _TRIANGLES: dict[bool, dict[str, object]] = {
 
 
 @dataclass(frozen=True)
+class Knee:
+    """Knee of a configuration with its interval [users], and the state of the load level whose demands give it."""
+
+    configuration: str
+    state: str
+    load: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Numbers:
     """Data of the main figure of the report.
 
@@ -54,23 +63,22 @@ class Numbers:
     objective : dict or None
         First objective that limits the response time of all transactions at every load; None if there is no such
         objective.
-    knees : list of dict
-        Knees whose interval is within the measured loads, with the keys `configuration`, `load`, `low` and `high`
-        [users], and `state` of the load level whose demands give the knee.
+    knees : list of Knee
+        Knees whose interval is within the measured loads.
     """
 
     rates: throughput.Numbers
     times: list[series.Point]
     statistic: str
     objective: Json | None
-    knees: list[dict[str, Any]]
+    knees: list[Knee]
 
 
 def compute(results: Results) -> Numbers:
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
-    times = series.collect(results, partial(_time, statistic))
+    times = series.response_time_of(results, statistic)
     return Numbers(rates, times, statistic, objective, _knees(results, rates))
 
 
@@ -85,30 +93,20 @@ def _is_drawn(objective: Json) -> bool:
     return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0
 
 
-def _time(statistic: str, document: Json) -> Any:
-    return dig(document, "response_time_s", statistic)
-
-
-def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
+def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
     """Return the knees, by the service demands at the lowest load, of the configurations that reach their limit."""
     top = max((point.load for point in rates.points), default=0.0)
     found = []
     for configuration in results.configurations:
-        limit = configuration.get("limit") or {}
-        knee = limit.get("knee_users") or {}
-        known = [knee.get(key) for key in ("value", "low", "high")]
-        ends = [float(end) for end in known if isinstance(end, (int, float)) and 0 < end <= top]
-        if limit.get("reached") and len(ends) == len(known):
-            value, low, high = ends
-            own = {"configuration": label_of(configuration), "state": _lowest_state(configuration)}
-            found.append({**own, "load": value, "low": low, "high": high})
+        if configuration.limit is None or not configuration.limit.reached:
+            continue
+        knee = configuration.limit.knee_users
+        ends = [float(end) for end in (knee.value, knee.low, knee.high) if end is not None and 0 < end <= top]
+        if len(ends) == 3:
+            # The demands at the lowest load level that counts give the knee.
+            state = next((point.state for point in configuration.usable), "invalid")
+            found.append(Knee(configuration.label, state, *ends))
     return found
-
-
-def _lowest_state(configuration: Mapping[str, object]) -> str:
-    """Return the state of the lowest load level that counts, whose demands give the knee."""
-    states = [series.point_state(point) for point in dig(configuration, "points") or ()]
-    return next((state for state in states if state != "invalid"), "invalid")
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
@@ -147,10 +145,10 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
     # The load of a knee is an estimate, so it is rounded.
     rows = [
         {
-            **knee,
-            **{key: float(f"{knee[key]:.{FEW_DIGITS}g}") for key in ("load", "low", "high")},
+            **vars(knee),
+            **{key: float(f"{getattr(knee, key):.{FEW_DIGITS}g}") for key in ("load", "low", "high")},
             "foot": 0.0,
-            "colour": hues.get(knee["configuration"], theme.INK),
+            "colour": hues.get(knee.configuration, theme.INK),
         }
         for knee in numbers.knees
     ]
@@ -210,7 +208,7 @@ def description(numbers: Numbers) -> str:
         own = [point for point in numbers.times if point.configuration == label and point.state != "invalid"]
         if own:
             last = max(own, key=lambda point: point.load)
-            parts.append(f"{label}: {people.seconds_estimate(vars(last))} at {people.plain(last.load)}")
+            parts.append(f"{label}: {people.seconds_estimate(last)} at {people.plain(last.load)}")
     said = throughput.description(numbers.rates)
     return f"{said} Below it {_STATISTICS[numbers.statistic]}: {'; '.join(parts)}." if parts else said
 
@@ -226,7 +224,11 @@ def of_first_claim(results: Results) -> tuple[Results, str]:
     given: object = next(iter((dig(first, "measure") or {}).values()), {})
     free = {dig(given, "over"), dig(given, "total_over"), *(dig(given, "to") or {})}
     fixed = {name: level for name, level in (dig(given, "at") or {}).items() if name not in free}
-    own = [each for each in configurations if all(dig(each, "key", name) == level for name, level in fixed.items())]
+    own = [
+        document
+        for document, each in zip(results.summary.get("configurations") or (), configurations, strict=True)
+        if all(each.key.get(name) == level for name, level in fixed.items())
+    ]
     if len(configurations) <= _ROWS_AT_MOST or not 1 < len(own) < len(configurations):
         return results, ""
     names = ", ".join(f"{name} {level}" for name, level in fixed.items())

@@ -54,9 +54,7 @@ def compute(results: Results) -> Numbers:
     numbers = Numbers()
     states = series.states(results)
     rates = {
-        (point.configuration, point.load): point
-        for point in series.collect(results, lambda document: document.get("throughput_per_s"))
-        if point.state != "invalid"
+        (point.configuration, point.load): point for point in series.throughput_of(results) if point.state != "invalid"
     }
     for configuration in modelled(results):
         label = str(configuration["label"])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis import Estimate, TierAtLoad
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
-from towtank.report.figures import panel, series
+from towtank.report.figures import panel
 from towtank.report.figures.labels import short_labels
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.report.source import Results
 
 NAME = "cpu-by-tier"
 
@@ -31,7 +32,7 @@ class Slice:
         Name of the tier, such as `content`; for a tier with parts, `content: database` or `content: rest`.
     cpus : float
         Mean number of CPUs used. [CPUs]
-        interval : dict or None
+    interval : Estimate or None
         Estimate with its interval; None for the rest of a tier, which is a difference.
     state : str
         Verdict of the point.
@@ -41,7 +42,7 @@ class Slice:
     load: float
     part: str
     cpus: float
-    interval: Mapping[str, Any] | None
+    interval: Estimate | None
     state: str
 
 
@@ -69,13 +70,13 @@ def compute(results: Results) -> Numbers:
     dropped: list[str] = []
     loads: set[float] = set()
     for configuration in results.configurations:
-        for point in configuration.get("points") or ():
-            loads.add(load_of(point))
-            if series.point_state(point) == "invalid":
-                dropped.append(f"{label_of(configuration)} at {people.plain(load_of(point))}")
+        for point in configuration.points:
+            loads.add(point.level)
+            if not point.is_usable:
+                dropped.append(f"{configuration.label} at {people.plain(point.level)}")
                 continue
-            for name, tier in (point.get("tiers") or {}).items():
-                slices += _tier(label_of(configuration), point, str(name), tier)
+            for name, tier in point.tiers.items():
+                slices += _tier(configuration.label, point.level, point.state, name, tier)
     if len({entry.configuration for entry in slices}) > panel.CROWDED:
         top = _common_top(slices)
         slices, loads = [entry for entry in slices if entry.load == top], {top}
@@ -90,19 +91,17 @@ def _common_top(slices: list[Slice]) -> float:
     return max(at, key=lambda load: (len(at[load]), load))
 
 
-def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
-    total = dig(tier, "cpus_used", "value")
-    if not isinstance(total, (int, float)):
+def _tier(label: str, load: float, state: str, name: str, tier: TierAtLoad) -> Iterator[Slice]:
+    total = tier.cpus_used.value
+    if total is None:
         return
-    load, state = load_of(point), series.point_state(point)
     rest = float(total)
-    for part, estimates in (tier.get("parts") or {}).items():
-        used = dig(estimates, "cpus_used", "value")
-        if isinstance(used, (int, float)):
-            rest -= used
-            yield Slice(label, load, f"{name}: {part}", float(used), estimates["cpus_used"], state)
+    for part, use in tier.parts.items():
+        if use.cpus_used.value is not None:
+            rest -= use.cpus_used.value
+            yield Slice(label, load, f"{name}: {part}", float(use.cpus_used.value), use.cpus_used, state)
     if rest == total:
-        yield Slice(label, load, name, rest, tier["cpus_used"], state)
+        yield Slice(label, load, name, rest, tier.cpus_used, state)
     else:
         # Tier and parts are sampled at different times, so the difference may be slightly negative.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
@@ -123,14 +122,12 @@ def _limits(results: Results) -> list[tuple[str, float, float | None]]:
     """Return name, CPU limit [CPUs] and highest utilization [ratio] of each tier over valid and suspect load points."""
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
-        for point in configuration.get("points") or ():
-            if series.point_state(point) == "invalid":
-                continue
-            for name, tier in (point.get("tiers") or {}).items():
-                allotted, used = tier.get("cpus_allotted"), tier.get("utilization")
-                if isinstance(allotted, (int, float)) and allotted > 0:
-                    key = str(name), float(allotted)
-                    busiest[key] = max((each for each in (busiest.get(key), used) if each is not None), default=None)
+        for point in configuration.usable:
+            for name, tier in point.tiers.items():
+                if tier.cpus_allotted and tier.cpus_allotted > 0:
+                    key = name, float(tier.cpus_allotted)
+                    known = [each for each in (busiest.get(key), tier.utilization) if each is not None]
+                    busiest[key] = max(known, default=None)
     return [(name, allotted, used) for (name, allotted), used in busiest.items()]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from towtank.analysis import disks_counted_once
+from towtank.analysis import Estimate, LoadPoint, disks_counted_once
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
@@ -33,7 +32,7 @@ def compute(results: Results) -> Numbers:
     points = {
         direction: series.collect(
             results,
-            partial(_estimate, f"disk_{direction}_bytes_per_s"),
+            partial(_estimate, direction),
             partial(disks_total, f"{direction}_bytes_per_s"),
         )
         for direction in DIRECTIONS
@@ -43,15 +42,15 @@ def compute(results: Results) -> Numbers:
     return Numbers(points, factor, unit, results.load_factor)
 
 
-def _estimate(key: str, point: Json) -> Any:
-    return point.get(key)
+def _estimate(direction: str, point: LoadPoint) -> Estimate:
+    return point.disk_read_bytes_per_s if direction == "read" else point.disk_write_bytes_per_s
 
 
-def disks_total(key: str, summary: Json) -> dict[str, float] | None:
-    """Return the sum of a quantity over the disks of a run; None if no disk has a value."""
+def disks_total(key: str, summary: Json) -> Estimate:
+    """Return the sum of a quantity over the disks of a run; without a value if no disk has one."""
     disks = disks_counted_once(dig(summary, "host", "disks") or {})
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
-    return {"value": sum(values)} if values else None
+    return Estimate(sum(values) if values else None)
 
 
 def draw(numbers: Numbers) -> dict[str, object]:

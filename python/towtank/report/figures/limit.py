@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.analysis import limit_text
+from towtank.analysis import FoundLimit
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
@@ -31,7 +31,7 @@ class Numbers:
     title: str
     objective: str
     limit: float | None
-    found: Json
+    found: FoundLimit | None
     load_factor: str
     is_invalid: bool = False
 
@@ -56,7 +56,7 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
         if value is not None or _is_silent(plateau)
     ]
     objective = str(binding["text"]) if binding else ""
-    shown = {} if is_invalid else found
+    shown = None if is_invalid else FoundLimit.model_validate(found)
     return Numbers(run.run_id, rows, title, objective, limit, shown, results.load_factor, is_invalid)
 
 
@@ -135,20 +135,22 @@ def _tooltip(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _band(numbers: Numbers, axis: dict[str, Any]) -> list[dict[str, Any]]:
-    value, low, high = (numbers.found.get(key) for key in ("value", "low", "high"))
     layers: list[dict[str, Any]] = []
-    if low is not None and high is not None and not numbers.found.get("is_lower_bound"):
+    found = numbers.found
+    if found is None:
+        return layers
+    if found.low is not None and found.high is not None and not found.is_lower_bound:
         layers.append(
             {
-                "data": {"values": [{"load": low, "end": high}]},
+                "data": {"values": [{"load": found.low, "end": found.high}]},
                 "mark": {"type": "rect", "color": _BAND, "opacity": 0.9},
                 "encoding": {"x": axis, "x2": {"field": "end"}},
             }
         )
-    if value is not None:
+    if found.value is not None:
         layers.append(
             {
-                "data": {"values": [{"load": value}]},
+                "data": {"values": [{"load": found.value}]},
                 "mark": {"type": "rule", "color": theme.COLOURS[2], "strokeWidth": 2},
                 "encoding": {"x": axis},
             }
@@ -179,9 +181,8 @@ def description(numbers: Numbers) -> str:
         f"{numbers.title} of {len(loads)} plateaus from {people.plain(min(loads))} to {people.plain(max(loads))} "
         f"{what}, of which {failed} failed"
     )
-    return (
-        f"{text}; the limit is {limit_text(numbers.found)}." if numbers.found.get("value") is not None else f"{text}."
-    )
+    found = numbers.found
+    return f"{text}; the limit is {found.in_words}." if found is not None and found.value is not None else f"{text}."
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
@@ -191,7 +192,7 @@ def figure(results: Results, run: RunResult) -> Figure | None:
         return None
     note = (
         "Crosses are plateaus of an invalid run, on which no result depends. "
-        if numbers.is_invalid
+        if numbers.found is None
         else f"The green line is the limit, the band its {_band_is(numbers.found)}. "
     )
     if any(row["outcome"] == SILENT for row in numbers.rows):
@@ -210,8 +211,8 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     )
 
 
-def _band_is(found: Json) -> str:
-    return "interval" if found.get("confidence") else "bracket, which has no confidence level"
+def _band_is(found: FoundLimit) -> str:
+    return "interval" if found.confidence else "bracket, which has no confidence level"
 
 
 def _table(numbers: Numbers) -> Table:

@@ -268,7 +268,7 @@ def points_table(
     load_factor: str,
     titles: tuple[str, str],
     points: Mapping[str, list[series.Point]],
-    show: Callable[[dict[str, Any] | None], str],
+    show: Callable[[series.Point | None], str],
 ) -> Table:
     """Return the table of a figure with several panels: a row for each point of each panel.
 

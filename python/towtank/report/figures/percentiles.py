@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 NAME = "percentiles"
 PERCENTILES = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile"}
@@ -39,19 +38,12 @@ class Numbers:
 def compute(results: Results) -> Numbers:
     """Collect percentiles of the response time over all transactions, at valid and suspect load points."""
     points = {
-        name: [point for point in series.collect(results, _picker(name)) if point.state != "invalid"]
+        name: [point for point in series.response_time_of(results, name) if point.state != "invalid"]
         for name in PERCENTILES
     }
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
     return Numbers(points, factor, unit, results.load_factor)
-
-
-def _picker(name: str) -> Any:
-    def pick(document: Json) -> Any:
-        return dig(document, "response_time_s", name)
-
-    return pick
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
@@ -112,7 +104,7 @@ def description(numbers: Numbers) -> str:
     """Return a description of the figure of percentiles in words, for readers who cannot see the figure."""
     top = max((point.load for point in numbers.all_points), default=0.0)
     parts = [
-        f"{point.configuration}, {PERCENTILES[name]}: {people.seconds_estimate(vars(point))}"
+        f"{point.configuration}, {PERCENTILES[name]}: {people.seconds_estimate(point)}"
         for name, points in numbers.points.items()
         for point in points
         if point.load == top

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
-from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 NAME = "response-time"
 METRICS = {"mean": "mean", "p95": "95th percentile"}
@@ -32,15 +29,11 @@ class Numbers:
 
 def compute(results: Results) -> Numbers:
     """Collect the mean and the 95th percentile of the response time over all transactions."""
-    points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
+    points = {metric: series.response_time_of(results, metric) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
-    runs = {metric: series.single_runs(results, partial(_estimate, metric)) for metric in METRICS}
+    runs = {metric: series.single_runs(results, series.response_time_of_run(metric)) for metric in METRICS}
     return Numbers(points, factor, unit, results.load_factor, runs)
-
-
-def _estimate(metric: str, document: Json) -> Any:
-    return dig(document, "response_time_s", metric)
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
@@ -72,9 +65,7 @@ def description(numbers: Numbers) -> str:
         for label in series.labels(points):
             own = sorted((p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
             if own:
-                both = [
-                    f"{people.seconds_estimate(vars(end))} at {people.plain(end.load)}" for end in (own[0], own[-1])
-                ]
+                both = [f"{people.seconds_estimate(end)} at {people.plain(end.load)}" for end in (own[0], own[-1])]
                 ends = f"{', '.join(dict.fromkeys(both))} {panel.load_title(numbers.load_factor)}"
                 parts.append(f"{METRICS[metric]} with {label}: {ends}")
     everything = [point for points in numbers.points.values() for point in points]

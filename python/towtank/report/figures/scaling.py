@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from towtank.analysis import Estimate, estimate_from_document, ratio_interval
+from towtank.analysis import Estimate, ratio_interval
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
-from towtank.report.source import Results, label_of, load_of
+from towtank.report.source import Results
 
 NAME = "scaling"
 _TITLE = "throughput, lowest level = 1"
@@ -43,13 +43,13 @@ def compute(results: Results) -> Numbers:
 
     At this level, the ratio is 1 and has no interval.
     """
-    points = series.collect(results, lambda document: document.get("throughput_per_s"))
+    points = series.throughput_of(results)
     common = _common_load(points)
     base = {point.configuration: point for point in points if point.load == common and point.state != "invalid"}
     estimates = {
-        (label_of(configuration), load_of(point)): estimate_from_document(point.get("throughput_per_s"))
+        (configuration.label, point.level): point.throughput_per_s
         for configuration in results.configurations
-        for point in configuration.get("points") or ()
+        for point in configuration.points
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
@@ -108,7 +108,7 @@ def description(numbers: Numbers) -> str:
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]
         last = max(own, key=lambda point: point.load)
         parts.append(
-            f"{label} reaches {people.plain_estimate(vars(last))} times its lowest level at "
+            f"{label} reaches {people.plain_estimate(last)} times its lowest level at "
             f"{people.plain(last.load)} "
             f"{panel.load_title(numbers.load_factor)}, {people.share(efficiency(numbers, last))} of ideal"
         )

@@ -6,12 +6,12 @@ point includes, are drawn as crosses.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.analysis import Configuration, Estimate, LoadPoint, estimate_of
+from towtank.report.source import Json, Results
 
 OPEN_SYMBOLS = "Open symbols depend on a suspect run."
 """Note below figures with open symbols."""
@@ -44,11 +44,9 @@ class Point:
     runs: tuple[str, ...]
 
     @property
-    def stated(self) -> dict[str, Any] | None:
-        """Estimate with the keys `value`, `low` and `high`; None for an invalid run, because tables do not show its
-        values.
-        """
-        return None if self.state == "invalid" else vars(self)
+    def stated(self) -> Point | None:
+        """The point; None for an invalid run, because tables do not show its values."""
+        return None if self.state == "invalid" else self
 
     def scaled(self, factor: float) -> Point:
         """Multiply value and interval by a factor, for a change of unit."""
@@ -57,101 +55,86 @@ class Point:
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
 
 
-def point_state(point: Json) -> str:
-    """Return the verdict on a load point: `suspect` if it includes a suspect run, `invalid` if it includes neither a
-    valid nor a suspect run, otherwise `valid`.
-    """
-    verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
-    used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
-    if not used:
-        return "invalid"
-    return "suspect" if "suspect" in used else "valid"
+OfPoint = Callable[[LoadPoint], Estimate]
+OfRun = Callable[[Json], Estimate]
 
 
 def states(results: Results) -> dict[tuple[str, float], str]:
     """Return the verdict of every load point, by configuration and load."""
     return {
-        (label_of(configuration), load_of(point)): point_state(point)
+        (configuration.label, point.level): point.state
         for configuration in results.configurations
-        for point in configuration.get("points") or ()
+        for point in configuration.points
     }
 
 
-def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
+def estimate_point(configuration: Configuration, point: LoadPoint, estimate: Estimate) -> Point | None:
     """Convert an estimate of a load point to a point; return None if the estimate has no value."""
-    if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
+    return _made(configuration.label, point.level, estimate, point.state, point.runs)
+
+
+def _made(label: str, load: float, estimate: Estimate, state: str, runs: tuple[str, ...]) -> Point | None:
+    if estimate.value is None:
         return None
-    low, high = estimate.get("low"), estimate.get("high")
-    if not (_is_number(low) and _is_number(high)):
-        low = high = None
-    runs = tuple(str(run) for run in point.get("runs") or ())
-    value, state = float(estimate["value"]), point_state(point)
-    return Point(label_of(configuration), load_of(point), value, low, high, state, runs)
+    low, high = (estimate.low, estimate.high) if None not in (estimate.low, estimate.high) else (None, None)
+    return Point(label, load, float(estimate.value), low, high, state, runs)
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def throughput_of(results: Results) -> list[Point]:
+    """Collect the throughput of all configurations and invalid runs. [1/s]"""
+    return collect(results, lambda point: point.throughput_per_s, throughput_of_run)
 
 
-def collect(
-    results: Results, of_point: Callable[[Json], Any], of_run: Callable[[Json], Any] | None = None
-) -> list[Point]:
+def throughput_of_run(summary: Json) -> Estimate:
+    """Return the throughput of a run from its summary. [1/s]"""
+    return estimate_of(summary, "throughput_per_s")
+
+
+def response_time_of(results: Results, statistic: str) -> list[Point]:
+    """Collect a statistic of the response time, such as `p95`, of all configurations and invalid runs. [s]"""
+    return collect(results, lambda point: point.response_time_s.of(statistic), response_time_of_run(statistic))
+
+
+def response_time_of_run(statistic: str) -> OfRun:
+    """Return a function that returns a statistic of the response time from the summary of a run. [s]"""
+    return lambda summary: estimate_of(summary, "response_time_s", statistic)
+
+
+def collect(results: Results, of_point: OfPoint, of_run: OfRun) -> list[Point]:
     """Collect the points of all configurations, and the invalid runs as further points.
 
     Parameters
     ----------
     results : Results
-        Results of the study.
-    of_point : callable
-        Function that returns the estimate of a load point in the study summary.
-        of_run : callable, optional
-        Function that returns the same estimate from a run summary; default: `of_point`.
+    of_point, of_run : callable
+        Functions that return the estimate of a load point, and the same estimate from a run summary.
     """
+    order = {configuration.label: place for place, configuration in enumerate(results.configurations)}
     found = [
         made
         for configuration in results.configurations
-        for point in configuration.get("points") or ()
-        if point_state(point) != "invalid"
-        and (made := estimate_point(configuration, point, of_point(point))) is not None
+        for point in configuration.usable
+        if (made := estimate_point(configuration, point, of_point(point))) is not None
     ]
-    found += _invalid(results, of_run or of_point)
-    order = {label_of(configuration): place for place, configuration in enumerate(results.configurations)}
+    for run in results.in_state("invalid"):
+        value = of_run(run.summary).value
+        if value is not None and run.load is not None:
+            found.append(Point(results.label(run), run.load, float(value), None, None, "invalid", (run.run_id,)))
     return sorted(found, key=lambda point: order.get(point.configuration, len(order)))
 
 
-def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]:
-    for run in results.in_state("invalid"):
-        estimate = of_run(run.summary)
-        value = estimate.get("value") if isinstance(estimate, dict) else None
-        if _is_number(value) and run.load is not None:
-            yield Point(results.label(run), run.load, float(value), None, None, "invalid", (run.run_id,))
-
-
-def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
-    """Return the single runs of each load point that combines several runs.
-
-    Parameters
-    ----------
-    results : Results
-        Results of the study.
-    of_run : callable
-        Function that returns the estimate from a run summary.
+def single_runs(results: Results, of_run: OfRun) -> list[Point]:
+    """Return the single runs of each load point that combines several runs; `of_run` returns the estimate from a run
+    summary.
     """
     found = []
     for configuration in results.configurations:
-        for point in configuration.get("points") or ():
-            runs = [run for name in point.get("runs") or () if (run := results.run(str(name))) is not None]
+        for point in configuration.points:
+            runs = [run for name in point.runs if (run := results.run(name)) is not None]
             counting = [run for run in runs if run.verdict in ("valid", "suspect")]
-            if len(counting) > 1:
-                made = (
-                    estimate_point(
-                        configuration,
-                        {"load": load_of(point), "runs": [run.run_id], "verdicts": [run.verdict]},
-                        of_run(run.summary),
-                    )
-                    for run in counting
-                )
-                found += [each for each in made if each is not None]
+            for run in counting if len(counting) > 1 else ():
+                made = _made(configuration.label, point.level, of_run(run.summary), run.verdict, (run.run_id,))
+                found += [] if made is None else [made]
     return found
 
 

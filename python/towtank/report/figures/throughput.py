@@ -14,12 +14,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.digging import dig
+from towtank.analysis import Configuration
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results, label_of
+from towtank.report.source import Results
 
 NAME = "throughput"
 # Largest ratio of a drawn bound to the highest measured throughput; a higher bound would compress the points. [ratio]
@@ -78,12 +78,12 @@ class Exceeded:
 
 def compute(results: Results) -> Numbers:
     """Collect the throughput at each load, the slopes of ideal scaling, and the bounds 1 / D_max."""
-    points = series.collect(results, lambda document: document.get("throughput_per_s"))
+    points = series.throughput_of(results)
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
     # For a single level, the line of ideal scaling would contain no information.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
-    runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
+    runs = series.single_runs(results, series.throughput_of_run)
     of_models = _of_models(results)
     found = [worst for label, limit in of_models.items() if limit and (worst := _exceeding(points, label, limit))]
     return Numbers(points, ideal, results.load_factor, _highest_of(results, points, of_models), runs, found)
@@ -93,7 +93,7 @@ def _of_models(results: Results) -> dict[str, float | None]:
     """Return the throughput limit of the capacity model of each configuration; None for a model without a limit.
     [1/s]
     """
-    labels = {label_of(configuration) for configuration in results.configurations}
+    labels = {configuration.label for configuration in results.configurations}
     known: dict[str, float | None] = {}
     for model in results.model.get("configurations") or ():
         label, limit = str(model.get("label") or "all runs"), model.get("limit_throughput")
@@ -110,7 +110,7 @@ def _highest_of(results: Results, points: list[series.Point], of_models: dict[st
     """
     known: dict[str, float] = {}
     for configuration in results.configurations:
-        label = label_of(configuration)
+        label = configuration.label
         limit = of_models.get(label)
         if label not in of_models or (limit is not None and _exceeding(points, label, limit)):
             limit = _of_demands(configuration)
@@ -133,26 +133,26 @@ def _exceeding(points: list[series.Point], label: str, limit: float) -> Exceeded
     return Exceeded(max(beyond, key=lambda point: point.value), limit) if beyond else None
 
 
-def _of_demands(configuration: Json) -> float | None:
+def _of_demands(configuration: Configuration) -> float | None:
     """Return 1 / D_max from the CPU demands at the highest valid or suspect load; None if a number of CPUs is unknown.
     [1/s]
     """
-    counting = [point for point in configuration.get("points") or () if series.point_state(point) != "invalid"]
-    point: Json = max(counting, key=lambda point: float(point.get("load") or 0), default={})
-    tiers = [
-        (dig(tier, "cpu_demand_s", "value"), tier.get("cpus_allotted")) for tier in (point.get("tiers") or {}).values()
+    top = max(configuration.usable, key=lambda point: point.level, default=None)
+    tiers = [] if top is None else list(top.tiers.values())
+    limits = [
+        tier.cpus_allotted / tier.cpu_demand_s.value
+        for tier in tiers
+        if tier.cpus_allotted and tier.cpu_demand_s.value and tier.cpus_allotted > 0 and tier.cpu_demand_s.value > 0
     ]
-    if not tiers or not all(isinstance(value, (int, float)) and value > 0 for pair in tiers for value in pair):
-        return None
-    return float(min(allotted / demand for demand, allotted in tiers))
+    return min(limits) if limits and len(limits) == len(tiers) else None
 
 
 def slopes(results: Results) -> dict[str, float]:
     """Return the slope of the line of ideal scaling, by configuration. [1/s]"""
     return {
-        label_of(configuration): float(configuration["ideal"]["per_user_per_s"])
+        configuration.label: float(configuration.ideal.per_user_per_s)
         for configuration in results.configurations
-        if (configuration.get("ideal") or {}).get("per_user_per_s")
+        if configuration.ideal is not None and configuration.ideal.per_user_per_s
     }
 
 
@@ -270,7 +270,7 @@ def description(numbers: Numbers) -> str:
             key=lambda p: p.load,
         )
         if own:
-            ends = [f"{people.rate_estimate(vars(end))} at {people.plain(end.load)}" for end in (own[0], own[-1])]
+            ends = [f"{people.rate_estimate(end)} at {people.plain(end.load)}" for end in (own[0], own[-1])]
             parts.append(f"{label}: {', '.join(dict.fromkeys(ends))} {panel.load_title(numbers.load_factor)}")
     against = panel.against(numbers.points, numbers.load_factor)
     return f"Chart of throughput {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")

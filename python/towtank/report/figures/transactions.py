@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from towtank.digging import dig
+from towtank.analysis import Configuration
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import matrix, panel, series
 from towtank.report.figures.labels import legend_columns, short_labels
-from towtank.report.source import Json, Results, label_of, load_of
+from towtank.report.source import Results
 
 NAME = "transactions"
 # Ratio of the longest to the shortest response time up to which bars are drawn; for larger ratios, points on a
@@ -88,21 +88,21 @@ def compute(results: Results) -> Numbers:
     """Collect the mean response times at the common loads; the slowest transaction comes first."""
     loads = common_loads(results)
     entries = [
-        Entry(str(name), made)
+        Entry(name, made)
         for configuration in results.configurations
-        for point in configuration.get("points") or ()
-        if load_of(point) in loads and series.point_state(point) != "invalid"
-        for name, figures in (point.get("transactions") or {}).items()
-        if (made := series.estimate_point(configuration, point, dig(figures, "mean_s"))) is not None
+        for point in configuration.usable
+        if point.level in loads
+        for name, transaction in point.transactions.items()
+        if (made := series.estimate_point(configuration, point, transaction.mean_s)) is not None
     ]
     longest: dict[str, float] = {}
     for entry in entries:
         longest[entry.transaction] = max(longest.get(entry.transaction, 0.0), entry.point.value)
     order = sorted(longest, key=lambda name: (-longest[name], name))
     shown = [
-        label_of(configuration)
+        configuration.label
         for configuration in results.configurations
-        if label_of(configuration) in {e.point.configuration for e in entries}
+        if configuration.label in {e.point.configuration for e in entries}
     ]
     return Numbers(entries, loads, order, shown, results.load_factor)
 
@@ -118,12 +118,8 @@ def common_loads(results: Results) -> list[float]:
     return sorted({min(common), max(common)})
 
 
-def _loads(configuration: Json) -> set[float]:
-    return {
-        load_of(point)
-        for point in configuration.get("points") or ()
-        if series.point_state(point) != "invalid" and point.get("transactions")
-    }
+def _loads(configuration: Configuration) -> set[float]:
+    return {point.level for point in configuration.usable if point.transactions}
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
@@ -182,7 +178,7 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
         {
             **row,
             "transaction": entry.transaction,
-            "label": people.seconds_of(vars(entry.point)),
+            "label": people.seconds_of(entry.point),
             "colour": hues[entry.point.configuration],
         }
         for entry in entries
@@ -306,7 +302,7 @@ def description(numbers: Numbers) -> str:
     """Return a description of the figure of transactions in words, for readers who cannot see the figure."""
     top = max(numbers.loads, default=0.0)
     parts = [
-        f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"
+        f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(entry.point)}"
         for entry in sorted(numbers.entries, key=lambda entry: numbers.transactions.index(entry.transaction))
         if entry.point.load == top and entry.transaction in numbers.drawn
     ]

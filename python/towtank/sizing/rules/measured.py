@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank import units
-from towtank.analysis import SET_ASIDE_SUFFIX, describe_study, is_certain_change, summaries_of
+from towtank.analysis import SET_ASIDE_SUFFIX, Estimate, StudySummary, describe_study, summaries_of
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.errors import MeasurementError, StudyError
@@ -257,17 +257,16 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
     """
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
-        _above_one(ratio)
-        for comparison in study["comparisons"]
-        if comparison["factor"] in factors and str(comparison["metric"]).startswith("response_time_s.mean of ")
-        if (ratio := comparison.get("ratio")) and ratio.get("value") and is_certain_change(comparison)
+        _above_one(each.ratio)
+        for each in StudySummary.model_validate(study).comparisons
+        if each.factor in factors and each.transaction is not None and each.ratio.value and each.is_certain
     ]
     return max(ratios, key=lambda ratio: float(ratio["value"]), default=None)
 
 
-def _above_one(ratio: Json) -> Json:
+def _above_one(ratio: Estimate) -> Json:
     """Return a ratio with its interval. A ratio below 1 is replaced by its reciprocal."""
-    value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
+    value, low, high = ratio.value, ratio.low, ratio.high
     if value is None or value >= 1:
         return {"value": value, "low": low, "high": high}
     return {"value": 1 / value, "low": 1 / high if high else None, "high": 1 / low if low else None}
