@@ -54,5 +54,4 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
 
 
 def _shortest_s(length: StageUntil | float) -> float:
-    """Return the shortest duration of a stage. [s]"""
     return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

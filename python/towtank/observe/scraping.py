@@ -112,7 +112,6 @@ class _Target:
         return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
-        """Close the connection to the service and the stream."""
         try:
             self.scraper.close()
         finally:

@@ -133,7 +133,6 @@ class Browsing:
         await anyio.sleep(max(0.0, moment_s - time.monotonic()))
 
     async def _on_element(self, action: BrowserAction, selector: str, what: str, value: str) -> None:
-        """Perform an action on an element of the page as soon as the element exists."""
         call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
         deadline = time.monotonic() + _ELEMENT_WITHIN_S
         found = "does not exist"

@@ -113,7 +113,6 @@ class Recording:
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
     def _summary(self, draft: ImportDraft) -> list[str]:
-        """Return a summary of the recording as lines of text."""
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [

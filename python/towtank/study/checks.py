@@ -161,16 +161,13 @@ class StudyCheck:
         if load.stages is not None:
             yield from self._ramps(load, load.stages)
         if load.schedule is not None:
-            yield from check_schedule(load, load.schedule, self._group_names(), self._at)
+            yield from check_schedule(load, load.schedule, _keys_of(self.workload, "groups"), self._at)
 
     def _is_written(self, name: str) -> bool:
         """Return True if the section `load` contains the given key, even if the value of the key is invalid."""
         load = self.written.child("load")
         value = load.child(name) if load is not None else None
         return value is not None and value.value is not None
-
-    def _group_names(self) -> list[str] | None:
-        return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
         for name in ("ramp_up", "ramp_down"):

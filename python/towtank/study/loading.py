@@ -155,7 +155,6 @@ def _with_preset(document: Document, preset: str | None) -> Node:
 
 
 def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
-    """Return the tree of a study with changes from the command line applied."""
     tree = tree.copy()
     if "repetitions" in changes and tree.child("repeat") is not None:
         del tree.value["repeat"]

@@ -189,7 +189,6 @@ def _share(digits: str, text: str) -> str:
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """Return the function that reads the limit of an objective in the unit of its metric."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)

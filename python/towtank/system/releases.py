@@ -119,7 +119,6 @@ class Release:
 
 
 def _download(package: str, folder: Path, run: Callable[[list[str]], int]) -> Path:
-    """Download a package, and return the path of its file."""
     name = package.partition("=")[0]
     place = folder / name
     place.mkdir()

@@ -247,7 +247,6 @@ def _messages(channel: socket.socket) -> Iterator[bytes]:
 
 
 def _unix_socket(message: bytes) -> UnixSocket:
-    """Parse a message `unix_diag_msg`."""
     _, _, state, inode = _UNIX.unpack_from(message)
     found = _attributes(message, _UNIX.size)
     peer = int.from_bytes(found.get(_PEER, b""), sys.byteorder)

@@ -490,7 +490,6 @@ class System:
             self._scratch = None
 
     def _unlock(self) -> None:
-        """Unlock the data folder for other systems."""
         if self._lock is not None:
             with suppress(OSError):
                 self._lock.close()

@@ -98,7 +98,6 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
 
 
 def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
-    """Substitute the parameters in the text of one node."""
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:

@@ -124,7 +124,6 @@ class RequestWriter:
         return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
 
     def _authorizes(self, request: Request) -> bool:
-        """Return True if the headers of a request include an authorization."""
         return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
 
     def _body(self, request: Request) -> dict[str, object] | None:

@@ -180,7 +180,6 @@ def _loops(prefix: str) -> list[str]:
 
 
 def _backing_files() -> dict[str, str]:
-    """Return the backing file of each loop device, by device name."""
     found = {}
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
         found[path.parents[1].name] = _bytes(path).decode("utf-8", "replace").strip()

@@ -173,7 +173,6 @@ class PrivateDatabase(PlainService):
         return answer.output.strip() if answer.status == 0 else ""
 
     def _path(self, name: str) -> str:
-        """Return the path of one of the server's programs on the host."""
         if self.host.capabilities().shares_files:
             found = str(self._program(name) or "")
         else:

@@ -360,3 +360,12 @@ def common_headers(steps: list[Step]) -> dict[str, str]:
 def method_of(step: Step) -> str | None:
     """Return the key of a request's method, such as `get`; None if the step is not a request."""
     return next((key for key in step if key.upper() in METHODS), None)
+
+
+def requests_in(steps: list[Step]) -> list[Step]:
+    """Return the requests in steps, including requests in nested steps."""
+    found: list[Step] = []
+    for step in steps:
+        found += [step] if method_of(step) else []
+        found += requests_in([each for key in ("steps", "then", "else") for each in step.get(key, [])])
+    return found

@@ -209,7 +209,6 @@ def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tu
 
 
 def _query_part(name: str, value: str, *, decoded: bool) -> str:
-    """Return the text `name=value` for the query of a URL."""
     safe = "" if decoded else QUERY_SAFE
     if value.startswith("${"):
         text = f"{value[:-1]}|url}}" if decoded else value

@@ -401,5 +401,4 @@ def _mark(value: Any, number: str, marks: str) -> Any:
 
 
 def _headers(exchange: Exchange) -> str:
-    """Return the values of all response headers, one per line."""
     return "\n".join(text_of(each, "value") for each in items_of(exchange.node, "response", "headers"))

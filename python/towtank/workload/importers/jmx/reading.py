@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import (
     Step,
     common_headers,
     identifier,
-    method_of,
+    requests_in,
     unique,
     weights,
 )
@@ -60,7 +60,6 @@ class _Plan:
         self.load: list[dict[str, Any]] = []
 
     def read(self) -> None:
-        """Read all thread groups of the test plan."""
         below: list[Item] = []
         for item in self.top:
             if item.tag == "TestPlan":
@@ -119,7 +118,7 @@ class _Plan:
         controllers.requests.cookies.begin()
         self._on_error(item)
         steps = controllers.whole(item.below, scope, top=True)
-        if not any(_requests(step) for step in steps):
+        if not requests_in(steps):
             controllers.leave_out(item, "left out: it has no requests that can be imported")
             return
         once = []
@@ -238,7 +237,7 @@ class _Plan:
         from the steps.
         """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
-        requests = [each for step in steps for each in _requests(step)]
+        requests = requests_in(steps)
         self._connections()
         common = common_headers(requests)
         if common:
@@ -270,9 +269,3 @@ class _Plan:
             if limit > 0:
                 why = "differs between requests: the workload has one time limit for all connections, 5 s"
                 self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: connect_timeout = {limit:g} s", why)
-
-
-def _requests(step: Step) -> list[Step]:
-    """Return the requests in a step, including requests in nested steps."""
-    inside = [each for key in ("steps", "then", "else") for each in step.get(key, [])]
-    return ([step] if method_of(step) else []) + [found for each in inside for found in _requests(each)]

@@ -271,7 +271,6 @@ class Expressions:
         return part.member(name)
 
     def _environment_variable(self, name: str) -> Text:
-        """Return `__ENV.NAME` as a parameter of the workload."""
         parameter = identifier(name, "parameter")
         self.writer.draft.parameters.setdefault(parameter, "change-me")
         return Text(f"${{parameters.{parameter}}}")

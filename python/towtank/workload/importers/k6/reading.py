@@ -17,9 +17,8 @@ from towtank.units import exact_share
 from towtank.workload.importers.draft import (
     ImportDraft,
     ImportOptions,
-    Step,
     identifier,
-    method_of,
+    requests_in,
     seconds,
     unique,
     weights,
@@ -64,7 +63,7 @@ def _read(draft: ImportDraft, source: Source) -> None:
             continue
         if scenario.function not in made:
             steps = script.steps(function)
-            if not _requests(steps):
+            if not requests_in(steps):
                 continue
             wanted = "script" if scenario.function == "default" else scenario.function
             made[scenario.function] = unique(identifier(wanted, "script"), draft.transactions)
@@ -92,7 +91,7 @@ def _say_of_values(draft: ImportDraft) -> None:
 
     k6 extracts values from failed responses, too; the workload does not.
     """
-    steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
+    steps = [step for transaction in draft.transactions.values() for step in requests_in(transaction)]
     if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
         why = (
             "k6 extracts them from failed responses, too, and inserts `undefined` if they are missing; "
@@ -118,7 +117,6 @@ def _pace(scenario: Scenario, draft: ImportDraft) -> dict[str, str]:
 
 
 def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the position of each key in the exported options, by path."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     waiting: list[tuple[tuple[str, ...], Node]] = []
     for node in source.root.named_children:
@@ -152,7 +150,7 @@ def _tidy(draft: ImportDraft) -> None:
     """
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
-        for step in _requests(steps):
+        for step in requests_in(steps):
             step.pop("target", None)
     written = json.dumps(draft.transactions)
     draft.parameters = {
@@ -162,16 +160,7 @@ def _tidy(draft: ImportDraft) -> None:
     }
     draft.data = {name: pool for name, pool in draft.data.items() if f'"draw": "{name}"' in written}
     read = {*_READ.findall(written), *_ASKED.findall(written)}
-    for step in _requests(steps):
+    for step in requests_in(steps):
         kept = {name: spec for name, spec in step.pop("extract", {}).items() if name in read}
         if kept:
             step["extract"] = kept
-
-
-def _requests(steps: list[Step]) -> list[Step]:
-    """Return the requests in steps, including requests in nested steps."""
-    found: list[Step] = []
-    for step in steps:
-        found += [step] if method_of(step) else []
-        found += _requests([each for key in ("steps", "then", "else") for each in step.get(key, [])])
-    return found

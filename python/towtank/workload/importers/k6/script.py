@@ -338,7 +338,6 @@ class Script:
 
 
 def _reads(node: Node | None, name: str) -> bool:
-    """Return True if a part of the script reads a variable."""
     waiting = [node] if node is not None else []
     while waiting:
         each = waiting.pop()

@@ -255,7 +255,6 @@ class _Reader:
         return "1" if value is None else _text(value)
 
     def _body(self, label: str, operation: Node) -> tuple[Body | None, dict[str, str]]:
-        """Return the body of a request, and its headers."""
         body = self.references.resolve(operation.child("requestBody"))
         contents = entries_of(body, "content")
         if not contents:
