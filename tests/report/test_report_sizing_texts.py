@@ -1,17 +1,46 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from pydantic import BaseModel
 
 from towtank.report import format as people
 from towtank.report.content import sizing
 from towtank.report.document import Section, Table
+from towtank.sizing import (
+    AnswerResult,
+    BottleneckResult,
+    Busiest,
+    CandidateResult,
+    ClassResult,
+    DateResult,
+    LostNodes,
+    ObjectiveResult,
+    PoolResult,
+    Rest,
+    ScenarioResult,
+    SizingResult,
+    SpeedResult,
+    StepResult,
+    TierResult,
+    TrustResult,
+    WhatIfResult,
+    expected_text,
+    inputs_text,
+    load_text,
+    step_text,
+)
+from towtank.sizing.interval import Interval
+from towtank.sizing.result import Assumption, DateEnds, LoadResult, MeasuredRange, SearchCounts
+
+Part = TypeVar("Part", bound=BaseModel)
 
 
-def interval(low: float | None, high: float | None) -> dict[str, float | None]:
-    return {"low": low, "high": high}
+def part(kind: type[Part], values: dict[str, Any], **more: Any) -> Part:
+    """Return a part of a sizing in which only the given fields and those with a default are set."""
+    return kind.model_construct(**values | more)
 
 
 def cells(block: Any) -> list[tuple[str, ...]]:
@@ -31,28 +60,26 @@ def test_a_cost_has_four_digits_or_all_of_its_whole_number(value: float, text: s
     assert sizing._count(value) == text
 
 
-CARRIED = {"load_at_limit": 1234.5, "load_unit": "users"}
-
-
 @pytest.mark.parametrize(
-    ("case", "text"),
+    ("load", "known", "text"),
     [
-        ({**CARRIED, "load_at_limit": None}, "any load"),
-        (CARRIED, "1,230 users"),
-        ({**CARRIED, "load_at_limit_interval": interval(1234.5, 1234.5)}, "1,230 users"),
-        ({"load_at_limit": 1234.5, "unit": "users"}, "1,230 users"),
+        (None, None, "any load"),
+        (1234.5, None, "1,230 users"),
+        (1234.5, Interval(1234.5, 1234.5), "1,230 users"),
     ],
 )
-def test_the_load_at_the_limit_has_three_digits_without_an_interval(case: dict[str, Any], text: str) -> None:
-    assert sizing._carried(case) == text
+def test_the_load_at_the_limit_has_three_digits_without_an_interval(
+    load: float | None, known: Interval | None, text: str
+) -> None:
+    assert load_text(load, known, "users") == text
 
 
 def test_the_load_at_the_limit_has_its_interval() -> None:
-    assert "[" in sizing._carried({**CARRIED, "load_at_limit_interval": interval(1100.0, 1400.0)})
+    assert "[" in load_text(1234.5, Interval(1100.0, 1400.0), "users")
 
 
-def objective(text: str, value: float | None = 0.5, **more: Any) -> dict[str, Any]:
-    return {"objective": text, "value": value, **more}
+def objective(text: str, value: float | None = 0.5, shown: str = "") -> ObjectiveResult:
+    return ObjectiveResult(objective=text, limit=1, value=value, shown=shown)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +91,14 @@ def objective(text: str, value: float | None = 0.5, **more: Any) -> dict[str, An
         (objective("throughput > 5 /s", 7.0), "7 /s"),
     ],
 )
-def test_an_objective_has_the_unit_of_its_metric(given: dict[str, Any], text: str) -> None:
+def test_an_objective_has_the_unit_of_its_metric(given: ObjectiveResult, text: str) -> None:
     assert sizing._value(given) == text
 
 
-def scenario(**more: Any) -> dict[str, Any]:
+def scenario(**more: Any) -> ScenarioResult:
     objectives = [objective("p95 < 1 s"), objective("p95 of web < 2 s"), objective("mean of webs < 3 s")]
-    return {"objectives": objectives, "simulated": False, "percentiles": None, "exact": True, **more}
+    values = {"objectives": objectives, "simulated": None, "percentiles": None, "exact": True}
+    return part(ScenarioResult, values, **more)
 
 
 def test_a_class_has_its_own_objectives_and_those_of_all() -> None:
@@ -79,12 +107,13 @@ def test_a_class_has_its_own_objectives_and_those_of_all() -> None:
     assert by == "exact solution"
     assert sizing._objective(scenario(exact=False), "web")[1] == "approximation"
     assert sizing._objective(scenario(percentiles="gamma"), "web")[1] == "gamma"
-    assert sizing._objective(scenario(simulated=True), "web")[1] == "percentiles simulated"
+    assert sizing._objective(scenario(simulated={"p95 < 1 s": 1}), "web")[1] == "percentiles simulated"
     assert sizing._objective(scenario(objectives=[objective("p95 of other < 1 s")]), "web")[0] == people.ABSENT
 
 
 CARRIES = {
-    **CARRIED,
+    "load_at_limit": 1234.5,
+    "load_unit": "users",
     "headroom": 0.25,
     "objectives": [objective("p95 < 1 s")],
     "throughput_missed": None,
@@ -93,39 +122,34 @@ CARRIES = {
 
 
 def test_an_answer_carries_its_load_until_an_objective_is_missed() -> None:
-    assert sizing._carries(CARRIES) == (
+    assert sizing._carries(part(AnswerResult, CARRIES)) == (
         "It serves 1,230 users until an objective is missed: 25 % more than the requested load."
     )
-    asked = {
-        **CARRIES,
-        "objectives": [objective("throughput > 1 /s"), objective("p95 < 1 s")],
-        "throughput_missed": 0.1,
-    }
-    found = sizing._carries(asked)
+    objectives = [objective("throughput > 1 /s"), objective("p95 < 1 s")]
+    found = sizing._carries(part(AnswerResult, CARRIES, objectives=objectives, throughput_missed=0.1))
     assert "until a limit of a time or a utilization is missed" in found
     assert found.endswith("In 10 % of the random samples (draws), only a throughput objective is missed.")
-    assert sizing._carries({**CARRIES, "load_at_limit": None}) == "No objective limits it."
+    assert sizing._carries(part(AnswerResult, CARRIES, load_at_limit=None)) == "No objective limits it."
 
 
 def test_each_bottleneck_follows_from_the_doubled_servers_of_the_one_before() -> None:
     bottlenecks = [
-        {"station": name, "utilization": 0.9, "load": load}
+        part(BottleneckResult, {"station": name, "utilization": 0.9, "load": load})
         for name, load in (("app", 100.0), ("db", 150.0), ("lan", 200.0))
     ]
     found = {
-        "answer": {"load_unit": "users"},
         "bottlenecks": bottlenecks,
-        "next_cheaper": {"configuration": "app 2 CPUs", "why_not": ["p95 1.2 s", "x"]},
-        "neighbours": [{"configuration": "app 3 CPUs", "why_not": []}],
+        "next_cheaper": part(CandidateResult, {"configuration": "app 2 CPUs", "why_not": ["p95 1.2 s", "x"]}),
+        "neighbours": [part(CandidateResult, {"configuration": "app 3 CPUs", "why_not": []})],
     }
-    assert sentences(sizing._next(found)) == [
+    assert sentences(sizing._next(part(SizingResult, found), "users")) == [
         "The bottleneck is app, used 90 % at 100 users.",
         "If the servers of app are doubled, the next bottleneck is db, used 90 % at 150 users.",
         "If the servers of db are doubled, the next bottleneck is lan, used 90 % at 200 users.",
         "One step cheaper, app 3 CPUs: would be sufficient, too.",
         "Next cheaper tested candidate, app 2 CPUs: p95 1.2 s; x.",
     ]
-    assert sizing._next({"answer": {"load_unit": "users"}, "bottlenecks": [], "next_cheaper": None}) == []
+    assert sizing._next(part(SizingResult, {"bottlenecks": [], "next_cheaper": None}), "users") == []
 
 
 def test_the_front_has_a_row_for_each_candidate() -> None:
@@ -133,11 +157,12 @@ def test_the_front_has_a_row_for_each_candidate() -> None:
         "configuration": "a",
         "cost": 4,
         "objectives": [objective("p95 < 1 s"), objective("throughput > 1 /s", 2.0)],
-        "busiest": {"station": "app", "utilization": 0.5},
+        "busiest": Busiest(station="app", utilization=0.5),
         "probability": 0.95,
     }
-    found = sizing._front({"cost_unit": "CPUs", "pareto": [one, {**one, "objectives": [], "probability": None}]})
-    assert cells(found) == [
+    pareto = [part(CandidateResult, one), part(CandidateResult, one, objectives=[], probability=None)]
+    found = part(SizingResult, {"cost_unit": "CPUs", "pareto": pareto})
+    assert cells(sizing._front(found)) == [
         ("a", "4", "500 ms; 2 /s", "app 50 %", "95 %"),
         ("a", "4", people.ABSENT, "app 50 %", people.ABSENT),
     ]
@@ -145,19 +170,20 @@ def test_the_front_has_a_row_for_each_candidate() -> None:
 
 def test_a_pool_without_a_size_has_the_reason() -> None:
     pool = {"size": 12, "first_guess": 10, "held": 4.5, "wait_s": 0.01, "why_not": "no size is enough", "lost": None}
-    lost = {**pool, "size": None, "lost": {"nodes": 1, "tier": "app"}}
-    (table,) = sizing._pools({"pools": {"db": pool, "ldap": lost}})
+    lost = part(PoolResult, pool, size=None, lost=LostNodes(nodes=1, tier="app"))
+    (table,) = sizing._pools({"db": part(PoolResult, pool), "ldap": lost})
     assert cells(table) == [
         ("db", "12", "10", "4.5", "10 ms"),
         ("ldap, 1 of app lost", people.ABSENT, "10", "4.5", "no size is enough"),
     ]
-    assert sizing._pools({"pools": {}}) == []
+    assert sizing._pools({}) == []
 
 
 def test_a_what_if_has_its_rates_its_verdict_and_its_hardware() -> None:
-    group = {"throughput_per_s": 5.0, "response_time_s": 0.2}
+    group = part(ClassResult, {"throughput_per_s": 5.0, "response_time_s": 0.2})
     case = {
-        **CARRIED,
+        "load_at_limit": 1234.5,
+        "unit": "users",
         "what_if": "cpu x2",
         "classes": {"a": group, "b": group},
         "objectives": [objective("p95 < 1 s", shown="0.3 s")],
@@ -165,38 +191,44 @@ def test_a_what_if_has_its_rates_its_verdict_and_its_hardware() -> None:
         "probability": None,
         "notes": ["n"],
     }
-    missed = {**case, "met": False, "probability": 0.4, "hardware": "the answer", "configuration": "c"}
-    empty = {**case, "classes": {}, "objectives": [], "notes": []}
-    refused = {"what_if": "nodes app=9", "refused": "no room"}
-    (table,) = sizing._what_if({"what_if": [case, missed, empty, refused]})
+    cases = (
+        case,
+        {**case, "met": False, "probability": 0.4, "hardware": "the answer", "configuration": "c"},
+        {**case, "classes": {}, "objectives": [], "notes": []},
+        {"what_if": "nodes app=9", "refused": "no room"},
+    )
+    (table,) = sizing._what_if(tuple(part(WhatIfResult, each) for each in cases))
     assert cells(table) == [
         ("cpu x2. n", "5 /s; 5 /s", "200 ms; 200 ms", "0.3 s", "1,230 users", "yes"),
         ("cpu x2. Of the answer, c. n", "5 /s; 5 /s", "200 ms; 200 ms", "0.3 s", "1,230 users", "no (40 %)"),
         ("cpu x2", *[people.ABSENT] * 3, "1,230 users", "yes"),
         ("nodes app=9", "no room", *[people.ABSENT] * 4),
     ]
-    assert sizing._what_if({"what_if": []}) == []
+    assert sizing._what_if(()) == []
 
 
 @pytest.mark.parametrize(
     ("date", "text"),
     [
         ({"expected_on": "2027-01-01"}, "2027-01-01"),
-        ({"expected_on": "2027-01-01", "expected_interval": interval(1.0, 1.0)}, "2027-01-01"),
+        (
+            {"expected_on": "2027-01-01", "expected_interval": DateEnds(low="2027-01-01", high="2027-01-01")},
+            "2027-01-01",
+        ),
         ({"expected_on": None, "limit": 5.0}, "not within 20 years"),
         ({"expected_on": None, "limit": None}, "nothing to miss"),
         (
-            {"expected_on": "2027-01-01", "expected_interval": {"low": "2026-06-01", "high": None}},
+            {"expected_on": "2027-01-01", "expected_interval": DateEnds(low="2026-06-01", high=None)},
             "2027-01-01 [2026-06-01, later]",
         ),
         (
-            {"expected_on": None, "limit": 5.0, "expected_interval": {"low": None, "high": "2028-01-01"}},
+            {"expected_on": None, "limit": 5.0, "expected_interval": DateEnds(low=None, high="2028-01-01")},
             "not within 20 years [later, 2028-01-01]",
         ),
     ],
 )
 def test_a_date_has_its_interval_or_the_reason_why_there_is_none(date: dict[str, Any], text: str) -> None:
-    assert sizing._expected(date) == text
+    assert expected_text(part(DateResult, date)) == text
 
 
 def test_the_first_day_of_a_miss_may_never_come() -> None:
@@ -208,10 +240,10 @@ def test_the_first_day_of_a_miss_may_never_come() -> None:
         "chance": 0.1,
         "expected_on": "x",
     }
-    (table,) = sizing._dates({"dates": [date, {**date, "missed_from": None}]})
+    (table,) = sizing._dates((part(DateResult, date), part(DateResult, date, missed_from=None)))
     assert [row[2] for row in cells(table)] == ["2027-02-01", "not within 20 years"]
     assert "above 10.0 % from" in str(table.columns[2])
-    assert sizing._dates({"dates": []}) == []
+    assert sizing._dates(()) == []
 
 
 @pytest.mark.parametrize(
@@ -223,32 +255,31 @@ def test_the_first_day_of_a_miss_may_never_come() -> None:
     ],
 )
 def test_inputs_of_a_step_are_named_if_there_are_several(values: dict[str, Any], text: str) -> None:
-    assert sizing._with(values) == text
+    assert inputs_text(values) == text
 
 
 def test_a_step_has_its_value_in_its_unit() -> None:
-    assert sizing._step_value({"value": 0.5, "unit": "s"}) == "500 ms"
-    assert sizing._step_value({"value": 0.5, "unit": "s", "shown": "half"}) == "half"
+    step = part(StepResult, {"value": 0.5, "unit": "s"})
+    assert step_text(step) == "500 ms"
+    assert step_text(step.model_copy(update={"shown": "half"})) == "half"
 
 
 TRUST = {
-    "measured": {"users": [10, 80], "throughput_per_s": 40.0},
+    "measured": MeasuredRange(source="m", users=(10, 80), throughput_per_s=40.0),
     "times_measured": 2.5,
     "model": "curve",
     "held_out_error": None,
-    "assumptions": [{"assumes": "a", "tested": "no"}],
+    "assumptions": [Assumption(assumes="a", tested="no")],
     "doubts": ["d"],
     "rests_on": [
-        {"part": "growth", "origin": "given", "counted": True, "text": "t"},
-        {"part": "load", "origin": "given", "counted": False, "text": "u"},
+        Rest(part="growth", origin="given", counted=True, text="t"),
+        Rest(part="load", origin="given", counted=False, text="u"),
     ],
 }
 
 
 def test_the_evidence_lists_measurements_grounds_assumptions_and_doubts() -> None:
-    found = sentences(
-        sizing._trust({"trust": {**TRUST, "no_interval": "i", "no_limit_interval": "j", "model_why": "w"}})
-    )
+    found = sentences(sizing._trust(part(TrustResult, TRUST, no_interval="i", no_limit_interval="j", model_why="w")))
     assert found == [
         "Measured from 10 to 80 users, up to 40 /s; the requested load is 2.5 times the highest measured throughput.",
         "The model is the curve: w.",
@@ -259,12 +290,12 @@ def test_the_evidence_lists_measurements_grounds_assumptions_and_doubts() -> Non
         "Assumes that a. Tested: no.",
         "Doubt: d.",
     ]
-    bare = {**TRUST, "times_measured": None, "held_out_error": 0.05}
-    first, second, *_ = sentences(sizing._trust({"trust": bare}))
+    bare = part(TrustResult, TRUST, times_measured=None, held_out_error=0.05)
+    first, second, *_ = sentences(sizing._trust(bare))
     assert first == "Measured from 10 to 80 users, up to 40 /s."
     assert "predicted with an error of" in second
     assert "5 %" in second
-    assert sentences(sizing._trust({"trust": {**TRUST, "measured": None}}))[0].startswith("Growth")
+    assert sentences(sizing._trust(part(TrustResult, TRUST, measured=None)))[0].startswith("Growth")
 
 
 def test_a_tier_has_its_machine_speed_utilization_and_memory() -> None:
@@ -273,41 +304,42 @@ def test_a_tier_has_its_machine_speed_utilization_and_memory() -> None:
         "nodes": 3,
         "cpus": 8,
         "machine": None,
-        "speed": {"value": 1.0, "low": 1.0, "high": 1.0},
+        "speed": SpeedResult(value=1.0, low=1.0, high=1.0),
         "utilization": {"app": 0.5, "db": 0.25},
         "memory_bytes": None,
     }
-    disk = {**tier, "kind": "disk", "cpus": 1, "machine": "m", "memory_bytes": 2**30}
-    found = sizing._tiers({"answer": {"tiers": {"front": tier, "data": disk}}})
+    disk = part(TierResult, {**tier, "kind": "disk", "cpus": 1, "machine": "m", "memory_bytes": 2**30})
+    found = sizing._tiers(part(AnswerResult, {"tiers": {"front": part(TierResult, tier), "data": disk}}))
     assert cells(found) == [
         ("front", "3", "8 CPUs", "1.00", "app 50 %, db 25 %", people.ABSENT),
         ("data", "3", "m: 1 disk", "1.00", "app 50 %, db 25 %", "1 GiB"),
     ]
-    assert "[" in sizing._speed({"value": 1.0, "low": 0.8, "high": 1.2})
+    assert "[" in sizing._speed(SpeedResult(value=1.0, low=0.8, high=1.2))
 
 
 def test_a_question_names_its_load_its_limits_and_its_lost_nodes() -> None:
     found = {
-        "load": {"users": {"web": 50}, "rate_per_s": {"batch": 2.0}},
+        "load": LoadResult(users={"web": 50}, rate_per_s={"batch": 2.0}, think_s={}),
         "objectives": ["p95 < 1 s"],
         "utilization_at_most": {"app": 0.7},
         "nodes_lost": 0,
     }
     asked = "To serve 50 users of web and 2 /s of batch, such that p95 < 1 s and app used at most 70.0 %"
-    assert sizing._asked(found) == f"{asked}."
-    lost = sizing._asked({**found, "nodes_lost": 1})
+    assert sizing._asked(part(SizingResult, found)) == f"{asked}."
+    lost = sizing._asked(part(SizingResult, found, nodes_lost=1))
     assert lost == f"{asked}, also if 1 node of any tier with several nodes fails."
 
 
 def test_without_an_answer_the_strongest_hardware_is_explained() -> None:
-    top = {"configuration": "app 64 CPUs", "why_not": ["p95 2 s"]}
-    found = sizing._answer({"answer": None, "search": {"candidates": 1}, "strongest": top})
+    top = part(CandidateResult, {"configuration": "app 64 CPUs", "why_not": ["p95 2 s"]})
+    search = part(SearchCounts, {"candidates": 1})
+    found = sizing._answer(part(SizingResult, {"answer": None, "search": search, "strongest": top}))
     assert "None of 1 candidate meets the objectives." in str(found)
     assert "app 64 CPUs, does not: p95 2 s." in str(found)
 
 
 def test_a_refused_sizing_is_a_section_with_its_reason() -> None:
-    results: Any = SimpleNamespace(sizing={"refused": "no load"})
+    results: Any = SimpleNamespace(sizing="no load")
     found = sizing.build(results)
     assert isinstance(found, Section)
     assert "no load" in str(found)

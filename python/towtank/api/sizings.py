@@ -133,12 +133,9 @@ class Sizing:
     @property
     def steps(self) -> tuple[str, ...]:
         """Lines of the calculation, each with a formula and its result."""
-        from towtank.sizing import estimate_text  # noqa: PLC0415 - imports numpy
+        from towtank.sizing import step_text  # noqa: PLC0415 - imports numpy
 
-        return tuple(
-            f"{each.step}: {each.formula} = {each.shown or estimate_text(each.value, each.unit)}"
-            for each in self._result.steps
-        )
+        return tuple(f"{each.step}: {each.formula} = {step_text(each)}" for each in self._result.steps)
 
     def __repr__(self) -> str:
         return f"<Sizing of {self.source}: {self.configuration or 'nothing meets the objectives'}>"

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.estimates import few_digits
-from towtank.sizing import SizedDay, SizedInterval, number_text, rate_text, share_text
+from towtank.sizing import SizedDay, SizedInterval, interval_load_text, share_text
 
 
 def day_table(day: SizedDay, cost_unit: str) -> Iterator[RenderableType]:
@@ -19,7 +19,7 @@ def day_table(day: SizedDay, cost_unit: str) -> Iterator[RenderableType]:
     )  # fmt: skip
     for row in day.intervals:
         chance = "-" if row.probability is None else share_text(row.probability)
-        load = number_text(row.load, None, day.load_unit) if day.load_unit == "users" else rate_text(row.load)
+        load = interval_load_text(row, day.load_unit)
         table.add_row(row.interval, load, hardware(row), ", ".join(row.objectives) or "-", chance)
     yield table
     if day.cost_hours is not None and day.cost_hours_fixed is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,31 +11,35 @@ from towtank.cli.size_day_table import day_table
 from towtank.cli.solve_table import number
 from towtank.estimates import few_digits, interval_texts, relative_error
 from towtank.sizing import (
-    BYTES,
     AnswerResult,
-    Busiest,
     CandidateResult,
     ClassResult,
     DateResult,
-    Interval,
     ObjectiveResult,
     PoolResult,
     Rest,
     ScenarioResult,
     SizingResult,
     SpeedResult,
-    StepResult,
     TrustResult,
     WhatIfResult,
+    busiest_text,
+    chance_text,
     duration_text,
-    estimate_text,
+    expected_text,
+    inputs_text,
+    limit_text,
+    load_text,
+    missed_from_text,
+    never_text,
     number_text,
     rate_text,
+    response_text,
     share_text,
     size_text,
+    step_text,
 )
 
-ANY_LOAD = "any load"
 # Smallest utilization that is rendered as 100 % with one decimal place. [ratio]
 _FULLY = 0.9995
 
@@ -123,8 +127,8 @@ def _scenarios(answer: AnswerResult) -> Table:
     for scenario in answer.scenarios:
         lost = scenario.lost
         label = "all up" if lost is None else f"{lost.nodes} of {lost.tier} lost"
-        rows = [(name, throughput(each), response(each)) for name, each in scenario.classes.items()]
-        checks = [(each.objective, value_of(each), _by(scenario, each)) for each in scenario.objectives]
+        rows = [(name, throughput(each), response_text(each)) for name, each in scenario.classes.items()]
+        checks = [(each.objective, each.shown, _by(scenario, each)) for each in scenario.objectives]
         for place in range(max(len(rows), len(checks))):
             left = rows[place] if place < len(rows) else ("", "", "")
             right = checks[place] if place < len(checks) else ("", "", "")
@@ -135,26 +139,6 @@ def _scenarios(answer: AnswerResult) -> Table:
 def throughput(row: ClassResult) -> str:
     """Render the throughput of a class, with its confidence interval if known."""
     return number_text(row.throughput_per_s, row.throughput_interval)
-
-
-def response(row: ClassResult) -> str:
-    """Render the mean response time of a class, with its confidence interval if known."""
-    return duration_text(row.response_time_s, row.response_time_interval)
-
-
-def busiest(row: Busiest) -> str:
-    """Render the busiest station and its utilization."""
-    return f"{row.station} {share_text(row.utilization or 0.0, row.interval)}"
-
-
-def chance(row: CandidateResult | PoolResult | WhatIfResult) -> str:
-    """Render a probability with its sampling error, which comes from the limited number of random samples."""
-    return share_text(row.probability, row.probability_interval)
-
-
-def value_of(check: ObjectiveResult) -> str:
-    """Render the predicted value of an objective."""
-    return check.shown
 
 
 def _by(scenario: ScenarioResult, check: ObjectiveResult) -> str:
@@ -171,7 +155,7 @@ def _sentences(result: SizingResult, answer: AnswerResult) -> Iterator[str]:
     asked = f"asked: {100 * result.probability_asked:.3g} %"
     counted = result.trust.counted
     of = f"; it counts {' and '.join(counted)}" if counted else ""
-    probability = "not known" if answer.probability is None else f"{chance(answer)} ({asked}{of})"
+    probability = "not known" if answer.probability is None else f"{chance_text(answer)} ({asked}{of})"
     yield f"probability that all requirements are met: {probability}"
     yield _carries(answer)
     for place, station in enumerate(result.bottlenecks):
@@ -244,7 +228,7 @@ def _resources(result: SizingResult, answer: AnswerResult) -> Iterator[str]:
 
 
 def _pool(pool: PoolResult) -> str:
-    share = "" if pool.probability is None else f", allowed in {chance(pool)} of the draws"
+    share = "" if pool.probability is None else f", allowed in {chance_text(pool)} of the draws"
     enough = "" if pool.size_at_best == pool.size else f", {pool.size_at_best} at the best estimate"
     where = f", sized with {pool.lost.nodes} of the nodes of {pool.lost.tier} lost" if pool.lost else ""
     return (
@@ -266,8 +250,8 @@ def _others(result: SizingResult) -> Table:
         title_justify="left",
     )
     for row in result.pareto:
-        checks = ", ".join(map(value_of, row.objectives)) or "-"
-        table.add_row(row.configuration, number(row.cost), checks, busiest(row.busiest), chance(row))
+        checks = ", ".join(each.shown for each in row.objectives) or "-"
+        table.add_row(row.configuration, number(row.cost), checks, busiest_text(row.busiest), chance_text(row))
     return table
 
 
@@ -280,11 +264,11 @@ def _what_if(result: SizingResult) -> Table:
             table.add_row(row.what_if, row.refused, "", "", "", "", "", "-")
             continue
         rates = ", ".join(map(throughput, row.classes.values())) or "-"
-        times = ", ".join(map(response, row.classes.values())) or "-"
-        checks = ", ".join(map(value_of, row.objectives)) or "-"
-        most = busiest(row.busiest) if row.busiest.station else "-"
+        times = ", ".join(map(response_text, row.classes.values())) or "-"
+        checks = ", ".join(each.shown for each in row.objectives) or "-"
+        most = busiest_text(row.busiest) if row.busiest.station else "-"
         met = "yes" if row.met else "no"
-        share = "" if row.probability is None else f" ({chance(row)})"
+        share = "" if row.probability is None else f" ({chance_text(row)})"
         text, hardware = "\n  ".join([row.what_if, *row.notes]), f"{row.hardware}: {row.configuration}"
         table.add_row(text, hardware, rates, times, checks, most, carried(row, row.unit), met + share)
     return table
@@ -292,15 +276,7 @@ def _what_if(result: SizingResult) -> Table:
 
 def carried(row: AnswerResult | WhatIfResult, unit: str) -> str:
     """Render the highest load at which the hardware meets the objectives, or `any load`."""
-    return _load(row.load_at_limit, row.load_at_limit_interval, unit)
-
-
-def _load(load: float | None, known: Interval | None, unit: str) -> str:
-    if load is None:
-        return ANY_LOAD
-    if known is None or known.is_point:
-        return f"{few_digits(load)} {unit}"
-    return number_text(load, known, unit)
+    return load_text(row.load_at_limit, row.load_at_limit_interval, unit)
 
 
 def rests_text(rest: Rest) -> str:
@@ -313,55 +289,21 @@ def _dates(result: SizingResult) -> Table:
     table = Table("when growth meets the limit", "limit", "chance of a miss above", "from", "expected on (95 %)")
     for row in result.dates:
         chance = f"{100 * row.chance:.3g} %"
-        table.add_row(row.what, limit_text(row), chance, row.missed_from or never(row), expected(row))
+        table.add_row(row.what, limit_text(row), chance, missed_from_text(row), expected_text(row) + _otherwise(row))
     return table
 
 
-def limit_text(row: DateResult) -> str:
-    """Render a limit in the table of dates: the highest load of some hardware, or the size of a resource; `any load` if
-    nothing limits the load.
-    """
-    if row.unit == BYTES and row.limit is not None:
-        return size_text(row.limit)
-    return _load(row.limit, row.limit_interval, row.unit)
-
-
-def never(row: DateResult) -> str:
-    """Render the reason why a limit has no date: it does not exist, or is not reached within 20 years."""
-    return "nothing to miss" if row.limit is None else "not within 20 years"
-
-
-def expected(row: DateResult) -> str:
-    """Render the date on which the growing load is expected to exceed a limit, with its 95 % interval."""
-    day, known, other = row.expected_on or never(row), row.expected_interval, row.otherwise
-    beside = f"; {other.expected_on or never(row)} by {other.trend} growth" if other else ""
-    if known is None or known.low == known.high:
-        return f"{day}{beside}"
-    return f"{day} [{known.low or 'later'}, {known.high or 'later'}]{beside}"
+def _otherwise(row: DateResult) -> str:
+    other = row.otherwise
+    return f"; {other.expected_on or never_text(row)} by {other.trend} growth" if other else ""
 
 
 def _steps(result: SizingResult) -> Iterator[str]:
     """Yield the calculation steps as lines, because a table would be too wide for a terminal."""
     yield "step by step:"
     for step in result.steps:
-        yield f"  {step.step}: {step.formula} = {step_value(step)}"
-        yield f"      {with_text(step.values)}  ({step.source})"
-
-
-def with_text(values: Mapping[str, object]) -> str:
-    """Render the inputs of a calculation step, such as `a = 2, b = 3`."""
-    return ", ".join(f"{name} = {_figure(value)}" for name, value in values.items())
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(_figure(part) for part in value.values()) if len(value) < 2 else "{" + with_text(value) + "}"
-    return number_text(float(value)) if isinstance(value, int | float) else str(value)
-
-
-def step_value(step: StepResult) -> str:
-    """Render the value of a calculation step with its unit."""
-    return step.shown or estimate_text(step.value, step.unit)
+        yield f"  {step.step}: {step.formula} = {step_text(step)}"
+        yield f"      {inputs_text(step.values)}  ({step.source})"
 
 
 def _trust(trust: TrustResult) -> Iterator[str]:

@@ -6,23 +6,27 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from towtank.errors import TowtankError
 from towtank.results import kept
 
+if TYPE_CHECKING:
+    from towtank.sizing import SizingResult
+
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
 # Key of a stored sizing under which it lists the files from which it was computed.
 SOURCE_FILES = "source_files"
 FILES = "files"
-Json = Mapping[str, Any]
+REFUSED = "refused"
 
 
-def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | None:
-    """Return the sizing of a results folder; None if no sizing is stored and the study has no sizing file.
+def sizing_of(folder: Path, manifest: Mapping[str, Any], recorded: Sequence[str]) -> SizingResult | str | None:
+    """Return the sizing of a results folder, or the reason why it could not be computed; None if no sizing is stored
+    and the study has no sizing file.
 
     Parameters
     ----------
@@ -36,18 +40,24 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
     chosen = folder / KEPT
     if chosen.is_file():
         try:
-            document = json.loads(chosen.read_text("utf-8"))
+            return _read(json.loads(chosen.read_text("utf-8")))
+        except ValidationError:
+            return f"{KEPT} is not a result of `towtank size`"
         except (OSError, ValueError) as error:
-            return {"refused": f"{KEPT} cannot be read: {error}"}
-        known = isinstance(document, dict) and document.get("schema") == "towtank/size/1"
-        return document if known else {"refused": f"{KEPT} is not a result of `towtank size`"}
+            return f"{KEPT} cannot be read: {error}"
     named = [
         entry for entry in manifest.get("files") or () if isinstance(entry, Mapping) and entry.get("role") == "sizing"
     ]
     return _answered(folder, named[0], recorded) if named else None
 
 
-def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
+def _read(document: object) -> SizingResult:
+    from towtank.sizing import SizingResult  # noqa: PLC0415 - imports numpy, and few studies need it
+
+    return SizingResult.model_validate(document)
+
+
+def _answered(folder: Path, file: Mapping[str, Any], recorded: Sequence[str]) -> SizingResult | str:
     """Return the result of the study's sizing file. It is computed and stored if it is not yet stored, or if its
     sources have changed.
 
@@ -65,7 +75,7 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
         return kept.sources_of([*recorded, *rests_on[0].lines()]) if recorded else None
 
     document = kept.made_or_kept(path, make, sources)
-    return {key: value for key, value in document.items() if key != SOURCE_FILES}
+    return document[REFUSED] if document.get(REFUSED) else _read(document)
 
 
 class _Sources(BaseModel):
@@ -94,7 +104,7 @@ class _Sources(BaseModel):
             yield f"{datetime.now(UTC).date()}\n"
 
 
-def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
+def _answer(folder: Path, file: Mapping[str, Any]) -> tuple[_Sources, kept.Document]:
     """Compute the result of the sizing file from the results.
 
     Relative paths in the sizing file refer to the original folder of the study.
@@ -111,4 +121,4 @@ def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
             rests_on = _Sources(paths=paths, today=load.start is None)
         return rests_on, dict(size(load_basis(folder), checked, origin))
     except TowtankError as error:
-        return rests_on, {"refused": str(error)}
+        return rests_on, {REFUSED: str(error)}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towtank.analysis import Configuration, StudySummary
 from towtank.containment import Failed, attempt, attempt_or
@@ -21,6 +21,9 @@ from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import ANSWER_FILE, sizing_of
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable_part
+
+if TYPE_CHECKING:
+    from towtank.sizing import SizingResult
 
 SUMMARY_FILE = "study-summary.json"
 MODEL_FILE = "model.json"
@@ -106,8 +109,8 @@ class Results:
         Hashes of the recorded files, to verify a copy of the folder.
         model : dict
         Capacity model (`model.json`).
-        sizing : dict or None
-        Result of a sizing, or `{"refused": REASON}`; None if the study has no sizing.
+        sizing : SizingResult, str or None
+        Result of a sizing, or the reason why it has none; None if the study has no sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
     prediction : dict
@@ -122,7 +125,7 @@ class Results:
     runs: tuple[RunResult, ...] = ()
     hashes: tuple[FileHash, ...] = ()
     model: Json = field(default_factory=dict)
-    sizing: Json | None = None
+    sizing: SizingResult | str | None = None
     claims: Json = field(default_factory=dict)
     prediction: Json = field(default_factory=dict)
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
@@ -211,7 +214,7 @@ def load_results(path: Path) -> Results:
         found,
         hashes=hashes,
         model=model_of(path, hashes),
-        sizing={"refused": sizing.sentence} if isinstance(sizing, Failed) else sizing,
+        sizing=sizing.sentence if isinstance(sizing, Failed) else sizing,
         recorded=recordings(open_folder(path), found),
     )
 

@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from towtank.sizing.basis import MODEL_CHOICES as MODEL_CHOICES
     from towtank.sizing.basis import ModelChoice as ModelChoice
     from towtank.sizing.basis import load_basis as load_basis
-    from towtank.sizing.by_interval import day_of as day_of
     from towtank.sizing.interval import Interval as Interval
     from towtank.sizing.interval import duration_text as duration_text
-    from towtank.sizing.interval import estimate_text as estimate_text
-    from towtank.sizing.interval import interval_of as interval_of
     from towtank.sizing.interval import number_text as number_text
     from towtank.sizing.interval import rate_text as rate_text
     from towtank.sizing.interval import share_text as share_text
@@ -39,13 +36,13 @@ if TYPE_CHECKING:
     from towtank.sizing.rating_document import reference_values as reference_values
     from towtank.sizing.reading import check_sizing as check_sizing
     from towtank.sizing.reading import read_sizing as read_sizing
-    from towtank.sizing.resource_dates import BYTES as BYTES
     from towtank.sizing.result import AnswerResult as AnswerResult
     from towtank.sizing.result import BottleneckResult as BottleneckResult
     from towtank.sizing.result import Busiest as Busiest
     from towtank.sizing.result import CandidateResult as CandidateResult
     from towtank.sizing.result import ClassResult as ClassResult
     from towtank.sizing.result import DateResult as DateResult
+    from towtank.sizing.result import LostNodes as LostNodes
     from towtank.sizing.result import ObjectiveResult as ObjectiveResult
     from towtank.sizing.result import PoolResult as PoolResult
     from towtank.sizing.result import Rest as Rest
@@ -87,14 +84,24 @@ if TYPE_CHECKING:
     from towtank.sizing.sizing import SizingSettings as SizingSettings
     from towtank.sizing.sizing import size as size
     from towtank.sizing.sizing_file import SizingFile as SizingFile
+    from towtank.sizing.texts import busiest_text as busiest_text
+    from towtank.sizing.texts import chance_text as chance_text
+    from towtank.sizing.texts import expected_text as expected_text
+    from towtank.sizing.texts import inputs_text as inputs_text
+    from towtank.sizing.texts import interval_load_text as interval_load_text
+    from towtank.sizing.texts import limit_text as limit_text
+    from towtank.sizing.texts import load_text as load_text
+    from towtank.sizing.texts import missed_from_text as missed_from_text
+    from towtank.sizing.texts import never_text as never_text
+    from towtank.sizing.texts import response_text as response_text
+    from towtank.sizing.texts import step_text as step_text
 
 __getattr__, __dir__ = door(
     __name__,
     {
         "asking": "size_source why_no_source",
         "basis": "MODEL_CHOICES ModelChoice load_basis",
-        "by_interval": "day_of",
-        "interval": "Interval duration_text estimate_text interval_of number_text rate_text share_text size_text",
+        "interval": "Interval duration_text number_text rate_text share_text size_text",
         "machine_file": "MachineFile",
         "machines": "Machine check_machines load_machines machine_catalogue",
         "rating": "RatingEstimate RatingMeasurement RatingTurn coverage",
@@ -103,9 +110,8 @@ __getattr__, __dir__ = door(
             "reference_values"
         ),
         "reading": "check_sizing read_sizing",
-        "resource_dates": "BYTES",
         "result": (
-            "AnswerResult BottleneckResult Busiest CandidateResult ClassResult DateResult ObjectiveResult "
+            "AnswerResult BottleneckResult Busiest CandidateResult ClassResult DateResult LostNodes ObjectiveResult "
             "PoolResult Rest ScenarioResult SizedDay SizedInterval SizingResult SpeedResult StepResult TierResult "
             "TrustResult WhatIfResult"
         ),
@@ -122,5 +128,9 @@ __getattr__, __dir__ = door(
         "rules.sheet": "load_sheet",
         "sizing": "SizingSettings size",
         "sizing_file": "SizingFile",
+        "texts": (
+            "busiest_text chance_text expected_text inputs_text interval_load_text limit_text load_text "
+            "missed_from_text never_text response_text step_text"
+        ),
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from towtank.sizing.day_profile import DayInterval
@@ -20,12 +20,6 @@ added if this part, averaged over the interval, is larger than this share of the
 """
 _BUSY_AT_MOST = 0.95
 """Largest utilization from which the settling time of an open class is computed, as in the simulator. [ratio]"""
-
-
-def day_of(document: Mapping[str, object]) -> SizedDay | None:
-    """Return the sizes by interval of a document of `towtank size`; None if the load does not change over the day."""
-    found = document.get("profile")
-    return None if found is None else SizedDay.model_validate(found)
 
 
 def sized_day(

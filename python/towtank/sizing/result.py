@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -18,7 +19,10 @@ from pydantic import (
 
 from towtank.sizing.interval import Interval, interval_document, interval_of
 
+SCHEMA: Literal["towtank/size/1"] = "towtank/size/1"
 Number = int | float
+Unbounded = Annotated[Number, BeforeValidator(lambda value: math.inf if value is None else value)]
+"""Number that is infinite without a steady state; JSON files have null in its place."""
 Known = Annotated[Interval | None, BeforeValidator(interval_of), PlainSerializer(interval_document)]
 """95 % interval of the value next to it, in the same unit; None if unknown."""
 
@@ -52,9 +56,9 @@ class ClassResult(_Part):
 
     throughput_per_s: Number
     throughput_interval: Known = None
-    response_time_s: Number
+    response_time_s: Unbounded
     response_time_interval: Known = None
-    users_in_system: Number
+    users_in_system: Unbounded
     users_in_system_interval: Known = None
 
 
@@ -177,9 +181,9 @@ class PoolResult(_Part):
     """Size of a pool [1], its held units [1], and its mean wait [s]. The size is None if no size suffices."""
 
     size: int | None
-    held: Number
+    held: Unbounded
     first_guess: int
-    wait_s: Number
+    wait_s: Unbounded
     wait_at_most_s: Number
     why_not: str
     size_at_best: int | None = None
@@ -362,7 +366,7 @@ class TrustResult(_Part):
     measured: MeasuredRange | None
     range: str
     held_out_error: Number | None
-    held_out_interval: tuple[Number, Number] | None = None
+    held_out_interval: tuple[Number | None, Number | None] | None = None
     assumptions: tuple[Assumption, ...]
     model: str = ""
     model_why: str | None = None
@@ -411,7 +415,7 @@ class SearchCounts(_Part):
 class SizingResult(_Part):
     """Result of a sizing. `answer` is None if no candidate meets the objectives."""
 
-    schema_: str = Field(alias="schema")
+    schema_: Literal["towtank/size/1"] = Field(SCHEMA, alias="schema")
     title: str | None
     source: str
     objectives: tuple[str, ...]

@@ -24,7 +24,7 @@ from towtank.sizing.limit_search import Limits, missed_by_throughput
 from towtank.sizing.network import Layout, on_layouts
 from towtank.sizing.question import Question
 from towtank.sizing.resources import PoolSize, connections, memory_of, pool_size
-from towtank.sizing.result import BottleneckResult, LoadResult, PoolResult, SearchCounts, SizingResult
+from towtank.sizing.result import SCHEMA, BottleneckResult, LoadResult, PoolResult, SearchCounts, SizingResult
 from towtank.sizing.search import Found, Search, neighbours, search, strongest
 from towtank.sizing.settle import SizingProblem, settle
 from towtank.sizing.simulated_pool import simulated_pool
@@ -35,7 +35,6 @@ from towtank.sizing.trust import no_probability, refuse_a_guess, trust, without_
 from towtank.sizing.what_if_rows import read_questions, rows
 from towtank.treecheck import Checked
 
-SCHEMA = "towtank/size/1"
 Json = dict[str, Any]
 
 

@@ -4,23 +4,39 @@ evidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from towtank.estimates import few_digits
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.sizing import (
-    BYTES,
-    day_of,
+    AnswerResult,
+    CandidateResult,
+    DateResult,
+    LostNodes,
+    ObjectiveResult,
+    PoolResult,
+    ScenarioResult,
+    SizedDay,
+    SizedInterval,
+    SizingResult,
+    SpeedResult,
+    TierResult,
+    TrustResult,
+    WhatIfResult,
+    busiest_text,
+    chance_text,
     duration_text,
-    estimate_text,
-    interval_of,
+    expected_text,
+    inputs_text,
+    interval_load_text,
+    limit_text,
+    load_text,
+    missed_from_text,
     number_text,
     rate_text,
+    response_text,
     share_text,
     size_text,
+    step_text,
 )
 
 
@@ -29,228 +45,179 @@ def build(results: Results) -> Section | None:
     found = results.sizing
     if found is None:
         return None
-    if found.get("refused"):
-        why = Callout("note", "Not sized", (text(str(found["refused"])),))
-        return Section("sizing", "Sizing", (why,))
+    if isinstance(found, str):
+        return Section("sizing", "Sizing", (Callout("note", "Not sized", (text(found),)),))
     blocks: list[Block] = [paragraph(_asked(found)), _answer(found)]
-    if found["answer"] is not None:
-        blocks += [_tiers(found), _scenarios(found), *_next(found), _front(found)]
-        blocks += _pools(found)
-    blocks += [*_day(found), *_what_if(found), *_dates(found), _steps(found), *_trust(found)]
+    if found.answer is not None:
+        blocks += [_tiers(found.answer), _scenarios(found.answer), *_next(found, found.answer.load_unit), _front(found)]
+        blocks += _pools(found.pools)
+    blocks += _day(found.profile) if found.profile is not None else []
+    blocks += [*_what_if(found.what_if), *_dates(found.dates), _steps(found), *_trust(found.trust)]
     return Section("sizing", "Sizing", tuple(blocks))
 
 
-def _asked(found: Json) -> str:
-    load = found["load"]
-    grown = found.get("load_interval", {})
-    loads = [f"{number_text(n, interval_of(grown.get(name)))} users of {name}" for name, n in load["users"].items()]
-    loads += [f"{rate_text(n, interval_of(grown.get(name)))} of {name}" for name, n in load["rate_per_s"].items()]
-    limits = [str(objective) for objective in found["objectives"]]
-    limits += [f"{name} used at most {people.share(limit)}" for name, limit in found["utilization_at_most"].items()]
+def _asked(found: SizingResult) -> str:
+    load, grown = found.load, found.load_interval
+    loads = [f"{number_text(n, grown.get(name))} users of {name}" for name, n in load.users.items()]
+    loads += [f"{rate_text(n, grown.get(name))} of {name}" for name, n in load.rate_per_s.items()]
+    limits = [*found.objectives]
+    limits += [f"{name} used at most {people.share(limit)}" for name, limit in found.utilization_at_most.items()]
     lost = ""
-    if found["nodes_lost"]:
-        lost = f", also if {people.plural(found['nodes_lost'], 'node')} of any tier with several nodes fails"
+    if found.nodes_lost:
+        lost = f", also if {people.plural(found.nodes_lost, 'node')} of any tier with several nodes fails"
     return f"To serve {people.listing(loads)}, such that {people.listing(limits)}{lost}."
 
 
-def _answer(found: Json) -> Block:
-    answer = found["answer"]
+def _answer(found: SizingResult) -> Block:
+    answer = found.answer
     if answer is None:
-        tried = found["search"]["candidates"]
-        sentence = f"None of {people.plural(tried, 'candidate')} meets the objectives."
-        top = found["strongest"]
-        why = f"Even the strongest hardware for every tier, {top['configuration']}, does not: {_why(top)}."
-        return Callout("note", "No candidate is sufficient", (text(sentence), text(why)))
+        said = [text(f"None of {people.plural(found.search.candidates, 'candidate')} meets the objectives.")]
+        top = found.strongest
+        if top is not None:
+            why = f"Even the strongest hardware for every tier, {top.configuration}, does not: {_why(top)}."
+            said.append(text(why))
+        return Callout("note", "No candidate is sufficient", tuple(said))
     sentence = (
         "The probability is not known."
-        if answer["probability"] is None
-        else f"All objectives are met with a probability of {_chance(answer)}."
+        if answer.probability is None
+        else f"All objectives are met with a probability of {chance_text(answer)}."
     )
-    return Callout(
-        "note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {sentence} {_carries(answer)}"),)
-    )
+    return Callout("note", answer.configuration, (text(f"{_cost(found, answer)}. {sentence} {_carries(answer)}"),))
 
 
-def _carries(answer: Json) -> str:
-    if answer["load_at_limit"] is None:
-        return f"{str(answer['no_limit']).capitalize()}."
-    spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
-    asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
+def _carries(answer: AnswerResult) -> str:
+    if answer.load_at_limit is None:
+        return f"{str(answer.no_limit).capitalize()}."
+    spare = share_text(answer.headroom, answer.headroom_interval)
+    asked = any(objective.objective.startswith("throughput") for objective in answer.objectives)
     what = "a limit of a time or a utilization" if asked else "an objective"
-    missed = answer.get("throughput_missed")
-    known = interval_of(answer.get("throughput_missed_interval"))
+    missed, known = answer.throughput_missed, answer.throughput_missed_interval
     alone = (
         ""
         if missed is None
         else f" In {share_text(missed, known)} of the random samples (draws), only a throughput objective is missed."
     )
-    return f"It serves {_carried(answer)} until {what} is missed: {spare} more than the requested load.{alone}"
+    load = load_text(answer.load_at_limit, answer.load_at_limit_interval, answer.load_unit)
+    return f"It serves {load} until {what} is missed: {spare} more than the requested load.{alone}"
 
 
-def _cost(found: Json, answer: Json) -> str:
+def _cost(found: SizingResult, answer: AnswerResult) -> str:
     words = {
         "price": "The cheapest, at a price of",
         "capacity": "The smallest, with a capacity of",
         "CPUs": "The smallest, with",
     }
-    return f"{words[found['cost_by']]} {_count(answer['cost'])} {found['cost_unit']}"
+    return f"{words[found.cost_by]} {_count(answer.cost)} {found.cost_unit}"
 
 
-def _count(value: Any) -> str:
+def _count(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
-def _chance(case: Json) -> str:
-    """Render a probability with its sampling error, which comes from the limited number of random samples."""
-    return share_text(case["probability"], interval_of(case.get("probability_interval")))
-
-
-def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Render a limit of the load with its interval, if known; `any load` if nothing limits the load."""
-    if case[key] is None:
-        return "any load"
-    known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
-    if unit == BYTES:
-        return size_text(case[key])
-    if known is None or known.is_point:
-        return f"{few_digits(case[key])} {unit}"
-    return number_text(case[key], known, unit)
-
-
-def _busiest(station: Json) -> str:
-    return f"{station['station']} {share_text(station['utilization'], interval_of(station.get('interval')))}"
-
-
-def _throughput(group: Json) -> str:
-    return rate_text(group["throughput_per_s"], interval_of(group.get("throughput_interval")))
-
-
-def _response(group: Json) -> str:
-    return duration_text(group["response_time_s"], interval_of(group.get("response_time_interval")))
-
-
-def _tiers(found: Json) -> Table:
-    rows = []
-    for name, tier in found["answer"]["tiers"].items():
-        unit = "CPU" if tier["kind"] == "cpu" else "disk"
-        known = tier.get("utilization_interval", {})
-        used = ", ".join(
-            f"{station} {share_text(ratio, interval_of(known.get(station)))}"
-            for station, ratio in tier["utilization"].items()
-        )
-        memory = people.ABSENT
-        if tier["memory_bytes"] is not None:
-            memory = size_text(tier["memory_bytes"], interval_of(tier.get("memory_interval")))
-        of = people.plural(tier["cpus"], unit)
-        rows.append(
-            (
-                name,
-                str(tier["nodes"]),
-                f"{tier['machine']}: {of}" if tier["machine"] else of,
-                _speed(tier["speed"]),
-                used,
-                memory,
-            )
-        )
+def _tiers(answer: AnswerResult) -> Table:
     columns = (
         Column("Tier"), Column("Nodes", numeric=True), Column("Of"), Column("Speed of a CPU", numeric=True),
         Column("Utilization"), Column("Memory of a node", numeric=True),
     )  # fmt: skip
     notes = ("Speed is the speed of one CPU relative to a measured CPU.",)
-    return Table("Hardware that serves the load", columns, tuple(rows), notes)
+    rows = tuple(_tier(name, tier) for name, tier in answer.tiers.items())
+    return Table("Hardware that serves the load", columns, rows, notes)
 
 
-def _speed(speed: Json) -> str:
-    return people.number(speed["value"]) if speed["low"] == speed["high"] else people.plain_estimate(speed)
+def _tier(name: str, tier: TierResult) -> tuple[str, ...]:
+    of = people.plural(tier.cpus, "CPU" if tier.kind == "cpu" else "disk")
+    used = ", ".join(
+        f"{station} {share_text(ratio, tier.utilization_interval.get(station))}"
+        for station, ratio in tier.utilization.items()
+    )
+    memory = people.ABSENT if tier.memory_bytes is None else size_text(tier.memory_bytes, tier.memory_interval)
+    machine = f"{tier.machine}: {of}" if tier.machine else of
+    return name, str(tier.nodes), machine, _speed(tier.speed), used, memory
 
 
-def _scenarios(found: Json) -> Table:
-    rows = []
-    for scenario in found["answer"]["scenarios"]:
-        lost = scenario["lost"]
-        label = "all up" if lost is None else f"{lost['nodes']} of {lost['tier']} lost"
-        for name, each in scenario["classes"].items():
-            rows.append(
-                (
-                    label,
-                    name,
-                    _throughput(each),
-                    _response(each),
-                    *_objective(scenario, name),
-                )
-            )
+def _speed(speed: SpeedResult) -> str:
+    if speed.low == speed.high:
+        return people.number(speed.value)
+    return people.plain_estimate({"value": speed.value, "low": speed.low, "high": speed.high})
+
+
+def _scenarios(answer: AnswerResult) -> Table:
+    rows = tuple(
+        (
+            f"{_nodes(scenario.lost)} lost" if scenario.lost else "all up",
+            name,
+            rate_text(each.throughput_per_s, each.throughput_interval),
+            response_text(each),
+            *_objective(scenario, name),
+        )
+        for scenario in answer.scenarios
+        for name, each in scenario.classes.items()
+    )
     columns = (
         Column("Nodes"), Column("Class"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
         Column("Objectives"), Column("By"),
     )  # fmt: skip
-    return Table("Performance at the requested load", columns, tuple(rows))
+    return Table("Performance at the requested load", columns, rows)
 
 
-def _objective(scenario: Json, name: str) -> tuple[str, str]:
+def _nodes(lost: LostNodes) -> str:
+    return f"{lost.nodes} of {lost.tier}"
+
+
+def _objective(scenario: ScenarioResult, name: str) -> tuple[str, str]:
     """Render the objectives of a class with their predicted values; also return the method of the prediction."""
     mine = [
         objective
-        for objective in scenario["objectives"]
-        if f" of {name} " in f"{objective['objective']} " or " of " not in objective["objective"]
+        for objective in scenario.objectives
+        if f" of {name} " in f"{objective.objective} " or " of " not in objective.objective
     ]
-    sentence = "; ".join(f"{objective['objective']}: {_value(objective)}" for objective in mine) or people.ABSENT
-    if scenario["simulated"]:
+    sentence = "; ".join(f"{objective.objective}: {_value(objective)}" for objective in mine) or people.ABSENT
+    if scenario.simulated:
         return sentence, "percentiles simulated"
-    return sentence, str(scenario["percentiles"] or ("exact solution" if scenario["exact"] else "approximation"))
+    return sentence, scenario.percentiles or ("exact solution" if scenario.exact else "approximation")
 
 
-def _value(objective: Json) -> str:
-    if "shown" in objective:
-        return str(objective["shown"])
-    if objective["value"] is None:
-        return "no steady state"
+def _value(objective: ObjectiveResult) -> str:
+    if objective.shown:
+        return objective.shown
     return (
-        rate_text(objective["value"])
-        if objective["objective"].startswith("throughput")
-        else duration_text(objective["value"])
+        rate_text(objective.value) if objective.objective.startswith("throughput") else duration_text(objective.value)
     )
 
 
-def _next(found: Json) -> list[Block]:
+def _next(found: SizingResult, unit: str) -> list[Block]:
     """Build a list of the bottlenecks, and of the reasons why cheaper hardware does not suffice."""
-    items = [
-        f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
-        for neighbour in found.get("neighbours", ())
-    ]
-    if found["next_cheaper"] is not None:
-        one = found["next_cheaper"]
-        items.append(f"Next cheaper tested candidate, {one['configuration']}: {_why(one)}.")
-    limits = []
-    for place, bottleneck in enumerate(found["bottlenecks"]):
-        what = (
-            "The bottleneck is"
-            if place == 0
-            else f"If the servers of {found['bottlenecks'][place - 1]['station']} are doubled, the next bottleneck is"
-        )
-        unit = found["answer"]["load_unit"]
-        used = share_text(bottleneck["utilization"], interval_of(bottleneck.get("utilization_interval")))
-        at = number_text(bottleneck["load"], interval_of(bottleneck.get("load_interval")), unit)
-        limits.append(f"{what} {bottleneck['station']}, used {used} at {at}.")
-    return [Bullets(tuple(text(sentence) for sentence in (*limits, *items)))] if limits or items else []
+    said, before = [], None
+    for bottleneck in found.bottlenecks:
+        what = f"If the servers of {before} are doubled, the next bottleneck is" if before else "The bottleneck is"
+        used = share_text(bottleneck.utilization, bottleneck.utilization_interval)
+        at = number_text(bottleneck.load, bottleneck.load_interval, unit)
+        said.append(f"{what} {bottleneck.station}, used {used} at {at}.")
+        before = bottleneck.station
+    said += [f"One step cheaper, {other.configuration}: {_why(other)}." for other in found.neighbours]
+    if found.next_cheaper is not None:
+        cheaper = found.next_cheaper
+        said.append(f"Next cheaper tested candidate, {cheaper.configuration}: {_why(cheaper)}.")
+    return [Bullets(tuple(map(text, said)))] if said else []
 
 
-def _why(neighbour: Json) -> str:
-    return "; ".join(str(why) for why in neighbour["why_not"]) or "would be sufficient, too"
+def _why(neighbour: CandidateResult) -> str:
+    return "; ".join(neighbour.why_not) or "would be sufficient, too"
 
 
-def _front(found: Json) -> Table:
+def _front(found: SizingResult) -> Table:
     rows = tuple(
         (
-            str(candidate["configuration"]),
-            _count(candidate["cost"]),
-            "; ".join(_value(each) for each in candidate["objectives"]) or people.ABSENT,
-            _busiest(candidate["busiest"]),
-            people.ABSENT if candidate["probability"] is None else _chance(candidate),
+            candidate.configuration,
+            _count(candidate.cost),
+            "; ".join(map(_value, candidate.objectives)) or people.ABSENT,
+            busiest_text(candidate.busiest),
+            people.ABSENT if candidate.probability is None else chance_text(candidate),
         )
-        for candidate in found["pareto"]
+        for candidate in found.pareto
     )
     columns = (
-        Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True),
+        Column("Configuration"), Column("Cost", found.cost_unit, numeric=True),
         Column("Objectives", numeric=True), Column("Busiest"), Column("Probability", numeric=True),
     )  # fmt: skip
     return Table(
@@ -258,20 +225,18 @@ def _front(found: Json) -> Table:
     )
 
 
-def _pools(found: Json) -> list[Block]:
-    if not found["pools"]:
+def _pools(pools: dict[str, PoolResult]) -> list[Block]:
+    if not pools:
         return []
     rows = tuple(
         (
-            f"{name}{_lost(pool.get('lost'))}",
-            str(pool["size"] or people.ABSENT),
-            str(pool["first_guess"]),
-            number_text(pool["held"], interval_of(pool.get("held_interval"))),
-            duration_text(pool["wait_s"], interval_of(pool.get("wait_interval")))
-            if pool["size"]
-            else str(pool["why_not"]),
+            f"{name}, {_nodes(pool.lost)} lost" if pool.lost else name,
+            str(pool.size or people.ABSENT),
+            str(pool.first_guess),
+            number_text(pool.held, pool.held_interval),
+            duration_text(pool.wait_s, pool.wait_interval) if pool.size else pool.why_not,
         )
-        for name, pool in found["pools"].items()
+        for name, pool in pools.items()
     )
     columns = (
         Column("Pool"),
@@ -282,43 +247,15 @@ def _pools(found: Json) -> list[Block]:
     )
     notes = (
         "The first guess is computed by square-root staffing. The size is the smallest size with a permitted mean "
-        "wait, "
-        "as computed by the model, in the scenario with the highest demand.",
+        "wait, as computed by the model, in the scenario with the highest demand.",
         "The size of a pool is the sum over all nodes.",
     )
     return [Table("Pools", columns, rows, notes)]
 
 
-def _lost(lost: Json | None) -> str:
-    return "" if lost is None else f", {lost['nodes']} of {lost['tier']} lost"
-
-
-def _what_if(found: Json) -> list[Block]:
-    if not found["what_if"]:
+def _what_if(scenarios: tuple[WhatIfResult, ...]) -> list[Block]:
+    if not scenarios:
         return []
-    rows = []
-    for scenario in found["what_if"]:
-        if "refused" in scenario:
-            rows.append((scenario["what_if"], str(scenario["refused"]), *[people.ABSENT] * 4))
-            continue
-        means = "; ".join(_response(each) for each in scenario["classes"].values())
-        rates = "; ".join(_throughput(each) for each in scenario["classes"].values())
-        checks = "; ".join(str(each["shown"]) for each in scenario["objectives"])
-        met = ("yes" if scenario["met"] else "no") + (
-            "" if scenario["probability"] is None else f" ({_chance(scenario)})"
-        )
-        of = [f"Of {scenario['hardware']}, {scenario['configuration']}"] if "hardware" in scenario else []
-        what = ". ".join([scenario["what_if"], *of, *scenario["notes"]])
-        rows.append(
-            (
-                what,
-                rates or people.ABSENT,
-                means or people.ABSENT,
-                checks or people.ABSENT,
-                _carried(scenario),
-                met,
-            )
-        )
     columns = (
         Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
         Column("Objectives", numeric=True), Column("Highest load", numeric=True), Column("Met"),
@@ -327,19 +264,31 @@ def _what_if(found: Json) -> list[Block]:
         "Draws are random samples of the uncertain values, such as demands. Brackets contain 95 % of the draws.",
         "The share after yes or no is that of the draws that meet all objectives, with its sampling error.",
     )
-    return [Table("What if", columns, tuple(rows), notes)]
+    return [Table("What if", columns, tuple(map(_changed, scenarios)), notes)]
 
 
-def _day(found: Mapping[str, Any]) -> list[Block]:
-    """Build the table of hardware by interval of the day; empty if the sizing has no daily profile."""
-    day = day_of(found)
-    if day is None:
-        return []
+def _changed(case: WhatIfResult) -> tuple[str, ...]:
+    if case.refused is not None:
+        return case.what_if, case.refused, *[people.ABSENT] * 4
+    of = [f"Of {case.hardware}, {case.configuration}"] if case.hardware is not None else []
+    classes = case.classes.values()
+    return (
+        ". ".join([case.what_if, *of, *case.notes]),
+        "; ".join(rate_text(each.throughput_per_s, each.throughput_interval) for each in classes) or people.ABSENT,
+        "; ".join(map(response_text, classes)) or people.ABSENT,
+        "; ".join(each.shown for each in case.objectives) or people.ABSENT,
+        load_text(case.load_at_limit, case.load_at_limit_interval, case.unit),
+        ("yes" if case.met else "no") + ("" if case.probability is None else f" ({chance_text(case)})"),
+    )
+
+
+def _day(day: SizedDay) -> list[Block]:
+    """Build the table of hardware by interval of the day."""
     rows = tuple(
         (
             part.interval,
-            number_text(part.load, None, day.load_unit) if day.load_unit == "users" else rate_text(part.load),
-            part.configuration or f"none: {people.listing([*part.why_not])}",
+            interval_load_text(part, day.load_unit),
+            _hardware(part),
             "; ".join(part.objectives) or people.ABSENT,
             people.ABSENT if part.probability is None else share_text(part.probability),
         )
@@ -353,93 +302,51 @@ def _day(found: Mapping[str, Any]) -> list[Block]:
     return [Table("Hardware by interval of the day", columns, rows, notes)]
 
 
-def _dates(found: Json) -> list[Block]:
-    if not found["dates"]:
+def _hardware(part: SizedInterval) -> str:
+    return part.configuration or f"none: {people.listing([*part.why_not])}"
+
+
+def _dates(dates: tuple[DateResult, ...]) -> list[Block]:
+    if not dates:
         return []
-    rows = tuple(
-        (
-            str(date["what"]),
-            _carried(date, "limit"),
-            str(date["missed_from"] or _never(date)),
-            _expected(date),
-        )
-        for date in found["dates"]
-    )
-    chance = people.share(found["dates"][0]["chance"])
+    rows = tuple((date.what, limit_text(date), missed_from_text(date), expected_text(date)) for date in dates)
     columns = (
         Column("Hardware"),
         Column("Limit", numeric=True),
-        Column(f"Chance of a miss above {chance} from"),
+        Column(f"Chance of a miss above {people.share(dates[0].chance)} from"),
         Column("Expected to be reached on"),
     )
     return [Table("Dates on which a limit is reached", columns, rows)]
 
 
-def _never(date: Json) -> str:
-    """Render the reason why a limit has no date: it does not exist, or is not reached within 20 years."""
-    return "nothing to miss" if date["limit"] is None else "not within 20 years"
-
-
-def _expected(date: Json) -> str:
-    """Render the date on which the growing load is expected to exceed a limit, with its 95 % interval."""
-    day, known = date["expected_on"] or _never(date), date.get("expected_interval")
-    if known is None or known["low"] == known["high"]:
-        return str(day)
-    return f"{day} [{known['low'] or 'later'}, {known['high'] or 'later'}]"
-
-
-def _steps(found: Json) -> Table:
+def _steps(found: SizingResult) -> Table:
     rows = tuple(
-        (str(step["step"]), str(step["formula"]), _with(step["with"]), _step_value(step), str(step["source"]))
-        for step in found["steps"]
+        (step.step, step.formula, inputs_text(step.values), step_text(step), step.source) for step in found.steps
     )
     columns = (Column("Step"), Column("Formula"), Column("With"), Column("Value", numeric=True), Column("Source"))
     return Table("Steps of the calculation", columns, rows)
 
 
-def _with(values: Mapping[str, Any]) -> str:
-    def shown(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return "{" + _with(value) + "}" if len(value) > 1 else ", ".join(shown(part) for part in value.values())
-        return number_text(value)
-
-    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
-
-
-def _step_value(step: Json) -> str:
-    if step.get("shown"):
-        return str(step["shown"])
-    return estimate_text(step["value"], step["unit"])
-
-
-def _trust(found: Json) -> list[Block]:
+def _trust(trust: TrustResult) -> list[Block]:
     """Build a list of the evidence for the sizing, such as inputs, assumptions and doubts."""
-    trust = found["trust"]
     items = []
-    measured = trust["measured"]
+    measured, times = trust.measured, trust.times_measured
     if measured is not None:
-        low, high = measured["users"]
-        times = trust.get("times_measured")
-        known = interval_of(trust.get("times_measured_interval"))
-        asked = "" if times is None else number_text(times, known)
+        low, high = measured.users
+        asked = "" if times is None else number_text(times, trust.times_measured_interval)
         more = "" if times is None else f"; the requested load is {asked} times the highest measured throughput"
-        items.append(f"Measured from {low:g} to {high:g} users, up to {rate_text(measured['throughput_per_s'])}{more}.")
-    if trust.get("model_why"):
-        items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
-    if trust["held_out_error"] is not None:
-        error = people.signed_estimate(trust["held_out_error"], trust.get("held_out_interval"))
+        items.append(f"Measured from {low:g} to {high:g} users, up to {rate_text(measured.throughput_per_s)}{more}.")
+    if trust.model_why:
+        items.append(f"The model is the {trust.model}: {trust.model_why}.")
+    if trust.held_out_error is not None:
+        error = people.signed_estimate(trust.held_out_error, trust.held_out_interval)
         items.append(f"The highest load, left out of the fit, was predicted with an error of {error}.")
-    if trust.get("no_interval"):
-        items.append(f"No interval: {trust['no_interval']}.")
-    if trust.get("no_limit_interval"):
-        items.append(f"No interval: {trust['no_limit_interval']}.")
+    items += [f"No interval: {why}." for why in (trust.no_interval, trust.no_limit_interval) if why]
     items += [
-        f"{ground['part'].capitalize()}: {ground['origin']}"
-        f"{', counted in the probability' if ground['counted'] else ''}: {ground['text']}."
-        for ground in trust.get("rests_on", ())
+        f"{ground.part.capitalize()}: {ground.origin}"
+        f"{', counted in the probability' if ground.counted else ''}: {ground.text}."
+        for ground in trust.rests_on
     ]
-    items += [
-        f"Assumes that {assumption['assumes']}. Tested: {assumption['tested']}." for assumption in trust["assumptions"]
-    ]
-    items += [f"Doubt: {doubt}." for doubt in trust["doubts"]]
-    return [paragraph("Evidence for this sizing:"), Bullets(tuple(text(sentence) for sentence in items))]
+    items += [f"Assumes that {assumption.assumes}. Tested: {assumption.tested}." for assumption in trust.assumptions]
+    items += [f"Doubt: {doubt}." for doubt in trust.doubts]
+    return [paragraph("Evidence for this sizing:"), Bullets(tuple(map(text, items)))]
