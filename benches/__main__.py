@@ -5,12 +5,12 @@
                                                all by default
     python benches [--quick] users             up to ten million users, with up to a million connections; runs only if
                                                    named
-    python benches [--minutes N] endurance     memory over an hour, or over N minutes; runs only if named python benches
-    [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; runs only if
+    python benches [--minutes N] endurance     memory over an hour, or over N minutes; runs only if named
+    python benches [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; runs only if
                                                    named; stops after N minutes, and continues in the next call
-    python benches [--minutes N] decisions     decisions of `repeat: until decided` in 80 real studies, an hour; runs
-    only
-                                                   if named; stops after N minutes, and continues in the next call
+    python benches [--minutes N] decisions     decisions of `repeat: until decided` in 80 real studies, up to three
+                                                   hours; runs only if named; stops after N minutes, and continues in
+                                                   the next call
 
 Server and generator are pinned to different cores, and the generators run in alternating order (ABBA). Results are
 ratios or errors with 95 % bootstrap intervals. The results of the single runs are written to
