@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from towtank.analysis import Diagnosis
+from towtank.analysis import Diagnosis, RunSummary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -48,6 +49,11 @@ class RunResult:
     run_id: str
     manifest: Json = field(default_factory=dict)
     summary: Json = field(default_factory=dict)
+
+    @cached_property
+    def record(self) -> RunSummary:
+        """Summary of the run; entries that are missing or malformed have their defaults."""
+        return RunSummary.read(self.summary)
 
     @property
     def factors(self) -> dict[str, str]:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from towtank.results.folder import write_json as write_json
     from towtank.results.following import Follower as Follower
     from towtank.results.lines import Damage as Damage
+    from towtank.results.manifests import EngineForm as EngineForm
     from towtank.results.manifests import RunManifest as RunManifest
+    from towtank.results.manifests import TotalsForm as TotalsForm
     from towtank.results.manifests import read_object as read_object
     from towtank.results.manifests import usable_part as usable_part
     from towtank.results.observe import GENERATOR_GROUP as GENERATOR_GROUP
@@ -91,7 +93,7 @@ __getattr__, __dir__ = door(
         ),
         "following": "Follower",
         "lines": "Damage",
-        "manifests": "RunManifest read_object usable_part",
+        "manifests": "EngineForm RunManifest TotalsForm read_object usable_part",
         "observe": (
             "ConnectionSeries GENERATOR_GROUP MEMBER_REQUESTS NOT_ATTRIBUTED PROBE_FILE ProbeStream "
             "REMOTE_PROBE_ENDING ServiceStream THIS_MACHINE WATCHED_KIND"
