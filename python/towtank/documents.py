@@ -1,9 +1,16 @@
-"""Converts records to JSON objects."""
+"""Converts records to JSON objects, and JSON objects to records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_Record = TypeVar("_Record")
 
 
 def document_of(record: object) -> dict[str, object]:
@@ -16,7 +23,7 @@ def document_of(record: object) -> dict[str, object]:
     {'kind': 'users', 'level': 20}
     """
     assert is_dataclass(record)
-    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+    return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
 
 
 def document_without_none(record: object) -> dict[str, object]:
@@ -24,9 +31,43 @@ def document_without_none(record: object) -> dict[str, object]:
     return {key: value for key, value in document_of(record).items() if value is not None}
 
 
-def _plain(value: object) -> object:
+def record_of(kind: type[_Record], document: Mapping[str, Any]) -> _Record:
+    """Read a dataclass from a JSON object. A key that is missing or malformed gets the default of its field.
+
+    Raises
+    ------
+    ValueError
+        If a field without a default is missing or malformed.
+
+    Examples
+    --------
+    >>> from towtank.load_level import Load
+    >>> record_of(Load, {"kind": "users", "level": 20})
+    Load(kind='users', level=20.0)
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import
+
+    read: TypeAdapter[_Record] = _adapter(cast("Hashable", kind))
+    try:
+        return read.validate_python(document)
+    except ValidationError as error:
+        wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+        return read.validate_python({key: document[key] for key in document if key not in wrong})
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - slow to import
+
+    return TypeAdapter(kind)
+
+
+def plain(value: object) -> object:
+    """Return a value as JSON: dataclass instances become objects, tuples become lists."""
+    if (document := getattr(value, "document", None)) is not None:
+        return document()
     if is_dataclass(value):
         return document_of(value)
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return list(map(_plain, value)) if isinstance(value, list | tuple) else value
+        return {key: plain(each) for key, each in value.items()}
+    return list(map(plain, value)) if isinstance(value, list | tuple) else value

@@ -10,9 +10,8 @@ from even_runs import even_script, stages_of
 from synthetic_runs import MONOTONIC_NS
 
 from towtank.analysis import summarize_run
-from towtank.results import lines
+from towtank.results import lines, read_object
 from towtank.results.folder import write_json
-from towtank.results.segments import read_engine_document
 
 SECOND = 1_000_000_000
 
@@ -33,7 +32,7 @@ def rewrite(path, change):
 
 
 def change_engine(run, **fields):
-    write_json(run.engine / "engine.json", {**read_engine_document(run.engine), **fields})
+    write_json(run.engine / "engine.json", {**read_object(run.engine / "engine.json"), **fields})
 
 
 def on_samples(change):

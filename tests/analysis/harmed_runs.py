@@ -37,8 +37,7 @@ from harmed_loads import (
 from synthetic_runs import MONOTONIC_NS, encode_histogram
 
 from towtank.analysis.doubts import DoubtKind
-from towtank.results import lines
-from towtank.results.segments import read_engine_document
+from towtank.results import lines, read_object
 
 
 def generator_saturated(run):
@@ -51,19 +50,19 @@ def generator_saturated(run):
 
 
 def turned_away(run):
-    totals = read_engine_document(run.engine)["totals"]
+    totals = read_object(run.engine / "engine.json")["totals"]
     totals = {**totals, "offered": totals["offered"] + 100, "not_started": {"overflow": 100}}
     change_engine(run, totals=totals)
 
 
 def a_single_one_turned_away(run):
-    totals = read_engine_document(run.engine)["totals"]
+    totals = read_object(run.engine / "engine.json")["totals"]
     more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
     change_engine(run, totals={**totals, **more, "failed": {}})
 
 
 def accounting(run):
-    totals = read_engine_document(run.engine)["totals"]
+    totals = read_object(run.engine / "engine.json")["totals"]
     change_engine(run, totals={**totals, "started": totals["started"] + 1})
 
 

@@ -13,8 +13,10 @@ from synthetic_runs import Script, Stage, closed_queue, write_run
 
 from towtank.analysis import summarize_run
 from towtank.analysis.audit import FAMILY_LEVEL, LEVEL, audit
+from towtank.analysis.laws import accounting
 from towtank.analysis.measurement import Measurement
-from towtank.results import segments
+from towtank.documents import document_of
+from towtank.results import TotalsForm, segments
 from towtank.results.folder import RunFolder, write_json
 
 SECONDS, RATE = 20.0, 60.0
@@ -27,7 +29,7 @@ SEEDS = range(200)
 
 def audited(run):
     plan = json.loads(run.plan.read_text("utf-8")) if run.plan.is_file() else None
-    return audit(plan, Measurement(segments.read(run.engine)), None, {"holds": True})
+    return document_of(audit(plan, Measurement(segments.read(run.engine)), None, accounting(TotalsForm())))
 
 
 def closed(path, seed, *, mean_s=1.0, weights=WEIGHTS, plan=None):

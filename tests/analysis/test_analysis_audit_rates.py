@@ -8,8 +8,10 @@ from audit_runs import RAMP_S, open_plan, write_audit_run
 
 from towtank.analysis.audit import audit
 from towtank.analysis.audit.asked import RateCurve, constant, of_stage
+from towtank.analysis.laws import accounting
 from towtank.analysis.measurement import Measurement
-from towtank.results import lines, segments
+from towtank.documents import document_of
+from towtank.results import TotalsForm, lines, segments
 
 SECONDS = 30.0
 # Arrival rate with two peaks, as over a day: pairs of time [s] and rate [1/s].
@@ -68,7 +70,7 @@ def events(*groups):
 
 def audited(run):
     plan = json.loads(run.plan.read_text("utf-8"))
-    return audit(plan, Measurement(segments.read(run.engine)), None, {"holds": True})
+    return document_of(audit(plan, Measurement(segments.read(run.engine)), None, accounting(TotalsForm())))
 
 
 def judged(path, plan, arrivals, groups=1):

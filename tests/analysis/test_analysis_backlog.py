@@ -47,19 +47,19 @@ def test_excess_is_what_three_deviations_do_not_explain() -> None:
     """
     found = backlog(measured([30.0, 20, 5, 4, 4, 4, 4], [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
     assert found is not None
-    assert (found["needs"], found["swing"]) == (pytest.approx(4.0), pytest.approx(2.0))
-    assert found["excess_at_start"] == pytest.approx(20 + 7)
-    assert (found["at_start"], found["at_end"]) == (30, 4)
-    assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
+    assert (found.needs, found.swing) == (pytest.approx(4.0), pytest.approx(2.0))
+    assert found.excess_at_start == pytest.approx(20 + 7)
+    assert (found.at_start, found.at_end) == (30, 4)
+    assert (found.waiting_at_start, found.waiting_at_end) == (25, 9)
     # At 3 s, the backlog is first within 4 + 2 requests in flight and 9 + 3 arrivals waiting.
-    assert found["drained_s"] == pytest.approx(3.0)
+    assert found.drained_s == pytest.approx(3.0)
 
 
 def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
     found = backlog(measured([4.0] * 7, [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
     assert found is not None
-    assert found["excess_at_start"] == pytest.approx(7)
-    assert found["drained_s"] == pytest.approx(3.0)
+    assert found.excess_at_start == pytest.approx(7)
+    assert found.drained_s == pytest.approx(3.0)
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
@@ -70,8 +70,8 @@ def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
     """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None
-    assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
-    assert found["excess_at_start"] == pytest.approx(30 - 4 - 3 * math.sqrt(64 / 3))
+    assert found.swing == pytest.approx(math.sqrt(64 / 3))
+    assert found.excess_at_start == pytest.approx(30 - 4 - 3 * math.sqrt(64 / 3))
 
 
 def test_what_waits_within_the_generator_is_no_backlog() -> None:
@@ -81,22 +81,22 @@ def test_what_waits_within_the_generator_is_no_backlog() -> None:
     """
     found = backlog(measured([8.0] * 9, [0.0] * 9, exchange_s=0.035, within_s=0.165), from_second(1, 9))
     assert found is not None
-    assert found["needs"] == pytest.approx(8.0)
-    assert found["excess_at_start"] == 0.0
+    assert found.needs == pytest.approx(8.0)
+    assert found.excess_at_start == 0.0
 
 
 def test_what_never_rests_is_never_drained() -> None:
     found = backlog(measured([90.0] * 9, [0.0] * 9), from_second(1, 9))
     assert found is not None
-    assert found["excess_at_start"] > 0
-    assert found["drained_s"] is None
+    assert found.excess_at_start > 0
+    assert found.drained_s is None
 
 
 def test_at_the_start_of_a_run_nothing_is_in_hand() -> None:
     found = backlog(measured([4.0] * 4, [0.0] * 4), from_second(0, 4))
     assert found is not None
-    assert (found["at_start"], found["waiting_at_start"]) == (0, 0)
-    assert (found["excess_at_start"], found["drained_s"]) == (0.0, 0.0)
+    assert (found.at_start, found.waiting_at_start) == (0, 0)
+    assert (found.excess_at_start, found.drained_s) == (0.0, 0.0)
 
 
 def test_three_seconds_have_no_halves() -> None:

@@ -14,9 +14,8 @@ from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.load_point import IdealScaling
 from towtank.analysis.narrative import observations
-from towtank.results import lines
+from towtank.results import lines, read_object
 from towtank.results.folder import write_json
-from towtank.results.segments import read_engine_document
 
 # Largest relative error of a recorded time: half of a histogram bucket, which is at most 0.1 % wide. [1]
 MIDDLE = 0.0005
@@ -96,7 +95,7 @@ def test_connect_times_cover_the_whole_run_and_counts_the_window_too(run):
 
 
 def test_handshakes_and_failures_are_those_of_the_engine(run):
-    document = read_engine_document(run.engine)
+    document = read_object(run.engine / "engine.json")
     failures = {"Connection refused (os error 111)": 3}
     result = {**document, "handshakes": {"full": 1, "resumed": 9}, "connect_failures": failures}
     write_json(run.engine / "engine.json", result)

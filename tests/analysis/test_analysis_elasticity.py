@@ -153,14 +153,14 @@ def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> N
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]
     readers, writers = user_groups({"groups": groups}, recorded, recorded.chosen) or []
-    assert (readers["names"], readers["users"], readers["throughput_per_s"]) == (["readers"], 20.0, 20.0)
-    assert (readers["response_time_s"], readers["pace_s"]) == (pytest.approx(0.1), None)
-    assert (writers["users"], writers["throughput_per_s"], writers["pace_s"]) == (40.0, 15.0, 2.0)
-    assert not readers["pace_is_fixed"]
-    assert not writers["pace_is_fixed"]
-    assert writers["response_time_s"] == pytest.approx(1.0)
+    assert (readers.names, readers.users, readers.throughput_per_s) == (("readers",), 20.0, 20.0)
+    assert (readers.response_time_s, readers.pace_s) == (pytest.approx(0.1), None)
+    assert (writers.users, writers.throughput_per_s, writers.pace_s) == (40.0, 15.0, 2.0)
+    assert not readers.pace_is_fixed
+    assert not writers.pace_is_fixed
+    assert writers.response_time_s == pytest.approx(1.0)
     by_stage = {"groups": groups, "load": {"stages": [{"users_by_group": [45, 15]}]}}
-    assert [each["users"] for each in user_groups(by_stage, recorded, recorded.chosen) or []] == [45.0, 15.0]
+    assert [each.users for each in user_groups(by_stage, recorded, recorded.chosen) or []] == [45.0, 15.0]
 
 
 def test_transactions_without_a_response_time_leave_the_mean_of_the_others() -> None:
@@ -170,19 +170,19 @@ def test_transactions_without_a_response_time_leave_the_mean_of_the_others() -> 
     recorded = measured(read=(200, 20.0))
     recorded.columns("transaction")["read"].ended += 5.0
     (readers,) = user_groups({"groups": [group("readers", 1.0, 0, think=SECOND)]}, recorded, recorded.chosen) or []
-    assert (readers["throughput_per_s"], readers["response_time_s"]) == (25.0, pytest.approx(0.1))
+    assert (readers.throughput_per_s, readers.response_time_s) == (25.0, pytest.approx(0.1))
 
 
 def test_groups_with_a_transaction_in_common_are_one_or_unknown() -> None:
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     alike = [group(name, 1.0, *kinds, think=SECOND) for name, kinds in (("a", (0, 1)), ("b", (1, 2)), ("c", (2,)))]
     (all_three,) = user_groups({"groups": alike}, recorded, recorded.chosen) or []
-    assert (all_three["names"], all_three["users"]) == (["a", "b", "c"], 60.0)
+    assert (all_three.names, all_three.users) == (("a", "b", "c"), 60.0)
     unlike = [group("a", 1.0, 0, 1, think=SECOND), group("b", 1.0, 1, 2, pacing=PACE)]
     assert user_groups({"groups": unlike}, recorded, recorded.chosen) is None
     recorded.arrivals[3] = 1
-    assert user_groups({"groups": unlike}, recorded, recorded.chosen) == []
-    assert user_groups(None, recorded, recorded.chosen) == []
+    assert user_groups({"groups": unlike}, recorded, recorded.chosen) == ()
+    assert user_groups(None, recorded, recorded.chosen) == ()
 
 
 @pytest.mark.parametrize("groups", [3, [3], [{"mix": 3}], [{"mix": [{}]}], [{"mix": [], "share": "many"}]])

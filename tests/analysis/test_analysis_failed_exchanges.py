@@ -14,6 +14,7 @@ from towtank.analysis.failed_exchanges import (
     read_exchanges,
 )
 from towtank.plan_secrets import with_secrets
+from towtank.results import EngineForm
 
 
 def exchange(**changes: Any) -> dict[str, Any]:
@@ -72,9 +73,9 @@ def test_damaged_entries_are_read_as_far_as_they_go(damaged: dict[str, Any]) -> 
 
 
 def test_an_older_engine_is_not_known_to_have_had_none() -> None:
-    assert failed_exchanges({"reason": "finished"}) is None
+    assert failed_exchanges(EngineForm(reason="finished")) is None
     assert failed_exchanges(None) is None
-    assert failed_exchanges({"failed_exchanges": []}) == []
+    assert failed_exchanges(EngineForm(failed_exchanges=[])) == []
 
 
 def test_a_study_has_the_first_exchange_of_each_requirement_with_its_run() -> None:
@@ -88,7 +89,7 @@ def test_a_study_has_the_first_exchange_of_each_requirement_with_its_run() -> No
 def test_the_number_of_exchanges_is_bounded() -> None:
     many = [exchange(step=f"step {number}") for number in range(50)]
     assert len(exchanges_of_runs([{"run": "r001", "failed_exchanges": many}])) == EXCHANGES_AT_MOST
-    assert len(failed_exchanges({"failed_exchanges": many}) or ()) == EXCHANGES_AT_MOST
+    assert len(failed_exchanges(EngineForm(failed_exchanges=many)) or ()) == EXCHANGES_AT_MOST
 
 
 def test_a_plan_names_the_secrets_that_it_contains() -> None:

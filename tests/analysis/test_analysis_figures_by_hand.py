@@ -28,6 +28,7 @@ from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.permuted import Step, _statistics, permuted_steps
 from towtank.analysis.statistics.ranks import design_effect
 from towtank.analysis.system import hosts
+from towtank.analysis.system.entries import MachineUse
 from towtank.foreign import Requests
 
 
@@ -152,14 +153,14 @@ def stalled(seconds: dict[int, float], longest: float) -> Any:
 def test_a_stall_of_a_second_has_a_start_and_an_end(
     seconds: dict[int, float], longest: float, found: list[tuple[float, float]]
 ) -> None:
-    stalls = [(each["start_s"], each["end_s"]) for each in _long_stalls(stalled(seconds, longest))]
+    stalls = [(each.start_s, each.end_s) for each in _long_stalls(stalled(seconds, longest))]
     assert stalls == [pytest.approx(each) for each in found]
 
 
 def test_stalls_with_a_free_second_between_them_are_two() -> None:
     two = stalled({1: 0.5, 2: 0.9, 4: 0.4, 5: 0.8}, 1.2)
     two.longest_gap_s[2] = 1.4
-    assert [(each["start_s"], each["end_s"]) for each in _long_stalls(two)] == [
+    assert [(each.start_s, each.end_s) for each in _long_stalls(two)] == [
         pytest.approx((1.5, 2.9)),
         pytest.approx((4.6, 5.8)),
     ]
@@ -170,22 +171,19 @@ def test_the_window_has_its_longest_gap_and_the_sum_of_its_stalls() -> None:
     whole.longest_gap_s[3] = np.nan
     chosen = np.arange(10) >= 3
     found = _stalls(whole, chosen)
-    assert (found["longest_gap_s"], found["stalled_s"]) == (1.9, pytest.approx(1.6))
+    assert found == (1.9, pytest.approx(1.6))
     whole.longest_gap_s[:] = np.nan
-    assert _stalls(whole, chosen)["longest_gap_s"] is None
+    assert _stalls(whole, chosen)[0] is None
 
 
 def test_a_machine_of_its_own_is_used_in_proportion_to_its_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole: dict[str, Any] = dict.fromkeys(
-        ("tcp", "tcp_memory_bytes", "pressure", "steal", "pace", "throttled", "disks", "networks"), None
-    )
-    monkeypatch.setattr(hosts, "host", lambda *_: whole)
     tiers = {"web": {"host": "far"}, "db": {"host": "near"}, "cache": {"host": "far"}}
     observed: Any = SimpleNamespace(remote={"far": None}, tiers=tiers)
     for used, cpus, share in ((3.0, 4, 0.75), (0.0, 4, 0.0), (None, 4, None), (3.0, None, None)):
-        whole |= {"cpus_used": {"value": used}, "cpus": cpus}
+        whole = MachineUse(cpus, Estimate(used))
+        monkeypatch.setattr(hosts, "host", lambda *_, whole=whole: whole)
         found = hosts._machine_of_its_own(observed, "far", SimpleNamespace(), np.ones(1, dtype=bool))  # type: ignore[arg-type]
-        assert (found["utilization"], found["cpus_allotted"], found["tiers"]) == (share, cpus, ["web", "cache"])
+        assert (found.utilization, found.cpus_allotted, found.tiers) == (share, cpus, ("web", "cache"))
 
 
 def observed_tier(*samples: tuple[float, dict[str, Any]], ended_at: float | None = None) -> Any:

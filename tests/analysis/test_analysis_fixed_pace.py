@@ -16,15 +16,22 @@ from towtank.analysis import summarize_run
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.window import fixed_pace
 from towtank.analysis.doubts import Doubt, DoubtLevel
+from towtank.analysis.run_summary import RunSummary
 from towtank.results.folder import RunFolder
 
 MEAN: dict[str, Any] = {"value": 0.2, "low": 0.18, "high": 0.22}
 PACE = {"dist": "fixed", "mean_s": 1.0}
-GROUP: dict[str, Any] = {"names": ["readers"], "users": 60.0, "throughput_per_s": 30.0, "pace_s": 2.0}
+GROUP: dict[str, Any] = {
+    "names": ["readers"],
+    "users": 60.0,
+    "throughput_per_s": 30.0,
+    "response_time_s": 0.1,
+    "pace_s": 2.0,
+}
 
 
 def found(groups: list[dict[str, Any]] | None, mean: dict[str, Any]) -> list[Doubt]:
-    summary = {"users": {"groups": groups}, "response_time_s": {"mean": mean}}
+    summary = RunSummary.read({"users": {"groups": groups}, "response_time_s": {"mean": mean}})
     nothing: Any = None
     return list(fixed_pace(Evidence({}, None, summary, nothing, nothing, 60.0, finished=True)))
 

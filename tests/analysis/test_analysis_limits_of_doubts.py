@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from towtank.analysis import laws
 from towtank.analysis.checks import answers, course, coverage, generator, limits, machine, network, window
 from towtank.analysis.doubts import DoubtLevel
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.system.entries import OtherPrograms, TierUse
+from towtank.analysis.user_groups import UserGroup
+from towtank.documents import document_of, record_of
+from towtank.results import TotalsForm
 
 NOTE, SUSPECT, INVALID = DoubtLevel.NOTE, DoubtLevel.SUSPECT, DoubtLevel.INVALID
 ABOVE = 1.001
@@ -18,7 +26,12 @@ ABOVE = 1.001
 def evidence(summary: dict[str, Any] | None = None, **more: Any) -> Any:
     """Return evidence with a window of ten seconds and the default limits."""
     shown = SimpleNamespace(start_s=0.0, end_s=10.0, length_s=10.0, steady=True)
-    given = {"window": shown, "limit": lambda _name, default: default, "summary": summary or {}, **more}
+    given = {
+        "window": shown,
+        "limit": lambda _name, default: default,
+        "summary": RunSummary.read(summary or {}),
+        **more,
+    }
     return SimpleNamespace(**given)
 
 
@@ -195,9 +208,9 @@ def test_connections_that_are_not_reused(opened: int, users: int, doubted: bool)
 @pytest.mark.parametrize(("beyond", "level"), [(0, NOTE), (1, SUSPECT)])
 def test_arrivals_that_were_not_started(beyond: int, level: DoubtLevel) -> None:
     count = round(generator.OVERFLOW_SHARE * 10_000) + beyond
-    accounting = {"not_started": {"overflow": count}, "offered": 10_000}
-    assert levels(generator.overflow, evidence({"accounting": accounting})) == [level]
-    assert levels(generator.overflow, evidence({"accounting": {"not_started": {}, "offered": 0}})) == []
+    accounting = laws.accounting(TotalsForm(not_started={"overflow": count}, offered=10_000))
+    assert levels(generator.overflow, evidence({"accounting": document_of(accounting)})) == [level]
+    assert levels(generator.overflow, evidence({"accounting": document_of(laws.accounting(TotalsForm()))})) == []
 
 
 @pytest.mark.parametrize(("factor", "doubted"), [(1.0, False), (ABOVE, True)])
@@ -210,7 +223,7 @@ def test_shares_of_the_generator(factor: float, doubted: bool) -> None:
     }  # fmt: skip
     assert bool(levels(generator.pool, evidence({"connections": {"wait_time_s": waits}}))) is doubted
     used = factor * generator._CONNECTIONS_SHARE * 1e6
-    figures = {"limits": {"open_files": 1e6, "connections_by_ports": None}, "connections_at_most": used}
+    figures = {"limits": {"open_files": 1e6, "connections_by_ports": None}, "connections_at_most": round(used)}
     assert bool(levels(generator.connections, generated(**figures))) is doubted
 
 
@@ -315,7 +328,7 @@ def test_the_relaxation_time_of_a_queue(
 ) -> None:
     busy, used, cpus = tier
     found = {"utilization": busy, "cpus_used": {"value": used}, "cpus_allotted": cpus}
-    assert window._relaxation_s(found, 100.0, 0.1) == pytest.approx(relaxation_s)
+    assert window._relaxation_s(record_of(TierUse, found), 100.0, 0.1) == pytest.approx(relaxation_s)
 
 
 @pytest.mark.parametrize(("relaxations", "expected"), [(41.0, []), (39.9, [NOTE]), (10.1, [NOTE]), (9.9, [SUSPECT])])
@@ -333,9 +346,9 @@ def test_a_window_in_relaxation_times(relaxations: float, expected: list[DoubtLe
     ("users", "fixed", "keeps"), [(10.2, True, True), (10.3, True, False), (9.0, True, True), (9.0, False, False)]
 )
 def test_a_constant_pace(users: float, fixed: bool, keeps: bool) -> None:
-    group = {"users": users, "throughput_per_s": 5.0, "pace_s": 2.0, "pace_is_fixed": fixed}
+    group = UserGroup(("readers",), users, 5.0, 0.1, 2.0, fixed)
     assert window._keeps_a_fixed_pace(group) is keeps
-    assert not window._keeps_a_fixed_pace({**group, "throughput_per_s": 0.0})
+    assert not window._keeps_a_fixed_pace(replace(group, throughput_per_s=0.0))
 
 
 @pytest.mark.parametrize(("slow", "doubted"), [(4, False), (5, True)])
@@ -396,9 +409,9 @@ def test_failures_beyond_chance(failed: int, ended: int, limit: float, beyond: b
 
 
 def test_other_programs_are_known_if_they_were_measured_and_the_target_was_found() -> None:
-    assert coverage._others_known({"cpus_used": {"value": 0.1}, "not_found": []})
-    assert not coverage._others_known({"cpus_used": {"value": None}, "not_found": []})
-    assert not coverage._others_known({"cpus_used": {"value": 0.1}, "not_found": ["db"]})
+    assert coverage._others_known(OtherPrograms(Estimate(0.1)))
+    assert not coverage._others_known(OtherPrograms(Estimate(None)))
+    assert not coverage._others_known(OtherPrograms(Estimate(0.1), not_found=("db",)))
     assert not coverage._others_known(None)
 
 

@@ -99,9 +99,9 @@ def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
     10.
     """
     found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
-    assert [law["residual"] for law in found] == [0.0] * 10
+    assert [law.residual for law in found] == [0.0] * 10
     if think == "none" and not before_s:
-        beside = [law["x_per_s"] * (law["r_s"] + law["z_s"]) for law in found]
+        beside = [law.x_per_s * (law.r_s + law.z_s) for law in found]
         assert sum(cycles < 9.5 for cycles in beside) >= 7
 
 
@@ -115,9 +115,9 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
         return replace(interval, user_s=factor * interval.user_s)
 
     law = law_of(1, 40.0, think=PAUSES["exponential"], change=change)
-    assert not law["holds"]
-    assert law["residual"] > 0.10
-    assert law_of(1, 40.0, think=PAUSES["exponential"])["holds"]
+    assert not law.holds
+    assert law.residual > 0.10
+    assert law_of(1, 40.0, think=PAUSES["exponential"]).holds
 
 
 def refusing(every, failure_s=5.0, leave_s=44.0):
@@ -181,9 +181,9 @@ def test_the_law_is_checked_up_to_one_untimed_transaction_in_a_thousand(every, i
     for harm, expected in ((lambda interval: interval, True), (change, False)):
         measurement = measured(exchanges, 4.0, 146.0, harm)
         law = laws.little(measurement, measurement.inside(4.0, 150.0))
-        assert 0.0 <= law["untimed_share"] < 0.0013
-        assert law["holds"] is (expected if is_checked else None)
-        assert (law["residual"] is None) is not is_checked
+        assert 0.0 <= law.untimed_share < 0.0013
+        assert law.holds is (expected if is_checked else None)
+        assert (law.residual is None) is not is_checked
 
 
 def test_pauses_that_are_not_recorded_one_by_one_have_an_allowance():
@@ -201,4 +201,4 @@ def test_a_record_that_ends_with_the_window_bounds_what_is_in_progress_by_the_lo
         replace(whole.recording, intervals=[each for each in whole.recording.intervals if each.end_s <= 8.0])
     )
     assert spent_by(cut, 8.0, 0.0) == (0.0, pytest.approx(USERS * 1.0, rel=0.001))
-    assert laws.little(cut, cut.inside(0.0, 8.0))["holds"]
+    assert laws.little(cut, cut.inside(0.0, 8.0)).holds

@@ -7,15 +7,18 @@ import pytest
 from towtank.analysis.checks import network
 from towtank.analysis.checks.network import counted, loses_packets, overflowed
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.system.entries import HostUse, MachineUse
 
 QUIET = {"listen_overflows": 0.0, "listen_drops": 0.0, "retransmits": 0.0, "needless_retransmits": 0.0}
 
 
-def summary(here: dict[str, Any] | None = None, **hosts: dict[str, Any]) -> dict[str, Any]:
-    return {"host": {"tcp": {**QUIET, **(here or {})}}, "hosts": {name: {"tcp": host} for name, host in hosts.items()}}
+def summary(here: dict[str, Any] | None = None, **hosts: dict[str, Any]) -> RunSummary:
+    host = MachineUse(tcp={**QUIET, **(here or {})})
+    return RunSummary(host=host, hosts={name: HostUse(tcp=counts) for name, counts in hosts.items()})
 
 
-def retransmitted(whole: dict[str, Any], *, asked: bool = False) -> list[Doubt]:
+def retransmitted(whole: RunSummary, *, asked: bool = False) -> list[Doubt]:
     return list(network.retransmitted(counted(whole), 1000.0, asked=asked))
 
 
@@ -78,7 +81,7 @@ def test_losses_that_were_asked_for_are_noted_and_said_so() -> None:
 
 def test_what_was_not_counted_raises_no_doubt() -> None:
     unknown = summary(dict.fromkeys(QUIET), web=dict.fromkeys(QUIET), old={})
-    unknown["hosts"]["older"] = {}
+    unknown.hosts["older"] = HostUse()
     assert [*overflowed(counted(unknown)), *retransmitted(unknown)] == []
 
 

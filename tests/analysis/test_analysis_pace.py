@@ -27,27 +27,27 @@ def observed(work_by_second, cpus=(0,)):
 def test_the_spread_is_that_of_the_cpus_of_the_tiers_within_the_window():
     work = [{"0": 1.0, "1": 9.0}] * 5 + [{"0": 2e-5, "1": 5e-5}] * 18 + [{"0": 3e-5, "1": 9e-5}] * 4
     found = pace(observed(work), 5.0, 26.0)
-    assert (found["fast_s"], found["median_s"], found["slow_s"]) == (2e-5, 2e-5, pytest.approx(3e-5))
-    assert found["spread"] == pytest.approx(0.5)
-    assert found["samples"] == 22
+    assert (found.fast_s, found.median_s, found.slow_s) == (2e-5, 2e-5, pytest.approx(3e-5))
+    assert found.spread == pytest.approx(0.5)
+    assert found.samples == 22
 
 
 def test_of_several_cpus_it_is_the_mean_and_without_pinning_all_count():
     work = [{"0": 2e-5, "1": 4e-5}] * 12
-    assert pace(observed(work, cpus=(0, 1)), 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
-    assert pace(observed(work, cpus=()), 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
+    assert pace(observed(work, cpus=(0, 1)), 0.0, 20.0).median_s == pytest.approx(3e-5)
+    assert pace(observed(work, cpus=()), 0.0, 20.0).median_s == pytest.approx(3e-5)
 
 
 def test_a_slow_cpu_that_is_not_always_free_is_no_change_of_speed():
     work = [{"0": 4e-5, "1": 9e-5}, {"0": 4e-5, "1": 9e-5}, {"0": 4e-5}, {"1": 9e-5}] * 5
     found = pace(observed(work, cpus=(0, 1)), 0.0, 20.0)
-    assert (found["spread"], found["median_s"]) == (pytest.approx(0.0), pytest.approx(6.5e-5))
+    assert (found.spread, found.median_s) == (pytest.approx(0.0), pytest.approx(6.5e-5))
 
 
 def test_a_tier_that_is_not_pinned_may_run_on_every_cpu():
     found = observed([{"0": 2e-5, "1": 4e-5}] * 12)
     found.tiers["database"] = {}
-    assert pace(found, 0.0, 20.0)["median_s"] == pytest.approx(3e-5)
+    assert pace(found, 0.0, 20.0).median_s == pytest.approx(3e-5)
 
 
 def test_the_machine_of_the_generator_is_not_the_systems():
@@ -63,7 +63,7 @@ def test_too_few_samples_of_the_tiers_cpus_show_nothing(work):
 
 def test_seconds_without_the_work_are_left_out():
     work = [{"0": 2e-5}, {}] * 12
-    assert pace(observed(work), 0.0, 30.0)["samples"] == 12
+    assert pace(observed(work), 0.0, 30.0).samples == 12
 
 
 def test_a_run_recorded_without_the_work_has_no_pace(tmp_path):

@@ -75,32 +75,32 @@ def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the
     (described,) = describe(
         study_events([event("event_begins", 5.5)], ORIGIN), measurement(ok, failed), asked(14.0), 0.01
     ).values()
-    assert described["disturbed"] is True
-    assert described["recovery_s"] == pytest.approx(10.0 - 5.5)
-    assert described["during"]["failed_transactions"] == {"connect": 15}
-    assert described["during"]["length_s"] == 5.0
-    assert described["during"]["missed_transactions"] == 5 * 100.0 - 190.0
+    assert described.disturbed is True
+    assert described.recovery_s == pytest.approx(10.0 - 5.5)
+    assert described.during.failed_transactions == {"connect": 15}
+    assert described.during.length_s == 5.0
+    assert described.during.missed_transactions == 5 * 100.0 - 190.0
 
 
 def test_failures_keep_a_system_from_being_back() -> None:
     failed = [0.0] * 5 + [20.0] * 2 + [0.0] * 4
     found = study_events([event("event_begins", 5.0)], ORIGIN)
     (described,) = describe(found, measurement([*BEFORE, *[100.0] * 6], failed), asked(11.0), 0.01).values()
-    assert described["recovery_s"] == pytest.approx(2.0)
+    assert described.recovery_s == pytest.approx(2.0)
 
 
 def test_what_is_not_back_within_the_stage_has_no_recovery() -> None:
     found = study_events([event("event_begins", 5.0)], ORIGIN)
     (described,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01).values()
-    assert (described["recovery_s"], described["why"]) == (None, "the steady stage ended before the system recovered")
-    assert described["during"]["missed_transactions"] == 6 * 90.0
+    assert (described.recovery_s, described.why) == (None, "the steady stage ended before the system recovered")
+    assert described.during.missed_transactions == 6 * 90.0
 
 
 def test_what_never_left_the_band_was_not_disturbed() -> None:
     found = study_events([event("event_begins", 5.0), event("event_ends", 7.0)], ORIGIN)
     (described,) = describe(found, measurement([*BEFORE, *[99.0] * 6]), asked(11.0), 0.01).values()
-    assert (described["disturbed"], described["recovery_s"]) == (False, 0.0)
-    assert described["during"]["length_s"] == 2.0
+    assert (described.disturbed, described.recovery_s) == (False, 0.0)
+    assert described.during.length_s == 2.0
 
 
 def test_a_kill_lasts_until_the_service_is_started_again() -> None:
@@ -113,18 +113,18 @@ def test_a_kill_lasts_until_the_service_is_started_again() -> None:
     first, second = describe(
         study_events([kill, ended, *start], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01
     ).values()
-    assert (first["until_s"], second["until_s"]) == (9.0, 9.0)
+    assert (first.until_s, second.until_s) == (9.0, 9.0)
     (alone,) = describe(study_events([kill, ended], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01).values()
-    assert alone["until_s"] == 11.0
+    assert alone.until_s == 11.0
 
 
 def test_without_seconds_before_or_outside_of_the_stage_nothing_is_judged() -> None:
     seconds = measurement([100.0] * 11)
     (early,) = describe(study_events([event("event_begins", 3.0)], ORIGIN), seconds, asked(11.0), 0.01).values()
-    assert early["recovery_s"] is None
-    assert "less than 5 s" in early["why"]
+    assert early.recovery_s is None
+    assert "less than 5 s" in early.why
     (after,) = describe(study_events([event("event_begins", 10.5)], ORIGIN), seconds, asked(10.0), 0.01).values()
-    assert "within the steady stage" in after["why"]
+    assert "within the steady stage" in after.why
 
 
 def test_the_window_ends_before_the_first_event_inside_it() -> None:

@@ -102,9 +102,9 @@ def test_a_huge_log_is_read_at_both_ends_in_bounded_memory(run, monkeypatch):
     found = service_logs.service_logs(run, [tier_of(run)], 0)[tier_of(run)]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found["unread_bytes"] == found["bytes"] - 150_000 > 20_000_000
+    assert found.unread_bytes == found.bytes - 150_000 > 20_000_000
     assert peak < 4_000_000
-    assert 100 < found["lines"] < 1000
+    assert 100 < found.lines < 1000
     assert {"ERROR first", "ERROR last"} <= set(service_logs_texts(run))
 
 

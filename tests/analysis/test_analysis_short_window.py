@@ -10,6 +10,7 @@ import pytest
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.window import memory
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
+from towtank.analysis.run_summary import RunSummary
 
 OPEN = {"users": None, "rate": 100.0}
 
@@ -33,7 +34,7 @@ def found(
     }
     window: Any = SimpleNamespace(length_s=length_s, steady=steady)
     observed: Any = None
-    return list(memory(Evidence(manifest, None, summary, window, observed, length_s, finished=True)))
+    return list(memory(Evidence(manifest, None, RunSummary.read(summary), window, observed, length_s, finished=True)))
 
 
 @pytest.mark.parametrize(

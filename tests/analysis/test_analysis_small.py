@@ -15,12 +15,15 @@ from towtank.analysis.demand import demands, regression
 from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
+from towtank.analysis.load import failed_by_kind
 from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
-from towtank.analysis.unfinished import _drain, failed_by_kind
+from towtank.analysis.unfinished import _drain
 from towtank.analysis.windows.stretch import stretch_of, stretches
+from towtank.results import EngineForm
+from towtank.results.manifests import OpenFilesForm
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
@@ -144,12 +147,15 @@ def test_segments_sent_again_are_a_share_of_the_requests(
 
 def test_what_the_generator_may_use() -> None:
     manifest = {"generator_limits": {"open_files": 1000}, "envelope": {"rate_per_core_per_s": 5000.0}}
-    assert _open_files({"open_files": {"tables": 3}}, manifest) == 3000
-    assert _open_files({}, manifest) == 1000
-    assert _open_files({"open_files": {"tables": 3}}, {}) is None
-    assert _of_envelope(2500.0, 2, manifest) == {"envelope_per_s": 10_000.0, "envelope_share": 0.25}
-    assert _of_envelope(None, 2, manifest) == {"envelope_per_s": None, "envelope_share": None}
-    assert [cores_of(engine, 4) for engine in ({"cores": 2, "threads": 8}, {"threads": 8}, {}, None)] == [2, 8, 4, 4]
+    three = EngineForm(open_files=OpenFilesForm(tables=3))
+    assert _open_files(three, manifest) == 3000
+    assert _open_files(EngineForm(), manifest) == 1000
+    assert _open_files(three, {}) is None
+    assert _of_envelope(2500.0, 2, manifest) == (10_000.0, 0.25)
+    assert _of_envelope(None, 2, manifest) == (None, None)
+    assert [
+        cores_of(engine, 4) for engine in (EngineForm(cores=2, threads=8), EngineForm(threads=8), EngineForm(), None)
+    ] == [2, 8, 4, 4]
     assert cores_of(None, None) == 1
 
 

@@ -35,23 +35,23 @@ def test_each_service_of_each_target_has_what_its_addresses_got() -> None:
     measurement = recorded(20, ok=[6, 1, 1, 4, 4], failed=[0, 0, 2, 0, 1], workers=2)
     found = spread({"targets": TARGETS}, measurement, np.ones(20, dtype=bool))
     assert list(found) == ["orders", "mail"]
-    big, small = found["orders"]["members"].values()
-    assert (big["transactions"], small["transactions"]) == (240, 80)
-    assert (big["throughput_per_s"]["value"], small["throughput_per_s"]["value"]) == (12, 4)
-    assert (big["share"]["value"], small["share"]["value"]) == (0.75, 0.25)
-    assert (big["errors_share"], small["errors_share"]) == (0, 0.5)
+    big, small = found["orders"].members.values()
+    assert (big.transactions, small.transactions) == (240, 80)
+    assert (big.throughput_per_s.value, small.throughput_per_s.value) == (12, 4)
+    assert (big.share.value, small.share.value) == (0.75, 0.25)
+    assert (big.errors_share, small.errors_share) == (0, 0.5)
     # The fairness index of the counts 3 and 1 is (3 + 1)^2 / (2 (9 + 1)) = 0.8; it has no error, because the counts
     # never vary.
-    assert found["orders"]["fairness"]["value"] == pytest.approx(0.8)
-    assert found["orders"]["fairness"]["low"] == pytest.approx(0.8)
-    assert list(found["mail"]["members"]) == ["c:1", "d:1"]
-    assert found["mail"]["fairness"]["value"] == 1
+    assert found["orders"].fairness.value == pytest.approx(0.8)
+    assert found["orders"].fairness.low == pytest.approx(0.8)
+    assert list(found["mail"].members) == ["c:1", "d:1"]
+    assert found["mail"].fairness.value == 1
 
 
 def test_only_the_window_counts_and_what_was_not_counted_is_left_out() -> None:
     measurement = recorded(20, ok=[6, 1, 1, 4, 4], failed=[0] * 5)
     half = np.arange(20) < 10
-    assert spread({"targets": TARGETS}, measurement, half)["mail"]["members"]["c:1"]["transactions"] == 40
+    assert spread({"targets": TARGETS}, measurement, half)["mail"].members["c:1"].transactions == 40
     assert list(spread({"targets": TARGETS}, recorded(20, ok=[1, 1, 1], failed=[0] * 3), half)) == ["orders"]
     assert spread({"targets": TARGETS}, Measurement(Recording()), np.zeros(0, dtype=bool)) == {}
     assert spread(None, measurement, half) == {}

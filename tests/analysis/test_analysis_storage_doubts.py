@@ -6,10 +6,11 @@ import pytest
 
 from towtank.analysis.checks.storage import full_storage, throttled_disks
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
+from towtank.analysis.system.entries import DiskUse, HostUse
 from towtank.analysis.system.hosts import _full_in
 from towtank.system.host_model import Disk
 
-ROOMY = {
+ROOMY: dict[str, float | None] = {
     "size_bytes": 1e9,
     "free_bytes_least": 8e8,
     "bytes_full_in_s": None,
@@ -20,7 +21,7 @@ ROOMY = {
 
 
 def doubts(*least: float, **values: Any) -> list[Doubt]:
-    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}, 40.0, *least))
+    return list(full_storage({"web": HostUse(disks={"contents": DiskUse(**{**ROOMY, **values})})}, 40.0, *least))
 
 
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
@@ -62,8 +63,8 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
     assert doubts() == []
     assert doubts(size_inodes=0.0, free_inodes_least=0.0) == []
     assert doubts(size_inodes=None, size_bytes=None) == []
-    assert list(full_storage({"far": {"disks": {"vda": {"utilization": 0.1}}}}, 40.0)) == []
-    assert list(full_storage({"here": {}}, 40.0)) == []
+    assert list(full_storage({"far": HostUse(disks={"vda": DiskUse(utilization=0.1)})}, 40.0)) == []
+    assert list(full_storage({"here": HostUse()}, 40.0)) == []
 
 
 def test_limits_of_disks_are_named_with_their_units() -> None:

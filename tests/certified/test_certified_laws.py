@@ -27,7 +27,7 @@ def outcomes(seed, seconds, noise, correlation, step):
         cpu_s = DEMAND_S * ended * (1 + noise * (autoregressive(stream, seconds, correlation) - 10))
         cpu_s[seconds // 2 :] *= 1 + step
         run = SimpleNamespace(transactions=SimpleNamespace(ended=ended), length_of=lambda chosen: float(len(chosen)))
-        found.append(laws.utilization("web", cpu_s, run, np.ones(seconds, dtype=bool))["holds"])
+        found.append(laws.utilization("web", cpu_s, run, np.ones(seconds, dtype=bool)).holds)
     return tuple(sum(holds is verdict for holds in found) / RUNS for verdict in (False, True, None))
 
 

@@ -49,7 +49,7 @@ def disturbed(seed, seconds, correlation):
     """Return the fraction of undisturbed runs that are reported as disturbed."""
     stream = np.random.default_rng(seed)
     runs = [described(*quiet(stream, BEFORE + seconds, correlation)) for _ in range(RUNS)]
-    return sum(run["disturbed"] for run in runs) / RUNS
+    return sum(run.disturbed for run in runs) / RUNS
 
 
 SECTION = Section(
@@ -101,7 +101,7 @@ def test_recovery_ends_when_the_queue_is_worked_off(down_s, capacity, tabled):
     shown = []
     for _ in range(RUNS):
         found, truth = outage(stream, down_s, capacity)
-        shown.append(np.inf if found["recovery_s"] is None else found["recovery_s"])
+        shown.append(np.inf if found.recovery_s is None else found.recovery_s)
     within = float(np.mean(np.abs(np.array(shown) - truth) <= 1))
     least = 0.95 - 4 * (0.95 * 0.05 / RUNS) ** 0.5
     cells = (f"{down_s} s", f"{capacity / 100:g}", f"{truth:.1f} s", f"{np.median(shown):.1f} s", percent(within))
@@ -119,7 +119,7 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
     # The last delayed response times are about 0.02 s, which is normal, so the reported recovery is slightly early.
-    assert 105 <= found["recovery_s"] <= 110
+    assert 105 <= found.recovery_s <= 110
 
 
 def test_recovery_lasts_until_the_last_time_out():
@@ -128,11 +128,11 @@ def test_recovery_lasts_until_the_last_time_out():
     ok, means = quiet(np.random.default_rng(2), BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 5] = 0
     ok[BEFORE + 8 : BEFORE + 68] = 0
-    assert described(ok, means)["recovery_s"] == 68
+    assert described(ok, means).recovery_s == 68
 
 
 def test_a_system_that_stays_slow_is_not_back():
     ok, means = quiet(np.random.default_rng(3), BEFORE + 60, 0.0)
     means[BEFORE:] *= 10
     found = described(ok, means)
-    assert (found["disturbed"], found["recovery_s"]) == (True, None)
+    assert (found.disturbed, found.recovery_s) == (True, None)

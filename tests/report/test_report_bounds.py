@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from towtank.analysis import Configuration, TierAtLoad
+from towtank.analysis import AuditTest, Configuration, TierAtLoad
 from towtank.report.content import audit, prediction, tables
 from towtank.report.figures import (
     answer,
@@ -230,8 +231,9 @@ def test_the_longest_window_is_that_of_a_run_with_both_edges() -> None:
 def test_transactions_whose_shares_differ_most_are_named() -> None:
     asked = {"a": 0.5, "b": 0.2, "c": 0.2, "d": 0.1}
     seen = {"a": 0.45, "b": 0.3, "c": 0.2, "d": 0.05}
-    assert audit._parts(asked, seen)[:1] == ["b"]
-    assert audit._parts({"a": 0.5, "b": 0.5}, {"a": 0.6}) == ["b", "a"]
+    test = AuditTest("mix", None, None, "chi-square", 1.0, 3, 0.5, 100, asked, seen, "ok")
+    assert audit._parts(test)[:1] == ["b"]
+    assert audit._parts(replace(test, asked={"a": 0.5, "b": 0.5}, seen={"a": 0.6})) == ["b", "a"]
 
 
 @pytest.mark.parametrize(

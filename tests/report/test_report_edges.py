@@ -6,6 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from towtank.analysis import EventResult
+from towtank.documents import record_of
 from towtank.report import bidi, drawing, runs_over_time
 from towtank.report import format as people
 from towtank.report.content import events, prediction, workload
@@ -163,7 +165,8 @@ def event(**more: Any) -> dict[str, Any]:
     ],
 )
 def test_an_event_has_its_recovery_and_its_failures(given: dict[str, Any], back: str, failures: str) -> None:
-    assert (events._back(given), events._failures(given)) == (back, failures)
+    found = record_of(EventResult, given)
+    assert (events._back(found), events._failures(found)) == (back, failures)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ def test_an_event_has_its_recovery_and_its_failures(given: dict[str, Any], back:
 )
 def test_an_event_that_failed_or_was_not_judged_is_noted(given: dict[str, Any], text: str) -> None:
     run: Any = SimpleNamespace(run_id="r001")
-    found = events._note(run, "lost", given)
+    found = events._note(run, "lost", record_of(EventResult, given))
     assert text in found
     assert bool(found) is bool(text)
 

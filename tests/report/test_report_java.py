@@ -40,7 +40,9 @@ def results(**services: object) -> Results:
 
 def test_every_jvm_has_a_row_with_all_kinds_of_pauses_added() -> None:
     silent = {"jvm_heap_limit_bytes": gauge(2.0**29, 2.0**29)}
-    section = java.build(results(**{"content-jvm": TOLD, "content-2-jvm": silent, "content": {"jetty_requests": 1}}))
+    section = java.build(
+        results(**{"content-jvm": TOLD, "content-2-jvm": silent, "content": {"jetty_requests": gauge(1.0, 1.0)}})
+    )
     assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     first, second = table.rows

@@ -31,12 +31,22 @@ def test_the_keys_are_renamed_and_the_names_of_users_stay() -> None:
 def test_a_summary_gets_the_present_keys_and_outcome() -> None:
     summary = {"run": "r001", "stored": EARLIER, "window": {"steady": True, "outcome": "cannot tell"}}
     window = {"steady": True, "outcome": "undecided"}
-    assert run_summary(summary) == {"run": "r001", "stored": PRESENT, "window": window}
+    assert run_summary(summary) == {"run": "r001", "stored": PRESENT, "window": window, "factors": {}}
 
 
 def test_a_summary_without_them_stays_as_it_is() -> None:
-    for summary in ({}, {"stored": None, "window": None}, {"stored": 3, "window": {"outcome": ["holds"]}}):
+    some = {"factors": {"users": "60"}}
+    for summary in (
+        {},
+        {**some, "stored": None, "window": None},
+        {**some, "stored": 3, "window": {"outcome": ["holds"]}},
+    ):
         assert run_summary(summary) == summary
+
+
+def test_a_summary_without_factors_is_that_of_a_run_without_factors() -> None:
+    for summary in ({"run": "r001"}, {"run": "r001", "factors": None}):
+        assert run_summary(summary) == {"run": "r001", "factors": {}}
 
 
 def test_stored_json_of_an_earlier_version_is_read(tmp_path: Path) -> None:

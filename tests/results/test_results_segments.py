@@ -136,7 +136,7 @@ def test_parts_of_a_thread_follow_each_other(run):
 
 
 def test_engine_document(run):
-    assert segments.read_engine_document(run.engine)["run"] == "r001"
+    assert segments.read_engine_document(run.engine).reason == "finished"
     (run.engine / "engine.json").write_text("[1]")
     assert segments.read_engine_document(run.engine) is None
     (run.engine / "engine.json").write_text('{"half')

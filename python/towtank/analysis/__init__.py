@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
+    from towtank.analysis.audit.auditing import Audit as Audit
+    from towtank.analysis.audit.check import AuditTest as AuditTest
     from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE as NOT_ATTRIBUTED_SHARE
     from towtank.analysis.checks.storage import throttled_disks as throttled_disks
     from towtank.analysis.clear_miss import MISS_METRICS as MISS_METRICS
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from towtank.analysis.comparing import keep_baseline as keep_baseline
     from towtank.analysis.comparing import read_baseline as read_baseline
     from towtank.analysis.comparing import side_of as side_of
+    from towtank.analysis.connections import ConnectionTimes as ConnectionTimes
+    from towtank.analysis.connections import Waits as Waits
     from towtank.analysis.deciding import OpenQuestion as OpenQuestion
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
@@ -76,10 +80,14 @@ if TYPE_CHECKING:
     from towtank.analysis.objective_runs import FAR_FROM_LIMIT as FAR_FROM_LIMIT
     from towtank.analysis.objectives import estimate_at as estimate_at
     from towtank.analysis.objectives import metric_of_objective as metric_of_objective
+    from towtank.analysis.recovery import EventResult as EventResult
+    from towtank.analysis.recovery import Losses as Losses
     from towtank.analysis.relaxed_limits import relaxed_words as relaxed_words
     from towtank.analysis.run import RunData as RunData
     from towtank.analysis.run import read_run as read_run
     from towtank.analysis.run import summarize_run as summarize_run
+    from towtank.analysis.run_summary import RunSummary as RunSummary
+    from towtank.analysis.service_logs import LogGroup as LogGroup
     from towtank.analysis.statistics import looks_independent as looks_independent
     from towtank.analysis.statistics import ratio_interval as ratio_interval
     from towtank.analysis.statistics import standard_error_of as standard_error_of
@@ -101,6 +109,11 @@ if TYPE_CHECKING:
     from towtank.analysis.study_summary import StudySummary as StudySummary
     from towtank.analysis.study_summary import configurations_of as configurations_of
     from towtank.analysis.system.disks import disks_counted_once as disks_counted_once
+    from towtank.analysis.system.entries import NO_METRIC as NO_METRIC
+    from towtank.analysis.system.entries import HostUse as HostUse
+    from towtank.analysis.system.entries import Metric as Metric
+    from towtank.analysis.system.spread import Spread as Spread
+    from towtank.analysis.system.storage import Mount as Mount
     from towtank.analysis.windows.precision import Precision as Precision
     from towtank.analysis.windows.settling import Settling as Settling
     from towtank.analysis.windows.settling import SteadySeconds as SteadySeconds
@@ -109,11 +122,14 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = door(
     __name__,
     {
+        "audit.auditing": "Audit",
+        "audit.check": "AuditTest",
         "checks.machine": "NOT_ATTRIBUTED_SHARE",
         "checks.storage": "throttled_disks",
         "clear_miss": "MISS_METRICS miss_tests",
         "compaction": "compact",
         "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
+        "connections": "ConnectionTimes Waits",
         "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
         "diagnosis": "Cause Diagnosis Place",
@@ -136,8 +152,11 @@ __getattr__, __dir__ = door(
         "objective": "is_scoped",
         "objective_runs": "FAR_FROM_LIMIT",
         "objectives": "estimate_at metric_of_objective",
+        "recovery": "EventResult Losses",
         "relaxed_limits": "relaxed_words",
         "run": "RunData read_run summarize_run",
+        "run_summary": "RunSummary",
+        "service_logs": "LogGroup",
         "statistics": "looks_independent ratio_interval standard_error_of",
         "statistics.batches": "lag_one",
         "statistics.change_points": "change_points",
@@ -145,6 +164,9 @@ __getattr__, __dir__ = door(
         "study": "SET_ASIDE_SUFFIX STUDY_SUMMARY_FILE describe_study summaries_of summarize_study",
         "study_summary": "Comparison Configuration ObjectiveAnswer StudySummary configurations_of",
         "system.disks": "disks_counted_once",
+        "system.entries": "HostUse Metric NO_METRIC",
+        "system.storage": "Mount",
+        "system.spread": "Spread",
         "windows.precision": "Precision",
         "windows.settling": "Settling SteadySeconds",
         "windows.stretch": "STEADY_PHASE",

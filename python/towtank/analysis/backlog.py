@@ -5,6 +5,7 @@ Little's law.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,32 @@ from towtank.analysis.measurement import Floats, Mask, Measurement
 BEYOND_NOISE = 3.0
 
 
-def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Backlog:
+    """Entry `backlog` of a run summary: numbers of requests in flight and of waiting arrivals, with their need and
+    swing. [1]
+
+    `drained_s` is the time until the excess has drained; None if it never drains. [s]
+    """
+
+    at_start: int
+    at_end: int
+    waiting_at_start: int
+    waiting_at_end: int
+    needs: float
+    swing: float
+    excess_at_start: float
+    drained_s: float | None
+
+
+def backlog(measurement: Measurement, chosen: Mask) -> Backlog | None:
     """Compare requests in flight and waiting arrivals, at the start and end of a window, with the mean numbers that
     the load requires.
 
-    Parameters
-    ----------
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the window.
-
     Returns
     -------
-    dict or None
-        Entry `backlog` of the run summary; None if the window is too short to be halved.
+    Backlog or None
+        None if the window is too short to be halved.
 
     Notes
     -----
@@ -62,16 +75,9 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     excess = max(0.0, flying - needs - BEYOND_NOISE * swing)
     excess_waiting = max(0.0, waiting - waits - BEYOND_NOISE * swing_waiting)
     rested = (measurement.in_flight <= needs + swing) & (measurement.waiting <= waits + swing_waiting)
-    return {
-        "at_start": int(flying),
-        "at_end": int(measurement.in_flight[last]),
-        "waiting_at_start": int(waiting),
-        "waiting_at_end": int(measurement.waiting[last]),
-        "needs": needs,
-        "swing": swing,
-        "excess_at_start": excess + excess_waiting,
-        "drained_s": _drained(measurement, numbers, rested) if excess + excess_waiting > 0 else 0.0,
-    }
+    drained = _drained(measurement, numbers, rested) if excess + excess_waiting > 0 else 0.0
+    at_end, waiting_at_end = int(measurement.in_flight[last]), int(measurement.waiting[last])
+    return Backlog(int(flying), at_end, int(waiting), waiting_at_end, needs, swing, excess + excess_waiting, drained)
 
 
 def _before(values: Floats, first: int) -> float:

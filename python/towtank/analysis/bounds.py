@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from towtank.estimates import few_digits
 
 if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
+    from towtank.analysis.run_summary import Users
+    from towtank.analysis.system.entries import MachineUse, TierUse
 
 FEWER_USERS = "users seen, at least those asked"
 """Name of the bound that requires at least the requested number of active users.
@@ -31,19 +34,21 @@ _SAME_INSTANT_S = 1e-6
 _USERS_SHARE = 0.02
 
 
-def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Bound:
+    """Comparison of a measured value (`seen`) with a physical bound (`limit`), in `unit`."""
+
+    bound: str
+    where: str
+    seen: float
+    limit: int | float
+    unit: str
+    holds: bool
+    text: str
+
+
+def bounds(data: RunData, tiers: Mapping[str, TierUse], host: MachineUse, users: Users) -> list[Bound]:
     """Compare values that were measured in the window with physical bounds.
-
-    Parameters
-    ----------
-    data : RunData
-    summary : dict
-        Run summary with the keys `tiers`, `host` and `users`.
-
-    Returns
-    -------
-    list of dict
-        `bound`, `where`, `seen`, `limit`, `unit`, `holds` and `text` of each bound that could be checked.
 
     Notes
     -----
@@ -57,14 +62,10 @@ def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
     """
     if not data.measurement.bins:
         return []
-    return [*_intervals(data.measurement), *_requests(data), *_cpus(data, summary), *_users(data, summary)]
+    return [*_intervals(data.measurement), *_requests(data), *_cpus(data, tiers, host), *_users(data, users)]
 
 
-def _bound(bound: str, where: str, seen: float, limit: float, holds: bool, *, unit: str, text: str) -> dict[str, Any]:
-    return {"bound": bound, "where": where, "seen": seen, "limit": limit, "unit": unit, "holds": holds, "text": text}
-
-
-def _intervals(measurement: Measurement) -> Iterator[dict[str, Any]]:
+def _intervals(measurement: Measurement) -> Iterator[Bound]:
     spans = defaultdict(list)
     for interval in measurement.recording.intervals:
         spans[interval.worker].append((interval.start_s, interval.end_s))
@@ -75,27 +76,23 @@ def _intervals(measurement: Measurement) -> Iterator[dict[str, Any]]:
             twice += max(0.0, min(end, latest) - start)
             latest = max(latest, end)
         text = f"the intervals that load thread {worker} recorded overlap by {twice:.3g} s, limit 0 s"
-        yield _bound(
-            "an instant is recorded once", f"thread {worker}", twice, 0.0, twice <= _SAME_INSTANT_S, unit="s", text=text
-        )
+        yield Bound("an instant is recorded once", f"thread {worker}", twice, 0.0, "s", twice <= _SAME_INSTANT_S, text)
 
 
-def _requests(data: RunData) -> Iterator[dict[str, Any]]:
+def _requests(data: RunData) -> Iterator[Bound]:
     requests, chosen = data.measurement.requests, data.chosen
     order = np.argsort(data.measurement.ends, kind="stable")
     ahead = np.cumsum(requests.ended[order]) - np.cumsum(requests.started[order])
     most = float(ahead.max())
     text = f"{most:,.0f} more requests had ended than had started, limit 0"
-    yield _bound("requests end after they start", "requests", most, 0.0, most <= 0, unit="", text=text)
+    yield Bound("requests end after they start", "requests", most, 0.0, "", most <= 0, text)
     response, exchange = (float(sums[chosen].sum()) for sums in (requests.response_sum_s, requests.exchange_sum_s))
     same = float(requests.response.counts[chosen].sum()) == float(requests.exchange.counts[chosen].sum())
     if same and exchange > 0:
         sums = few_digits(response, 6), few_digits(exchange, 6)
         text = f"response times sum to {sums[0]} s, less than the exchange times that they include ({sums[1]} s)"
         holds = response >= exchange * (1 - 1e-6)
-        yield _bound(
-            "a response takes its exchange or longer", "requests", response, exchange, holds, unit="s", text=text
-        )
+        yield Bound("a response takes its exchange or longer", "requests", response, exchange, "s", holds, text)
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
@@ -105,13 +102,12 @@ def most_cpus(allotted: float, length_s: float) -> float:
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 
 
-def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _cpus(data: RunData, tiers: Mapping[str, TierUse], host: MachineUse) -> Iterator[Bound]:
     length = data.measurement.length_of(data.chosen)
-    used = {name: (tier["cpus_used"]["value"], tier["cpus_allotted"]) for name, tier in summary["tiers"].items()}
-    machine = summary["host"]
-    used["this machine"] = (machine["cpus_used"]["value"], machine["cpus"])
+    used = {name: (tier.cpus_used.value, tier.cpus_allotted) for name, tier in tiers.items()}
+    used["this machine"] = (host.cpus_used.value, host.cpus)
     if length:
-        used["the generator"] = (float(data.measurement.cpu_s[data.chosen].sum()) / length, machine["cpus"])
+        used["the generator"] = (float(data.measurement.cpu_s[data.chosen].sum()) / length, host.cpus)
     for where, (seen, allotted) in used.items():
         if seen is None or not allotted or not length:
             continue
@@ -120,15 +116,15 @@ def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
             f"{where} used {seen:.3g} CPUs of its {allotted:g}: {100 * seen / allotted:.0f} %, "
             f"limit {100 * limit / allotted:.0f} %"
         )
-        yield _bound("a CPU works all of the time at most", where, seen, limit, seen <= limit, unit="CPUs", text=text)
+        yield Bound("a CPU works all of the time at most", where, seen, limit, "CPUs", seen <= limit, text)
 
 
-def _users(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    asked, seen, window = summary["users"]["asked"], summary["users"]["mean"], data.window
-    if not isinstance(asked, int | float) or not asked or seen is None or window is None or data.is_moving:
+def _users(data: RunData, users: Users) -> Iterator[Bound]:
+    asked, seen, window = users.asked, users.mean, data.window
+    if not asked or seen is None or window is None or data.is_moving:
         return
     slack = max(0.5, _USERS_SHARE * asked)
     text = f"{few_digits(seen, 4)} users were active on average, {asked:g} were requested"
-    more = _bound("users seen, at most those asked", "users", seen, asked, seen <= asked + slack, unit="", text=text)
-    fewer = _bound(FEWER_USERS, "users", seen, asked, seen >= asked - slack, unit="", text=text)
+    more = Bound("users seen, at most those asked", "users", seen, asked, "", seen <= asked + slack, text)
+    fewer = Bound(FEWER_USERS, "users", seen, asked, "", seen >= asked - slack, text)
     yield from (more, fewer)

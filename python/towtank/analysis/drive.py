@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
 from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.failed_exchanges import failed_exchanges
-from towtank.analysis.load import distribution, status_codes
+from towtank.analysis.generator import Generator
+from towtank.analysis.load import distribution, failed_by_kind, status_codes
 from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.relaxed_limits import relaxed_limits
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
+from towtank.analysis.run_summary import RunSummary
 from towtank.containment import attempt_or
+from towtank.documents import document_of, plain
 from towtank.results import RunFolder, write_json
 
 SCHEMA = "towtank/drive/1"
@@ -36,22 +40,21 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     """
     data = read_run(run)
     limits = study_limits(run)
-    summary = describe(data, run.run_id, limits)
-    summary["inputs"] = inputs(run, limits, ())
-    write_json(run.path / SUMMARY, summary)
+    summary = replace(describe(data, run.run_id, limits), inputs=inputs(run, limits, ()))
+    document = summary.document()
+    write_json(run.path / SUMMARY, document)
     measurement, requests = data.measurement, data.measurement.requests
-    asked, chosen = data.asked, data.chosen
-    verdict = summary["verdict"]
-    reasons = verdict["reasons"]
+    asked, chosen, engine = data.asked, data.chosen, data.engine
+    verdict, accounting, unfinished = summary.verdict, summary.accounting, summary.unfinished
     return {
         "schema": SCHEMA,
         "target": target,
-        "valid": verdict["level"] != "invalid",
-        "invalid_because": [reason["message"] for reason in reasons if reason["level"] == DoubtLevel.INVALID],
-        "doubts": reasons,
-        "not_checked": verdict["not_checked"],
+        "valid": verdict.level != "invalid",
+        "invalid_because": [reason["message"] for reason in verdict.reasons if reason["level"] == DoubtLevel.INVALID],
+        "doubts": verdict.reasons,
+        "not_checked": list(map(document_of, verdict.not_checked)),
         "relaxed_limits": relaxed_limits(limits),
-        "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, summary).document(),
+        "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, document).document(),
         "window_s": round(measurement.length_of(asked), 9),
         "measured_s": round(measurement.length_of(chosen), 9),
         "users": data.asked_load("users"),
@@ -59,7 +62,8 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "load": None if data.window is None else data.window.document()["load"],
         "requests": int(requests.ended[asked].sum()),
         "errors": int(requests.failed[asked].sum()),
-        **_unfinished(summary),
+        "in_flight": None if unfinished is None else unfinished.in_flight,
+        "failed_later": None if unfinished is None else unfinished.failed_later,
         "throughput_per_s": _throughput(requests, chosen, measurement),
         "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
         "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
@@ -67,14 +71,16 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "transactions": {
             name: _transaction(column, data) for name, column in measurement.columns("transaction").items()
         },
-        "errors_by_kind": _kinds(requests, asked),
+        "errors_by_kind": dict.fromkeys(_KINDS_ALWAYS_LISTED, 0) | failed_by_kind(requests, asked),
         "status_codes": status_codes(requests, asked),
-        "not_started": summary["accounting"]["not_started"],
-        **{name: (data.engine or {}).get(name) or {} for name in ("connect_failures", "broken_answers", "unsendable")},
-        "failed_exchanges": failed_exchanges(data.engine),
-        "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
-        "connections": connections(measurement, asked, data.engine),
-        "generator": _generator(data, summary),
+        "not_started": {} if accounting is None else accounting.not_started,
+        "connect_failures": (engine and engine.connect_failures) or {},
+        "broken_answers": (engine and engine.broken_answers) or {},
+        "unsendable": (engine and engine.unsendable) or {},
+        "failed_exchanges": failed_exchanges(engine),
+        "handshakes": (engine and engine.handshakes) or {"full": 0, "resumed": 0},
+        "connections": document_of(connections(measurement, asked, engine)),
+        "generator": _generator(data, summary.generator),
         "intervals": _intervals(measurement, asked),
     }
 
@@ -85,31 +91,23 @@ def _throughput(column: MeasuredColumn, chosen: Mask, measurement: Measurement) 
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
-def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
+def _estimates(data: RunData, summary: RunSummary) -> dict[str, object]:
     """Return throughput and times of requests with their intervals; there are no intervals if the recording is too
     short.
 
     Response times are taken from the transactions if every transaction consists of one request.
     """
     measurement, requests = data.measurement, data.measurement.requests
-    times = {name: summary[name] for name in ("response_time_s", "exchange_time_s")}
+    times = {"response_time_s": summary.response_time_s, "exchange_time_s": summary.exchange_time_s}
     same = requests.response.counts == measurement.transactions.response.counts
     if not (same.all() and (requests.response_sum_s == measurement.transactions.response_sum_s).all()):
         times["response_time_s"] = distribution(
             requests.response, requests.response_sum_s, data.chosen, bin_s=measurement.bin_s
         )
     return {
-        "throughput_per_s": summary["request_throughput_per_s"],
-        **{name: {key: value for key, value in each.items() if key != HISTOGRAM} for name, each in times.items()},
+        "throughput_per_s": summary.request_throughput_per_s.document(),
+        **{name: {key: plain(each[key]) for key in each if key != HISTOGRAM} for name, each in times.items()},
     }
-
-
-def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return two numbers, each None if unknown: requests in flight at the end of the window, and requests among them
-    that failed later, by kind of failure.
-    """
-    found = summary["unfinished"] or {}
-    return {name: found.get(name) for name in ("in_flight", "failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
@@ -125,7 +123,7 @@ def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, fl
     }
 
 
-def _transaction(column: MeasuredColumn, data: RunData) -> dict[str, Any]:
+def _transaction(column: MeasuredColumn, data: RunData) -> dict[str, object]:
     asked, chosen = data.asked, data.chosen
     return {
         "count": int(column.ended[asked].sum()),
@@ -135,25 +133,19 @@ def _transaction(column: MeasuredColumn, data: RunData) -> dict[str, Any]:
     }
 
 
-def _kinds(requests: MeasuredColumn, chosen: Mask) -> dict[str, int]:
-    counted = {kind: int(counts[chosen].sum()) for kind, counts in requests.failed_by_kind.items()}
-    others = {kind: count for kind, count in sorted(counted.items()) if count}
-    return {**dict.fromkeys(_KINDS_ALWAYS_LISTED, 0), **others}
-
-
-def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
-    counted = (data.engine or {}).get("generator") or {}
-    lag = summary["generator"]["start_lag_p99_s"]
+def _generator(data: RunData, found: Generator) -> dict[str, object]:
+    counted = data.engine and data.engine.generator
+    lag = found.start_lag_p99_s
     return {
-        "cpu_s": counted.get("cpu_s", float(data.measurement.cpu_s.sum())),
-        "cpu_us_per_request": summary["generator"]["cpu_us_per_request"],
-        "start_lag_ms_p99": counted.get("lag_p99_ms", None if lag is None else 1e3 * lag),
-        "peak_rss_bytes": summary["generator"]["peak_rss_bytes"],
-        "saturated": summary["generator"]["saturated"],
+        "cpu_s": counted.cpu_s if counted else float(data.measurement.cpu_s.sum()),
+        "cpu_us_per_request": found.cpu_us_per_request,
+        "start_lag_ms_p99": counted.lag_p99_ms if counted else None if lag is None else 1e3 * lag,
+        "peak_rss_bytes": found.peak_rss_bytes,
+        "saturated": found.saturated,
     }
 
 
-def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
+def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, float | None]]:
     """Return the results of each second of the window.
 
     `t_s` is the end of the second, measured from the start of the window. [s]

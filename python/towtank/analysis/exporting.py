@@ -5,6 +5,7 @@ folders.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ def _manifest(folder: ResultsFolder | RunFolder) -> tuple[dict[str, Any], list[F
 
 def _summary(run: RunFolder) -> dict[str, Any]:
     known = known_summary(run)
-    return known or {**describe(read_run(run), run.run_id, study_limits(run)), "run": run.run_id}
+    return known or replace(describe(read_run(run), run.run_id, study_limits(run)), run=run.run_id).document()
 
 
 def _recorded(run: RunFolder) -> bool:

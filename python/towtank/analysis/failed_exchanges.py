@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from towtank.digging import dig
 from towtank.log_lines import plain_line
+from towtank.results import EngineForm
 from towtank.secrets import redacted_line
 
 EXCHANGES_AT_MOST = 10
@@ -98,12 +99,12 @@ class FailedExchange:
         return [f"{run}{self.place}{time}: {self.words}", *([f"  answer: {self.answer}"] if self.answer else [])]
 
 
-def failed_exchanges(engine: Mapping[str, object] | None) -> list[dict[str, object]] | None:
+def failed_exchanges(engine: EngineForm | None) -> list[dict[str, object]] | None:
     """Return the first failed exchanges of a run, one for each step and requirement, in the order of their times.
 
     Parameters
     ----------
-    engine : dict or None
+    engine : EngineForm or None
         `engine.json`.
 
     Returns
@@ -111,8 +112,8 @@ def failed_exchanges(engine: Mapping[str, object] | None) -> list[dict[str, obje
     list of dict or None
         At most `EXCHANGES_AT_MOST` exchanges; None if the engine did not record them.
     """
-    recorded = isinstance(dig(engine, _KEY), list)
-    return [each.document() for each in read_exchanges(engine or {})] if recorded else None
+    recorded = None if engine is None else engine.failed_exchanges
+    return None if recorded is None else [each.document() for each in read_exchanges({_KEY: recorded})]
 
 
 def read_exchanges(summary: Mapping[str, object]) -> list[FailedExchange]:

@@ -13,6 +13,7 @@ References
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from towtank.analysis.edges import spent_by
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
+from towtank.results import TotalsForm
 
 LIMIT = 0.05
 """Largest accepted residual of an operational law, relative to the quantity that the law gives, in [0, 1]. The part of
@@ -94,13 +96,76 @@ def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats,
     return unpaused_s if apart <= unfinished_s(user_s / length, user_s / total) else None
 
 
-def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Little:
+    """Check of Little's law in a run summary: users `n` [1], throughput [1/s], response and think time [s], bounds of
+    the unfinished cycles [1], and the residual with its limit, in [0, 1].
+    """
+
+    n: float
+    x_per_s: float
+    r_s: float
+    z_s: float
+    unfinished: tuple[float, float] | None = None
+    untimed_share: float | None = None
+    residual: float | None = None
+    limit: float = LIMIT
+    holds: bool | None = None
+
+
+@dataclass(frozen=True)
+class UtilizationLaw:
+    """Check of the utilization law of a tier in a run summary: CPUs `u` [1], throughput [1/s], demand [s], and the
+    residual with its limit, in [0, 1].
+    """
+
+    tier: str
+    u: float
+    x_per_s: float
+    d_s: float
+    residual: float
+    limit: float
+    holds: bool | None
+    how: str = "demand from the other half of the window"
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Entry `laws` of a run summary."""
+
+    little: Little | None = None
+    utilization: tuple[UtilizationLaw, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordedCounts:
+    """Number of ended requests: sum over the intervals, and total of the engine. [1]"""
+
+    intervals: int
+    engine: int
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """Entry `accounting` of a run summary: numbers of requests, and True if they add up. [1]"""
+
+    offered: int
+    started: int
+    ok: int
+    failed: dict[str, int]
+    not_started: dict[str, int]
+    in_flight: int
+    holds: bool
+    recorded: RecordedCounts | None = None
+
+
+def little(measurement: Measurement, chosen: Mask) -> Little | None:
     """Check Little's law of a closed load, N = X (R + Z).
 
     Returns
     -------
-    dict or None
-        Entry of the run summary; None if no user was active, or if no transaction with a response time ended.
+    Little or None
+        None if no user was active, or if no transaction with a response time ended.
 
     Notes
     -----
@@ -139,17 +204,8 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     untimed = max(0.0, 1 - timed / ended)
     is_checked = untimed <= UNTIMED_AT_MOST
     residual = max(0.0, users - by_cycles - high, by_cycles + low - users) / users if is_checked else None
-    return {
-        "n": users,
-        "x_per_s": rate,
-        "r_s": response,
-        "z_s": think,
-        "unfinished": [low, high],
-        "untimed_share": untimed,
-        "residual": residual,
-        "limit": LIMIT,
-        "holds": None if residual is None else residual <= LIMIT,
-    }
+    holds = None if residual is None else residual <= LIMIT
+    return Little(users, rate, response, think, (low, high), untimed, residual, LIMIT, holds)
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
@@ -162,14 +218,13 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
     return (end.low_s - start.high_s) / length, (end.high_s - start.low_s) / length
 
 
-def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> UtilizationLaw | None:
     """Check the utilization law U = X D of a tier. U and X come from the second half of the window, D from the first.
 
     Returns
     -------
-    dict or None
-        Entry of the run summary; None if the tier was not observed or hardly used, or if no transaction ended in a
-        half.
+    UtilizationLaw or None
+        None if the tier was not observed or hardly used, or if no transaction ended in a half.
 
     Notes
     -----
@@ -196,16 +251,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     residual = abs(used - rate * demand) / used
     noise, degrees = _relative_noise(cpu_s, ended, first, second)
     limit = max(LIMIT, t_quantile(1 - _BY_CHANCE / 2, max(1, degrees)) * noise)
-    return {
-        "tier": tier,
-        "u": used,
-        "x_per_s": rate,
-        "d_s": demand,
-        "residual": residual,
-        "limit": limit,
-        "holds": False if residual > limit else True if limit <= CONCLUSIVE_AT_MOST else None,
-        "how": "demand from the other half of the window",
-    }
+    holds = False if residual > limit else True if limit <= CONCLUSIVE_AT_MOST else None
+    return UtilizationLaw(tier, used, rate, demand, residual, limit, holds)
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
@@ -222,26 +269,12 @@ def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any])
     return math.sqrt(total), degrees
 
 
-def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
+def accounting(recorded: TotalsForm) -> Accounting:
     """Check that request counts add up: offered = started + not started, and started = ok + failed + in flight.
 
-    Parameters
-    ----------
-    recorded : dict
-        `totals` from `engine.json`, or from the last lines of the engine's record files (segments).
+    The totals come from `engine.json`, or from the last lines of the engine's record files (segments).
     """
-    failed = {str(kind): int(count) for kind, count in (recorded.get("failed") or {}).items()}
-    refused = {str(kind): int(count) for kind, count in (recorded.get("not_started") or {}).items()}
-    offered, started, ok, in_flight = (
-        int(recorded.get(name) or 0) for name in ("offered", "started", "ok", "in_flight")
-    )
+    offered, started, ok, in_flight = recorded.offered, recorded.started, recorded.ok, recorded.in_flight
+    failed, refused = dict(recorded.failed or {}), dict(recorded.not_started or {})
     holds = offered == started + sum(refused.values()) and started == ok + sum(failed.values()) + in_flight
-    return {
-        "offered": offered,
-        "started": started,
-        "ok": ok,
-        "failed": failed,
-        "not_started": refused,
-        "in_flight": in_flight,
-        "holds": holds,
-    }
+    return Accounting(offered, started, ok, failed, refused, in_flight, holds)

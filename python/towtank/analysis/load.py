@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,9 @@ from towtank.analysis.statistics import (
     ratio_along_trend,
     ratio_of_sums,
 )
-from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
+from towtank.documents import document_without_none
 
 # No rate is computed for the last recorded interval if it is shorter than this, because the rate would be mostly
 # chance. All other intervals last one second. [s]
@@ -29,6 +32,16 @@ _MEDIAN = 0.5
 # An interval that is too short for an estimate leads to a recommended length. `_SPARE` multiplies the length that is
 # expected to suffice. The recommended length is at least `_LONGER` times the present length.
 _SPARE, _LONGER = 4.0, 1.5
+
+
+Distribution = Mapping[str, Estimate | float | str | None]
+"""Statistics of times in a run summary: mean and quantiles by name, `min`, `max` [s], and the encoded `histogram`."""
+
+
+def estimate_in(times: Distribution, name: str) -> Estimate:
+    """Return the mean or a quantile of times; `NO_ESTIMATE` if it is missing. [s]"""
+    found = times.get(name)
+    return found if isinstance(found, Estimate) else NO_ESTIMATE
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
@@ -83,7 +96,7 @@ def distribution(
     bin_s: float,
     alike: Floats | None = None,
     keep: bool = False,
-) -> dict[str, Any]:
+) -> Distribution:
     """Return mean, quantiles, minimum and maximum of times in the chosen bins, as an entry of a run summary. [s]
 
     Parameters
@@ -107,10 +120,9 @@ def distribution(
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
-    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen, bin_s, alike)[0].document()}
+    found: dict[str, Estimate | float | str | None] = {"mean": mean_of(timed, sums, chosen, bin_s, alike)[0]}
     for name, probability in quantiles.items():
-        estimate = estimates.NO_ESTIMATE if merged is None else quantile(timed, merged, probability, chosen, bin_s)
-        found[name] = estimate.document()
+        found[name] = NO_ESTIMATE if merged is None else quantile(timed, merged, probability, chosen, bin_s)
     if extremes:
         found["min"] = None if merged is None else merged.minimum_s
         found["max"] = None if merged is None else merged.maximum_s
@@ -165,17 +177,25 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
     return min(float(merged.total), merged.variance_s2 / error**2)
 
 
-def errors(column: MeasuredColumn, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins: their number, their share of all ended transactions in [0, 1], and their
-    number by kind.
-    """
+@dataclass(frozen=True)
+class Errors:
+    """Failures in a run summary: their number, their share of all that ended in [0, 1], and their number by kind."""
+
+    count: int = 0
+    share: float = 0.0
+    by_kind: dict[str, int] = field(default_factory=dict)
+
+
+def errors(column: MeasuredColumn, chosen: Mask) -> Errors:
+    """Return the failures in the chosen bins."""
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
-    kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
-    return {
-        "count": int(failed),
-        "share": failed / ended if ended else 0.0,
-        "by_kind": {kind: count for kind, count in kinds.items() if count},
-    }
+    return Errors(int(failed), failed / ended if ended else 0.0, failed_by_kind(column, chosen))
+
+
+def failed_by_kind(column: MeasuredColumn, chosen: Mask) -> dict[str, int]:
+    """Return the number of failures in the chosen bins by kind. Kinds that did not occur are not included."""
+    counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
+    return {kind: count for kind, count in counted.items() if count}
 
 
 def status_codes(column: MeasuredColumn, chosen: Mask) -> dict[str, int] | None:
@@ -188,63 +208,91 @@ def status_codes(column: MeasuredColumn, chosen: Mask) -> dict[str, int] | None:
     return {code: count for code, count in counted.items() if count}
 
 
-def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return the results of each transaction in the window. They include number, mean and p95 of response times in each
-    phase of the load.
+@dataclass(frozen=True)
+class PhaseEstimates:
+    """Mean response time of a transaction in a ramp, with its interval. [s]"""
+
+    mean_s: Estimate
+
+
+@dataclass(frozen=True)
+class TransactionInPhase:
+    """Number [1], mean and p95 [s] of a transaction's response times in a phase of the load; `estimates` only in a
+    ramp.
     """
+
+    count: int
+    mean_s: float
+    p95_s: float
+    histogram: str | None = None
+    estimates: PhaseEstimates | None = None
+
+    def document(self) -> dict[str, object]:
+        return document_without_none(self)
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Results of a transaction in the window of a run. `share` is its share of all ended transactions, in [0, 1]."""
+
+    count: int = 0
+    errors: int = 0
+    status_codes: dict[str, int] | None = None
+    throughput_per_s: Estimate = NO_ESTIMATE
+    response_time_s: Distribution = field(default_factory=dict)
+    phases: dict[str, TransactionInPhase] = field(default_factory=dict)
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """Results of a request of a transaction in the window of a run."""
+
+    count: int = 0
+    errors: int = 0
+    status_codes: dict[str, int] | None = None
+    response_time_s: Distribution = field(default_factory=dict)
+
+
+def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Transaction]:
+    """Return the results of each transaction in the window."""
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
         ended = float(column.ended[chosen].sum())
-        found[name] = {
-            "count": int(column.ok[chosen].sum()),
-            "errors": int(column.failed[chosen].sum()),
-            "status_codes": status_codes(measurement.steps_of(name), chosen),
-            "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
-            "response_time_s": distribution(
-                column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s, keep=True
-            ),
-            "phases": {
-                phase: brief for phase, mask in phases.items() if (brief := _brief(column, phase, mask)) is not None
-            },
-            "share": ended / total if total else 0.0,
-        }
+        found[name] = Transaction(
+            int(column.ok[chosen].sum()),
+            int(column.failed[chosen].sum()),
+            status_codes(measurement.steps_of(name), chosen),
+            throughput(column.ok, measurement, chosen),
+            distribution(column.response, column.response_sum_s, chosen, bin_s=measurement.bin_s, keep=True),
+            {phase: brief for phase, mask in phases.items() if (brief := _brief(column, phase, mask)) is not None},
+            ended / total if total else 0.0,
+        )
     return found
 
 
-def _brief(column: MeasuredColumn, phase: str, chosen: Mask) -> dict[str, Any] | None:
-    """Return number, mean and p95 of a transaction's response times in one phase of the load; None if there are none.
-    If the phase is a ramp, the mean has an interval.
-    """
+def _brief(column: MeasuredColumn, phase: str, chosen: Mask) -> TransactionInPhase | None:
     merged = column.response.merged(chosen)
     if merged is None:
         return None
     sums, counts = column.response_sum_s[chosen], column.response.counts[chosen]
-    brief = {
-        "count": merged.total,
-        "mean_s": float(sums.sum()) / merged.total,
-        "p95_s": merged.quantile(0.95),
-        HISTOGRAM: encode(merged),
-    }
-    return brief | ({"estimates": {"mean_s": ratio_along_trend(sums, counts).document()}} if phase in RAMPS else {})
+    estimates = PhaseEstimates(ratio_along_trend(sums, counts)) if phase in RAMPS else None
+    mean_s = float(sums.sum()) / merged.total
+    return TransactionInPhase(merged.total, mean_s, merged.quantile(0.95), encode(merged), estimates)
 
 
-def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def steps(measurement: Measurement, chosen: Mask) -> dict[str, Step]:
     """Return counts, status codes and response times in the window for each request of a transaction (step)."""
     return {
-        name: {
-            "count": int(column.ok[chosen].sum()),
-            "errors": int(column.failed[chosen].sum()),
-            "status_codes": status_codes(column, chosen),
-            "response_time_s": distribution(
-                column.response,
-                column.response_sum_s,
-                chosen,
-                STEP_QUANTILES,
-                extremes=False,
-                bin_s=measurement.bin_s,
+        name: Step(
+            int(column.ok[chosen].sum()),
+            int(column.failed[chosen].sum()),
+            status_codes(column, chosen),
+            distribution(
+                column.response, column.response_sum_s, chosen, STEP_QUANTILES, extremes=False, bin_s=measurement.bin_s
             ),
-        }
+        )
         for name, column in measurement.columns("step").items()
     }
 

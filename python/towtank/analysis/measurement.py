@@ -22,6 +22,7 @@ from towtank.results import RecordedInterval, RecordedSeries, Recording, names_o
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+"""Bins of a run, such as those of a window; shape (n_bins,)."""
 
 RAMPS = ("ramp_up", "ramp_down")
 """Names of the phases in which the planned load changes."""

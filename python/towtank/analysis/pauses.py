@@ -4,6 +4,7 @@ that the system paused.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,20 +22,28 @@ SLOW_SHARE = 0.10
 _TRANSACTIONS_AT_LEAST = 10
 
 
-def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Find the seconds of a window whose mean response time is far longer than in the seconds before and after.
+@dataclass(frozen=True)
+class Pauses:
+    """Entry `pauses` of a run summary: number of slow seconds among all seconds [1], mean response times [s], and time
+    between slow seconds [s].
+    """
 
-    Parameters
-    ----------
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the window.
+    seconds: int
+    slow: int
+    slow_mean_s: float | None
+    other_mean_s: float
+    limit: float
+    apart_s: float | None
+    at_s: tuple[float, ...] = ()
+
+
+def pauses(measurement: Measurement, chosen: Mask) -> Pauses | None:
+    """Find the seconds of a window whose mean response time is far longer than in the seconds before and after.
 
     Returns
     -------
-    dict or None
-        Entry of the run summary, as `docs/reference/summary.md` describes; None if fewer than five seconds can be
-        compared.
+    Pauses or None
+        None if fewer than five seconds can be compared.
 
     Notes
     -----
@@ -52,15 +61,15 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     slow = slow_places(means)
     at_s = measurement.starts[numbers][slow]
     quick = np.delete(means, slow)
-    return {
-        "seconds": len(numbers),
-        "slow": len(slow),
-        "slow_mean_s": float(means[slow].mean()) if len(slow) else None,
-        "other_mean_s": float(np.nanmean(quick)),
-        "limit": slow_limit(len(numbers)),
-        "apart_s": float(np.median(np.diff(at_s))) if len(slow) > 1 else None,
-        "at_s": [float(at) for at in at_s],
-    }
+    return Pauses(
+        seconds=len(numbers),
+        slow=len(slow),
+        slow_mean_s=float(means[slow].mean()) if len(slow) else None,
+        other_mean_s=float(np.nanmean(quick)),
+        limit=slow_limit(len(numbers)),
+        apart_s=float(np.median(np.diff(at_s))) if len(slow) > 1 else None,
+        at_s=tuple(map(float, at_s)),
+    )
 
 
 def slow_limit(count: int) -> float:

@@ -21,11 +21,12 @@ any second of the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from towtank.analysis.load import failed_by_kind
 from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement
 from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
@@ -135,9 +136,43 @@ class Band:
     errors_at_most: float
     response_at_most_s: float | None = None
 
-    def document(self) -> dict[str, Any]:
-        """Return the band of normal values as JSON for a run summary."""
-        return self.__dict__.copy()
+
+@dataclass(frozen=True)
+class Losses:
+    """Results of the seconds from an event to the recovery: length [s], throughput [1/s], transactions that are missing
+    compared with the mean of the band [1], failures by kind [1], number of response times [1], and the largest p95 of a
+    second [s].
+    """
+
+    length_s: float = 0.0
+    throughput_per_s: float | None = None
+    missed_transactions: float | None = None
+    failed_transactions: dict[str, int] = field(default_factory=dict)
+    failed_requests: dict[str, int] = field(default_factory=dict)
+    timed: int = 0
+    worst_p95_s: float | None = None
+
+
+@dataclass(frozen=True)
+class EventResult:
+    """Event of the study in a run summary, and how the system recovered from it.
+
+    Times are in run time. [s] `disturbed` and `recovery_s` are None if the event was not judged; `why` is then the
+    reason.
+    """
+
+    do: str = ""
+    on: str = ""
+    begin_s: float | None = None
+    end_s: float | None = None
+    until_s: float | None = None
+    failed: str | None = None
+    left: dict[str, int] | None = None
+    before: Band | None = None
+    disturbed: bool | None = None
+    recovery_s: float | None = None
+    during: Losses | None = None
+    why: str | None = None
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
@@ -196,7 +231,7 @@ def _error_shares(column: MeasuredColumn) -> Floats:
 
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, EventResult]:
     """Describe each event of a run, and how throughput and response times changed after it, by name of the event.
 
     Parameters
@@ -209,11 +244,6 @@ def describe(
         the first event.
     errors_limit : float
         Share of failures that the study allows, in [0, 1].
-
-    Returns
-    -------
-    dict of str to dict
-        Entry of the run summary for each event, as `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
     band = far = None
@@ -224,16 +254,16 @@ def describe(
         far = band_of(measurement, before, errors_limit, BY_CHANCE / (2 * max(1, left)))
     end = float(measurement.ends.max()) if measurement.bins else 0.0
     return {
-        event.name: {
-            "do": event.do,
-            "on": event.on,
-            "begin_s": event.begin_s,
-            "end_s": event.end_s,
-            "until_s": _until(event, found, end),
-            "failed": event.failed,
-            "left": event.left,
-            **_effect(event, found, measurement, asked, (band, far)),
-        }
+        event.name: replace(
+            _effect(event, found, measurement, asked, (band, far)),
+            do=event.do,
+            on=event.on,
+            begin_s=event.begin_s,
+            end_s=event.end_s,
+            until_s=_until(event, found, end),
+            failed=event.failed,
+            left=event.left,
+        )
         for event in found
     }
 
@@ -264,19 +294,18 @@ def _effect(
     measurement: Measurement,
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
-) -> dict[str, Any]:
+) -> EventResult:
     """Return how long the system needed to recover from an event, and what was lost in this time.
 
     `bands` contains a narrow band of normal values, and a wider band that hardly any undisturbed run leaves by chance.
     """
     band, far = bands
-    nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
-        return {**nothing, "why": "the event did not take place"}
+        return EventResult(why="the event did not take place")
     if asked is None or not asked.asked_start_s < event.begin_s < asked.asked_end_s:
-        return {**nothing, "why": "the event did not take place within the steady stage"}
+        return EventResult(why="the event did not take place within the steady stage")
     if band is None or far is None:
-        return {**nothing, "why": f"the steady stage has less than {_SECONDS_BEFORE} s before the first event"}
+        return EventResult(why=f"the steady stage has less than {_SECONDS_BEFORE} s before the first event")
     after = (measurement.ends > event.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
     after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
     places = np.flatnonzero(after)
@@ -287,13 +316,13 @@ def _effect(
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
-    return {
-        "before": band.document(),
-        "disturbed": left is not None,
-        "recovery_s": recovery,
-        "during": _losses(measurement, during, band),
-        "why": None if recovery is not None else "the steady stage ended before the system recovered",
-    }
+    return EventResult(
+        before=band,
+        disturbed=left is not None,
+        recovery_s=recovery,
+        during=_losses(measurement, during, band),
+        why=None if recovery is not None else "the steady stage ended before the system recovered",
+    )
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
@@ -342,25 +371,17 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
     return int(places[0]), back if back <= len(within) - HOLD_S else None
 
 
-def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return the results of the given seconds: throughput, number of transactions that are missing compared with the
-    mean of the band, failures by kind, number of response times, and the largest p95 of a second.
-    """
+def _losses(measurement: Measurement, places: Any, band: Band) -> Losses:
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]
     slow = [value for value in np.array(column.response.quantile_by_bin(0.95), dtype=object)[places] if value]
-    return {
-        "length_s": length,
-        "throughput_per_s": ok / length if length else None,
-        "missed_transactions": max(0.0, band.throughput_per_s * length - ok),
-        "failed_transactions": _by_kind(column, places),
-        "failed_requests": _by_kind(requests, places),
-        "timed": int(counts.sum()),
-        "worst_p95_s": max(slow, default=None),
-    }
-
-
-def _by_kind(column: MeasuredColumn, places: Any) -> dict[str, int]:
-    kinds = {kind: int(counts[places].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
-    return {kind: count for kind, count in kinds.items() if count}
+    return Losses(
+        length,
+        ok / length if length else None,
+        max(0.0, band.throughput_per_s * length - ok),
+        failed_by_kind(column, places),
+        failed_by_kind(requests, places),
+        int(counts.sum()),
+        max(slow, default=None),
+    )

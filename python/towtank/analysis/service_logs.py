@@ -150,7 +150,28 @@ def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None
     return found
 
 
-def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class LogGroup:
+    """Lines of a log that are equal apart from numbers: the first line, its time [s], and the number of lines [1]."""
+
+    text: str
+    count: int
+    level: str
+    first_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ServiceLog:
+    """Errors and warnings that a service logged for the first time under load, and the size of its log. [byte]"""
+
+    bytes: int = 0
+    unread_bytes: int = 0
+    lines: int = 0
+    groups: tuple[LogGroup, ...] = ()
+    groups_left_out: int = 0
+
+
+def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[str, ServiceLog | None] | None:
     """Return the errors and warnings that each service logged for the first time under load.
 
     Parameters
@@ -164,8 +185,8 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     Returns
     -------
     dict or None
-        Errors and warnings by tier, as `docs/reference/summary.md` describes; None for a tier without a log. The whole
-        result is None if the start of the load was not recorded.
+        Errors and warnings by tier; None for a tier without a log. The whole result is None if the start of the load
+        was not recorded.
     """
     tiers = list(tiers)
     spans = logs_written(run, tiers)
@@ -185,7 +206,7 @@ def _growth(run: RunFolder) -> dict[str, list[Any]]:
     return looks if isinstance(looks, dict) else {}
 
 
-def _of_log(path: Path, span: Span, looks: list[Any], origin_ns: int) -> dict[str, Any] | None:
+def _of_log(path: Path, span: Span, looks: list[Any], origin_ns: int) -> ServiceLog | None:
     try:
         with open_regular(path) as stream:
             before = Span(0, span.begin).ends(TAIL_BYTES, TAIL_BYTES)
@@ -196,19 +217,19 @@ def _of_log(path: Path, span: Span, looks: list[Any], origin_ns: int) -> dict[st
     except OSError:
         return None
     groups = sorted(found.groups.values(), key=lambda group: group.rank)
-    return {
-        "bytes": span.length,
-        "unread_bytes": span.length - sum(part.length for part in parts),
-        "lines": found.lines,
-        "groups": [_document(group, looks, origin_ns) for group in groups[:GROUPS_AT_MOST]],
-        "groups_left_out": max(0, len(groups) - GROUPS_AT_MOST),
-    }
+    return ServiceLog(
+        span.length,
+        span.length - sum(part.length for part in parts),
+        found.lines,
+        tuple(_dated(group, looks, origin_ns) for group in groups[:GROUPS_AT_MOST]),
+        max(0, len(groups) - GROUPS_AT_MOST),
+    )
 
 
-def _document(group: _Group, looks: list[Any], origin_ns: int) -> dict[str, Any]:
+def _dated(group: _Group, looks: list[Any], origin_ns: int) -> LogGroup:
     place = bisect_left([size for _, size in looks], group.first)
     first_s = max(0.0, round((looks[place][0] - origin_ns) / 1e9, 3)) if place < len(looks) else None
-    return {"text": group.text, "count": group.count, "level": group.level, "first_s": first_s}
+    return LogGroup(group.text, group.count, group.level, first_s)
 
 
 def _lines(stream: IO[bytes], spans: list[Span]) -> Iterator[tuple[int, bytes]]:

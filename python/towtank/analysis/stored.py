@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from towtank.analysis.statistics import estimates
@@ -178,7 +179,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
     return known.value or 0.0, (known.value or 0.0) + (unknown.value or 0.0)
 
 
-def count_of(found: Json | None, key: str) -> float | None:
+def count_of(found: Mapping[str, Any] | None, key: str) -> float | None:
     """Return a count of the entry `stored` as a number; the value if the count is an estimate. Return None if it is
     missing. [1]
     """

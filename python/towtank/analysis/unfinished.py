@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import DRAIN_STAGE, Mask, MeasuredColumn, Measurement
+from towtank.analysis.load import failed_by_kind
+from towtank.analysis.measurement import DRAIN_STAGE, Mask, Measurement
 from towtank.analysis.windows.window import Window
 from towtank.results import names_of
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """Entry `unfinished` of a run summary: numbers of requests and transactions; None if unknown. [1]"""
+
+    in_flight: int
+    failed_later: dict[str, int] | None = None
+    transactions_failed_later: dict[str, int] | None = None
+    silent_targets: tuple[str, ...] = ()
+
+
 def unfinished(
-    measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
-) -> dict[str, Any] | None:
+    measurement: Measurement, window: Window | None, chosen: Mask, plan: Mapping[str, object] | None = None
+) -> Unfinished | None:
     """Count the requests that were in flight at the end of a window, and the requests that failed after the load had
     ended.
 
@@ -30,8 +42,8 @@ def unfinished(
 
     Returns
     -------
-    dict or None
-        Entry of the run summary, as `docs/reference/summary.md` describes; None without a window.
+    Unfinished or None
+        None without a window.
 
     Notes
     -----
@@ -43,21 +55,21 @@ def unfinished(
         return None
     drain = _drain(measurement, window)
     requests = measurement.requests
-    return {
-        "in_flight": int(measurement.in_flight[np.flatnonzero(chosen)[-1]]),
-        "failed_later": None if drain is None else failed_by_kind(requests, drain),
-        "transactions_failed_later": None
+    return Unfinished(
+        int(measurement.in_flight[np.flatnonzero(chosen)[-1]]),
+        None if drain is None else failed_by_kind(requests, drain),
+        None
         if drain is None
         else {
             name: int(column.failed[drain].sum())
             for name, column in measurement.columns("transaction").items()
             if column.failed[drain].any()
         },
-        "silent_targets": silent_targets(measurement, plan),
-    }
+        tuple(silent_targets(measurement, plan)),
+    )
 
 
-def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
+def silent_targets(measurement: Measurement, plan: Any) -> list[str]:
     """Return the targets of which every request in the run failed, as names with addresses.
 
     Parameters
@@ -99,9 +111,3 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
     if not stages or stages[-1].get("name") != DRAIN_STAGE or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None
     return np.asarray(measurement.stage == len(stages) - 1)
-
-
-def failed_by_kind(column: MeasuredColumn, chosen: Mask) -> dict[str, int]:
-    """Return the number of failures in the chosen bins by kind. Kinds that did not occur are not included."""
-    counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
-    return {kind: count for kind, count in counted.items() if count}

@@ -9,7 +9,6 @@ import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.digging import dig
-from towtank.documents import document_of
 
 _UNIFORM, _FIXED = "uniform", "fixed"
 
@@ -56,8 +55,10 @@ class _Group:
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """Results of groups with a common transaction, with the keys of a run summary."""
+class UserGroup:
+    """Results of groups with a common transaction in a run summary: users [1], throughput [1/s], response time and pace
+    [s].
+    """
 
     names: tuple[str, ...]
     users: float
@@ -69,7 +70,7 @@ class _Counted:
 
 def user_groups(
     plan: Mapping[str, object] | None, measurement: Measurement, chosen: Mask
-) -> list[dict[str, object]] | None:
+) -> tuple[UserGroup, ...] | None:
     """Return users, throughput and response times of each user group in the chosen bins.
 
     Parameters
@@ -82,22 +83,21 @@ def user_groups(
 
     Returns
     -------
-    list of dict or None
-        One entry per group. Groups with a common transaction and equal pauses share an entry. The keys are `names` of
-        the groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s` [s] and `pace_is_fixed`.
+    tuple of UserGroup or None
+        One entry per group. Groups with a common transaction and equal pauses share an entry.
 
         None in two cases: groups with different pauses have a common transaction, because the engine does not count
         transactions by group; or the groups in the plan cannot be read. Empty for an open load, without a plan, or if
         no bin is chosen.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
-        return []
+        return ()
     try:
         groups = [_Group.read(number, group) for number, group in enumerate(dig(plan, "groups") or ())]
         counted = _counted(groups, _users(plan, groups, measurement, chosen), measurement, chosen)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return None if counted is None else [document_of(each) for each in counted]
+    return None if counted is None else tuple(counted)
 
 
 def paces_are_fixed(plan: Mapping[str, object] | None) -> bool:
@@ -112,7 +112,7 @@ def _is_fixed(group: object) -> bool:
 
 def _counted(
     groups: Sequence[_Group], users: Sequence[float], measurement: Measurement, chosen: Mask
-) -> list[_Counted] | None:
+) -> list[UserGroup] | None:
     names = list((measurement.recording.header or {}).get("transactions", []))
     columns, found = measurement.columns("transaction"), []
     for together in _together(groups):
@@ -125,7 +125,7 @@ def _counted(
         timed = sum(float(column.response.counts[chosen].sum()) for column in own)
         if ended and timed:
             found.append(
-                _Counted(
+                UserGroup(
                     tuple(group.name for group in some),
                     sum(users[number] for number in together),
                     ended / measurement.length_of(chosen),

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.analysis import Configuration, StudySummary
+from towtank.analysis import Configuration, RunSummary, StudySummary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -40,6 +40,11 @@ class RunResult:
     run_id: str
     manifest: Json = field(default_factory=dict)
     summary: Json = field(default_factory=dict)
+
+    @cached_property
+    def record(self) -> RunSummary:
+        """Summary of the run; entries that are missing or malformed have their defaults."""
+        return RunSummary.read(self.summary)
 
     @property
     def factors(self) -> dict[str, str]:

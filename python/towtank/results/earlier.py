@@ -35,9 +35,11 @@ def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     summary : mapping
         `summary.json` of any version. Older versions have other keys in `stored`, and the outcome `cannot tell` of a
-        window instead of `undecided`.
+        window instead of `undecided`. A summary without `factors` is that of a run without factors.
     """
     found = dict(summary)
+    if found and not found.get("factors"):
+        found["factors"] = {}
     if isinstance(stored := found.get("stored"), Mapping):
         found["stored"] = stored_document(stored)
     if isinstance(window := found.get("window"), Mapping):

@@ -121,25 +121,56 @@ class RunManifest(_Form):
 
 
 class TotalsForm(_Form):
-    """Numbers of transactions in a whole run, as counted by the engine. [1]"""
+    """Numbers of requests in a whole run, as counted by the engine. [1]"""
 
-    offered: Count | None = None
-    started: Count | None = None
-    ok: Count | None = None
-    in_flight: Count | None = None
+    offered: Count = 0
+    started: Count = 0
+    ok: Count = 0
+    in_flight: Count = 0
     failed: dict[str, Count] | None = None
     not_started: dict[str, Count] | None = None
 
 
-class EngineForm(_Form):
-    """Keys and types of `engine.json`, the document of the engine about a run."""
+class IdentityForm(_Form):
+    """True if the numbers of offered, and of started transactions add up."""
 
+    offered_holds: bool = True
+    started_holds: bool = True
+
+
+class OwnUseForm(_Form):
+    """Use of resources by the generator in a run: CPU time [s] and [µs], start lag [ms] and memory [byte]."""
+
+    cpu_s: Number | None = None
+    cpu_us_per_request: Number | None = None
+    lag_p99_ms: Number | None = None
+    peak_rss_bytes: int | float | None = None
+
+
+class OpenFilesForm(_Form):
+    """Number of tables of open files. [1]"""
+
+    tables: Number | None = None
+
+
+class EngineForm(_Form):
+    """Keys and types of `engine.json`, the document of the engine about a run. Reasons have numbers of requests [1]."""
+
+    reason: str | None = None
+    message: str | None = None
     threads: Count | None = None
+    cores: Count | None = None
     cpus: list[Count] | None = None
-    generator: Json | None = None
+    generator: OwnUseForm | None = None
     stages: list[Json] | None = None
     totals: TotalsForm | None = None
-    identity: Json | None = None
+    identity: IdentityForm | None = None
+    open_files: OpenFilesForm | None = None
+    connect_failures: dict[str, Count] | None = None
+    broken_answers: dict[str, Count] | None = None
+    unsendable: dict[str, Count] | None = None
+    handshakes: dict[str, Count] | None = None
+    failed_exchanges: list[Json] | None = None
 
 
 def read_object(path: Path) -> Json:

@@ -14,7 +14,7 @@ from typing import Any
 
 from towtank.errors import StudyError
 from towtank.results import lines
-from towtank.results.manifests import EngineForm, checked, read_object
+from towtank.results.manifests import EngineForm, read_object
 from towtank.results.stream_forms import FramingForm, IntervalForm, PausesForm, SeriesForm, ThinkForm, has_form
 
 _SECOND_NS = 1e9
@@ -302,11 +302,11 @@ def _series(form: SeriesForm) -> RecordedSeries:
     )
 
 
-def read_engine_document(folder: Path) -> dict[str, Any] | None:
+def read_engine_document(folder: Path) -> EngineForm | None:
     """Read `engine.json` of a run; return None if the file is missing or malformed."""
     path = folder / "engine.json"
     try:
-        return checked(path, read_object(path), EngineForm)
+        return EngineForm.model_validate(read_object(path))
     except (OSError, ValueError, StudyError):
         return None
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from towtank.analysis.audit.asked import Arrivals, RateCurve
-from towtank.analysis.audit.check import GAPS, NO_ARRIVALS, NUMBER, SECONDS, Check, merged
+from towtank.analysis.audit.check import GAPS, NO_ARRIVALS, NUMBER, SECONDS, Check, Values, merged
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
@@ -137,7 +136,7 @@ def _gaps(stage: StageOfArrivals) -> Check:
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
-def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
+def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> Values:
     shape = "exponential" if stage.is_poisson else "fixed"
     # A group with arrival rate λ_g has the share λ_g / Σ λ of all gaps, and its mean gap is 1 / λ_g. The mean of all
     # gaps is therefore the number of groups divided by Σ λ.
@@ -179,7 +178,7 @@ def _seconds(stage: StageOfArrivals) -> Check:
     if outcome is None:
         return replace(place, why="too few arrivals for a test")
     statistic, freedom = outcome.statistic, outcome.freedom
-    seen = None if statistic is None or not freedom else {"dispersion": statistic / freedom}
+    seen = {} if statistic is None or not freedom else {"dispersion": statistic / freedom}
     return replace(place, seen=seen, outcome=outcome)
 
 

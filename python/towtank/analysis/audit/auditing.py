@@ -22,7 +22,7 @@ References
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,8 @@ import numpy as np
 
 from towtank.analysis.audit import asked
 from towtank.analysis.audit.arrivals import StageOfArrivals, arrivals_of_stage
-from towtank.analysis.audit.check import MIX, NO_ARRIVALS, SHARES, THINK, Check, merged
+from towtank.analysis.audit.check import MIX, NO_ARRIVALS, SHARES, THINK, AuditTest, Check, Untested, merged
+from towtank.analysis.laws import Accounting, Little
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import Distribution
@@ -46,9 +47,33 @@ If the audit has more than ten tests, this probability is divided equally among 
 """
 
 
+@dataclass(frozen=True)
+class TestedWindow:
+    """Start and end of the time that the audit tested, in run time. [s]"""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Entry `audit` of a run summary: verdict `ok`, `suspect` or `untested`, and the significance levels of each test
+    and of all tests together, in (0, 1).
+    """
+
+    verdict: str
+    level: float
+    family_level: float
+    window: TestedWindow | None = None
+    tests: tuple[AuditTest, ...] = ()
+    untested: tuple[Untested, ...] = ()
+    accounting_holds: bool | None = None
+    little_holds: bool | None = None
+
+
 def audit(
-    plan: dict[str, Any] | None, measurement: Measurement, little: dict[str, Any] | None, accounting: dict[str, Any]
-) -> dict[str, Any]:
+    plan: dict[str, Any] | None, measurement: Measurement, little: Little | None, accounting: Accounting
+) -> Audit:
     """Test whether the recorded load of a run agrees with its plan.
 
     Parameters
@@ -59,11 +84,6 @@ def audit(
     little, accounting : dict
         Results of the checks of Little's law and of request counts, from the run summary. The audit only repeats these
         results.
-
-    Returns
-    -------
-    dict
-        Entry `audit` of the run summary, as `docs/reference/summary.md` describes.
     """
     window = windows.asked(measurement)
     found: list[Check]
@@ -75,21 +95,19 @@ def audit(
         found, why = _tests(_Load(plan or {}, measurement, window)), ""
     made = [test for test in found if test.outcome is not None]
     level = min(LEVEL, FAMILY_LEVEL / max(1, len(made)))
-    tests = [test.document(level) for test in made]
-    untested = [{**test.place(), "why": test.why} for test in found if test.outcome is None]
-    if why:
-        untested = [{"test": "all", "group": None, "stage": None, "why": why}]
-    suspect = any(test["verdict"] == "suspect" for test in tests)
-    return {
-        "verdict": "suspect" if suspect else "ok" if tests else "untested",
-        "level": level,
-        "family_level": FAMILY_LEVEL,
-        "window": None if window is None else {"start_s": window.asked_start_s, "end_s": window.asked_end_s},
-        "tests": tests,
-        "untested": untested,
-        "accounting_holds": accounting.get("holds"),
-        "little_holds": None if little is None else little.get("holds"),
-    }
+    tests = tuple(test.tested(level) for test in made)
+    untested = tuple(Untested(test.about, test.group, test.stage, test.why) for test in found if test.outcome is None)
+    suspect = any(test.verdict == "suspect" for test in tests)
+    return Audit(
+        verdict="suspect" if suspect else "ok" if tests else "untested",
+        level=level,
+        family_level=FAMILY_LEVEL,
+        window=None if window is None else TestedWindow(window.asked_start_s, window.asked_end_s),
+        tests=tests,
+        untested=(Untested("all", None, None, why),) if why else untested,
+        accounting_holds=accounting.holds,
+        little_holds=None if little is None else little.holds,
+    )
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.goodness import Goodness
@@ -12,6 +12,35 @@ from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 MIX, SHARES, THINK = "mix", "group shares", "think time"
 NUMBER, GAPS, SECONDS = "number of arrivals", "gaps between arrivals", "arrivals per second"
 NO_ARRIVALS = "no arrivals were recorded"
+Values = Mapping[str, object]
+"""Requested or recorded values of a test, by name."""
+
+
+@dataclass(frozen=True)
+class AuditTest:
+    """Test of the audit in a run summary; `group` and `stage` are None if the test covers all of them."""
+
+    test: str
+    group: str | None
+    stage: str | None
+    method: str
+    statistic: float | None
+    degrees_of_freedom: int | None
+    p_value: float
+    n: int
+    asked: Values
+    seen: Values
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Untested:
+    """Test of the audit that was not possible, with the reason."""
+
+    test: str
+    group: str | None
+    stage: str | None
+    why: str
 
 
 @dataclass(frozen=True)
@@ -33,32 +62,17 @@ class Check:
     about: str
     group: str | None = None
     stage: str | None = None
-    asked: dict[str, Any] | None = None
-    seen: dict[str, Any] | None = None
+    asked: Values = field(default_factory=dict)
+    seen: Values = field(default_factory=dict)
     outcome: Goodness | None = None
     why: str = ""
 
-    def place(self) -> dict[str, Any]:
-        """Return the name, the user group and the stage of a test; group and stage are None if the test covers all of
-        them.
-        """
-        return {"test": self.about, "group": self.group, "stage": self.stage}
-
-    def document(self, level: float) -> dict[str, Any]:
-        """Return the result of the test as JSON for a run summary. `level` is the significance level of the verdict."""
+    def tested(self, level: float) -> AuditTest:
+        """Return the result of the test for a run summary. `level` is the significance level of the verdict."""
         assert self.outcome is not None
-        found = self.outcome
-        return {
-            **self.place(),
-            "method": found.method,
-            "statistic": found.statistic,
-            "degrees_of_freedom": found.freedom,
-            "p_value": found.p_value,
-            "n": found.n,
-            "asked": self.asked or {},
-            "seen": self.seen or {},
-            "verdict": "suspect" if found.p_value < level else "ok",
-        }
+        found, verdict = self.outcome, "suspect" if self.outcome.p_value < level else "ok"
+        numbers = (found.method, found.statistic, found.freedom, found.p_value, found.n)
+        return AuditTest(self.about, self.group, self.stage, *numbers, self.asked, self.seen, verdict)
 
 
 def merged(encoded: list[str]) -> Histogram | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
+from towtank.analysis.load import Step, Transaction
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
@@ -79,14 +79,14 @@ def not_modified(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _doubts(evidence: Evidence, unexpected: _Unexpected) -> Iterator[Doubt]:
-    steps = evidence.summary["steps"]
+    steps = evidence.summary.steps
     found, answers = _count(steps, unexpected), _answers(steps.values())
     if found.total() > REDIRECTS_SHARE * answers:
         share = found.total() / answers
         text = f"{_all_or_some(found.total(), answers)} {_words(found, unexpected)}"
         yield Doubt(unexpected.kind, DoubtLevel.SUSPECT, text, share, REDIRECTS_SHARE)
         return
-    for name, transaction in evidence.summary["transactions"].items():
+    for name, transaction in evidence.summary.transactions.items():
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
         found, answers = _count(own, unexpected), _answers([transaction])
         if answers and found.total() == answers:
@@ -98,16 +98,16 @@ def _words(found: Counter[str], unexpected: _Unexpected) -> str:
     return f"{unexpected.noun} ({_codes(found)}), {unexpected.reason}"
 
 
-def _answers(parts: Iterable[Mapping[str, Any]]) -> int:
-    return sum(sum((part["status_codes"] or {}).values()) for part in parts)
+def _answers(parts: Iterable[Step | Transaction]) -> int:
+    return sum(sum((part.status_codes or {}).values()) for part in parts)
 
 
-def _count(steps: dict[str, Any], unexpected: _Unexpected) -> Counter[str]:
+def _count(steps: Mapping[str, Step], unexpected: _Unexpected) -> Counter[str]:
     """Return the number of unexpected responses by status code."""
     found: Counter[str] = Counter()
     for name, step in steps.items():
         if name not in unexpected.expected:
-            counts = (step["status_codes"] or {}).items()
+            counts = (step.status_codes or {}).items()
             found.update({code: count for code, count in counts if int(code) in unexpected.codes})
     return found
 

@@ -25,8 +25,8 @@ _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the run reached its planned end. Otherwise, the doubt gives the reason of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
-    engine = evidence.engine or {}
-    message = str(engine.get("message") or evidence.last_words or "")
+    ended = evidence.engine and evidence.engine.reason
+    message = (evidence.engine and evidence.engine.message) or evidence.last_words
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(DoubtKind.DISK_FULL, DoubtLevel.INVALID, reason or message)
     if status == "failed":
@@ -38,29 +38,29 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
             else DoubtKind.ENGINE_FAILED
         )
         yield Doubt(kind, DoubtLevel.INVALID, reason or message or "the run failed")
-    elif status == "stopped" or engine.get("reason") == "stopped":
+    elif status == "stopped" or ended == "stopped":
         special = _ABORTED if _has(evidence, "aborted") else None
         text = reason or "the run was stopped before its end"
         yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, text, special=special)
     elif status in ("running", "planned"):
         yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, "the run was cut off before its end")
-    elif not evidence.finished or engine.get("reason") == "failed":
+    elif not evidence.finished or ended == "failed":
         text = message or reason or "the engine ended without its last record"
         yield Doubt(DoubtKind.ENGINE_FAILED, DoubtLevel.INVALID, text)
 
 
 def completed(evidence: Evidence) -> Iterator[Doubt]:
     """Check that at least one transaction completed in the window."""
-    found = evidence.summary["unfinished"]
+    found = evidence.summary.unfinished
     if found is None or evidence.completed:
         return
     text = "no transaction completed within the window"
-    if found["in_flight"]:
-        text += f"; requests in flight at its end: {found['in_flight']:,}"
-    if found["failed_later"]:
-        text += "; failed after it: " + _kinds(found["failed_later"])
-    if found["silent_targets"]:
-        text += f"; every request to {' and '.join(found['silent_targets'])} failed"
+    if found.in_flight:
+        text += f"; requests in flight at its end: {found.in_flight:,}"
+    if found.failed_later:
+        text += "; failed after it: " + _kinds(found.failed_later)
+    if found.silent_targets:
+        text += f"; every request to {' and '.join(found.silent_targets)} failed"
     yield Doubt(DoubtKind.NOTHING_COMPLETED, DoubtLevel.INVALID, text, 0.0, 1.0)
 
 
@@ -159,10 +159,10 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the share of failed transactions does not exceed its limit."""
-    share = evidence.summary["errors"]["share"]
+    share = evidence.summary.errors.share
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
-        worst = _kinds(evidence.summary["errors"]["by_kind"])
+        worst = _kinds(evidence.summary.errors.by_kind)
         text = f"{percent_text(share)} of transactions failed, limit {percent_text(limit)} ({worst})"
         yield Doubt(DoubtKind.ERRORS_ABOVE_LIMIT, DoubtLevel.INVALID, text, share, limit)
 
@@ -177,22 +177,22 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
     a significant binomial test at the level `BY_CHANCE`.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
-    above_in_all = summary["errors"]["share"] > limit
-    later = (summary["unfinished"] or {}).get("transactions_failed_later") or {}
+    above_in_all = summary.errors.share > limit
+    later = (summary.unfinished and summary.unfinished.transactions_failed_later) or {}
     doubted = set()
-    for name, transaction in summary["transactions"].items():
-        failed = transaction["errors"] + later.get(name, 0)
-        ended = transaction["count"] + failed
+    for name, transaction in summary.transactions.items():
+        failed = transaction.errors + later.get(name, 0)
+        ended = transaction.count + failed
         if _beyond_chance(failed, ended, limit):
             doubted.add(name)
-            if not (above_in_all and len(summary["transactions"]) == 1):
+            if not (above_in_all and len(summary.transactions) == 1):
                 yield _of_part(f"transaction {name}", failed, ended, limit, DoubtLevel.INVALID)
-    for name, step in summary["steps"].items():
-        ended = step["count"] + step["errors"]
+    for name, step in summary.steps.items():
+        ended = step.count + step.errors
         # Requests of a transaction that raised a doubt raise no further doubt. A failing request of any other
         # transaction makes the run suspect.
-        if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
-            yield _of_part(f"request {name}", step["errors"], ended, limit, DoubtLevel.SUSPECT)
+        if name.split(" / ")[0] not in doubted and _beyond_chance(step.errors, ended, limit):
+            yield _of_part(f"request {name}", step.errors, ended, limit, DoubtLevel.SUSPECT)
 
 
 def _of_part(part: str, failed: int, ended: int, limit: float, level: DoubtLevel) -> Doubt:

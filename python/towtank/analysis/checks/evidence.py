@@ -8,9 +8,11 @@ from typing import Any
 
 from towtank.analysis.doubts import Doubt
 from towtank.analysis.recovery import StudyEvent
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows.window import Window
 from towtank.load_level import Load
+from towtank.results import EngineForm
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
@@ -31,9 +33,9 @@ class Evidence:
     ----------
     manifest : dict
         Content of `run.json`.
-    engine : dict or None
+    engine : EngineForm or None
         Content of `engine.json`; None if the engine did not write this file.
-    summary : dict
+    summary : RunSummary
         Run summary without the verdict.
     limits : dict
         Entry `limits` of the study, in SI units. It overrides the default limits of the checks.
@@ -79,8 +81,8 @@ class Evidence:
     """
 
     manifest: dict[str, Any]
-    engine: dict[str, Any] | None
-    summary: dict[str, Any]
+    engine: EngineForm | None
+    summary: RunSummary
     window: Window | None
     observed: Observed
     run_end_s: float

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
+from towtank.analysis.generator import Stall
 
 # Limit of the CPU utilization of the load threads, in [0, 1]. Up to this limit, requests start on time. At 85 %, an
 # M/M/1 queue holds 5.7 requests on average.
@@ -60,67 +61,67 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the event loops of the load threads had no long gaps."""
-    generator, window = evidence.summary["generator"], evidence.window
+    generator, window = evidence.summary.generator, evidence.window
     if window is None:
         return
-    if not generator["stalled_s"]:
-        yield from _stalled_outside(generator["long_stalls"])
+    if not generator.stalled_s:
+        yield from _stalled_outside(generator.long_stalls)
         return
-    share = generator["stalled_s"] / window.length_s
+    share = generator.stalled_s / window.length_s
     level = (
         DoubtLevel.INVALID if share > STALL_INVALID else DoubtLevel.SUSPECT if share > STALL_SHARE else DoubtLevel.NOTE
     )
-    when = _times(generator["long_stalls"])
+    when = _times(generator.long_stalls)
     text = (
-        f"the load generator stalled for {seconds(generator['stalled_s'])} of the window (longest "
-        f"{seconds(generator['longest_gap_s'])}{when and f', {when}'}), {percent_text(share)} of it, limit "
+        f"the load generator stalled for {seconds(generator.stalled_s)} of the window (longest "
+        f"{seconds(generator.longest_gap_s or 0.0)}{when and f', {when}'}), {percent_text(share)} of it, limit "
         f"{percent_text(STALL_SHARE)}: response times of that time describe the generator, not the system"
     )
-    yield Doubt(DoubtKind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
+    yield Doubt(DoubtKind.GENERATOR_STALLED, level, text, generator.stalled_s, STALL_SHARE * window.length_s, "s")
 
 
-def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
+def _stalled_outside(stalls: Sequence[Stall]) -> Iterator[Doubt]:
     """Yield a note on stalls of at least a second outside the analysed window. During a stall, the load differed from
     the plan.
     """
     if stalls:
-        longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
+        longest = max(stall.end_s - stall.start_s for stall in stalls)
         text = f"the load generator stalled {_times(stalls)}, outside the window"
         yield Doubt(DoubtKind.GENERATOR_STALLED, DoubtLevel.NOTE, text, longest, unit="s")
 
 
-def _times(stalls: list[dict[str, float]]) -> str:
+def _times(stalls: Sequence[Stall]) -> str:
     """Render the times of the first long stalls; empty if there was no long stall."""
-    shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
+    shown = [f"from {stall.start_s:.1f} s to {stall.end_s:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
     """Check that servers sent no bytes other than responses to requests."""
-    connections, window = evidence.summary["connections"], evidence.window
+    connections, window = evidence.summary.connections, evidence.window
     found = {
-        "bytes after a complete response": connections["surplus"],
-        "bytes without a request": connections["unasked"],
+        "bytes after a complete response": connections.surplus,
+        "bytes without a request": connections.unasked,
     }
     texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
     if window is None or not texts:
         return
-    requests = (evidence.summary["generator"]["requests_started_per_s"] or 0.0) * window.length_s
+    requests = (evidence.summary.generator.requests_started_per_s or 0.0) * window.length_s
     share = sum(found.values()) / requests if requests else 1.0
-    level = DoubtLevel.INVALID if connections["unasked"] > FRAMING_SHARE * requests else DoubtLevel.SUSPECT
+    level = DoubtLevel.INVALID if connections.unasked > FRAMING_SHARE * requests else DoubtLevel.SUSPECT
     text = f"servers sent {' and '.join(texts)} within the window, {percent_text(share)} of the requests, limit 0"
     yield Doubt(DoubtKind.FRAMING, level, text, float(sum(found.values())), 0.0)
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
     """Check that requests reused connections, if the plan requests it."""
-    opened, window = evidence.summary["connections"]["opened"], evidence.window
-    rate = evidence.summary["generator"]["requests_started_per_s"]
+    opened, window = evidence.summary.connections.opened, evidence.window
+    rate = evidence.summary.generator.requests_started_per_s
     if window is None or not rate or not evidence.keeps_connections:
         return
     share = opened / (rate * window.length_s)
-    users = evidence.summary["generator"]["connections_at_most"]
+    users = evidence.summary.generator.connections_at_most
     if share > RECONNECTS_SHARE and opened > 2 * users:
         text = (
             f"{opened:,} connections were opened within the window for {rate * window.length_s:,.0f} requests "
@@ -131,9 +132,10 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the generator started all arrivals."""
-    accounting = evidence.summary["accounting"]
-    count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
-    if count:
+    accounting = evidence.summary.accounting
+    count = 0 if accounting is None else accounting.not_started.get("overflow", 0)
+    if accounting is not None and count:
+        offered = accounting.offered
         level = DoubtLevel.SUSPECT if count > OVERFLOW_SHARE * offered else DoubtLevel.NOTE
         text = (
             f"{count:,} arrivals ({percent_text(count / offered)} of all offered requests) were not "
@@ -145,12 +147,12 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the request rate stayed below the limit `ENVELOPE_SHARE` of the calibrated rate of the generator."""
-    figures = evidence.summary["generator"]
-    share = figures["envelope_share"]
+    figures = evidence.summary.generator
+    share = figures.envelope_share
     if share is not None and share > ENVELOPE_SHARE:
         text = (
-            f"the generator started {figures['requests_started_per_s']:,.0f} requests/s, {percent_text(share)} of the "
-            f"{figures['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) reached in calibration, "
+            f"the generator started {figures.requests_started_per_s:,.0f} requests/s, {percent_text(share)} of the "
+            f"{figures.envelope_per_s:,.0f} /s that its cores ({evidence.generator_cores}) reached in calibration, "
             f"limit {percent_text(ENVELOPE_SHARE)}"
         )
         yield Doubt(DoubtKind.GENERATOR_SATURATED, DoubtLevel.SUSPECT, text, share, ENVELOPE_SHARE)
@@ -158,10 +160,10 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no connection failed because the generator ran out of open files or local ports."""
-    figures = evidence.summary["generator"]
-    resources = {"open_files": "open files", "connections_by_ports": "local ports towards the targets"}
-    for name, words in resources.items():
-        limit, used = figures["limits"][name], figures["connections_at_most"]
+    figures = evidence.summary.generator
+    ports, used = "local ports towards the targets", figures.connections_at_most
+    resources = {"open files": figures.limits.open_files, ports: figures.limits.connections_by_ports}
+    for words, limit in resources.items():
         if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
             text = (
                 f"the generator had {used:,} connections at a limit of {limit:,.0f} {words}, and "
@@ -172,12 +174,12 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
     """Check that requests waited only briefly for a pooled connection."""
-    waits = evidence.summary["connections"]["wait_time_s"] or {}
-    share = waits.get("share_of_response_time", 0.0)
-    if share > CONNECTION_WAIT_SHARE:
+    waits = evidence.summary.connections.wait_time_s
+    share = None if waits is None else waits.share_of_response_time
+    if waits is not None and share is not None and share > CONNECTION_WAIT_SHARE:
         text = (
-            f"{percent_text(waits['share_waited'])} of the requests waited for a connection of the pool, "
-            f"{seconds(waits['mean'])} on average: {percent_text(share)} of response time, "
+            f"{percent_text(waits.share_waited)} of the requests waited for a connection of the pool, "
+            f"{seconds(waits.mean or 0.0)} on average: {percent_text(share)} of response time, "
             f"limit {percent_text(CONNECTION_WAIT_SHARE)}"
         )
         yield Doubt(DoubtKind.CONNECTION_WAIT, DoubtLevel.NOTE, text, share, CONNECTION_WAIT_SHARE)
@@ -193,7 +195,7 @@ def start_lag(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _lag_p99(evidence: Evidence) -> Iterator[Doubt]:
-    lag = evidence.summary["generator"]["start_lag_p99_s"]
+    lag = evidence.summary.generator.start_lag_p99_s
     default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
     limit = evidence.limit("start_lag", default)
     if lag is not None and lag > limit:
@@ -203,21 +205,21 @@ def _lag_p99(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _lag_shares(evidence: Evidence) -> Iterator[Doubt]:
-    figures = evidence.summary["generator"]
+    figures = evidence.summary.generator
     limit = evidence.limit("start_lag_share", START_LAG_SHARE)
     shares = {
-        "the mean response time": figures["start_lag_share"],
-        "the p99 of response times": figures["start_lag_share_p99"],
+        "the mean response time": figures.start_lag_share,
+        "the p99 of response times": figures.start_lag_share_p99,
     }
     for of, share in shares.items():
         if share is not None and share > limit:
             level = DoubtLevel.INVALID if share > max(limit, _LAG_SHARE_INVALID) else DoubtLevel.SUSPECT
             text = f"start lag is {percent_text(share)} of {of}, limit {percent_text(limit)}"
             yield Doubt(DoubtKind.START_LAG, level, text, share, limit)
-    most = figures["start_lag_most"]
-    if most is not None and most["share"] > limit:
+    most = figures.start_lag_most
+    if most is not None and most.share > limit:
         text = (
-            f"start lag is {percent_text(most['share'])} of the mean response time of {most['step']}, "
+            f"start lag is {percent_text(most.share)} of the mean response time of {most.step}, "
             f"limit {percent_text(limit)}"
         )
-        yield Doubt(DoubtKind.START_LAG, DoubtLevel.NOTE, text, most["share"], limit)
+        yield Doubt(DoubtKind.START_LAG, DoubtLevel.NOTE, text, most.share, limit)

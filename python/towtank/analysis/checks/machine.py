@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
+from towtank.analysis.system.entries import HostUse, MachineUse
 from towtank.analysis.system.rates import CLOCK_JUMP_S
 from towtank.results import GENERATOR_GROUP, THIS_MACHINE, WATCHED_KIND
 
@@ -33,12 +33,12 @@ THROTTLED_SHARE = 0.01  # Largest throttled share of the window without a doubt,
 _THROTTLED_INVALID = 0.10  # A run is invalid if the generator was throttled for a larger share of the window.
 
 
-def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
+def _machines(evidence: Evidence) -> Iterator[tuple[str, MachineUse | HostUse]]:
     """Yield two values for each machine with a probe: the text ` of NAME` (empty for this machine), and its entry in
     the run summary.
     """
-    yield "", evidence.summary["host"]
-    for name, host in evidence.summary["hosts"].items():
+    yield "", evidence.summary.host
+    for name, host in evidence.summary.hosts.items():
         if name in evidence.observed.remote:
             yield f" of {name}", host
 
@@ -46,7 +46,7 @@ def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
 def steal(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the hypervisor gave no CPU time of the machines to other guests."""
     for of_machine, seen in _machines(evidence):
-        share = seen["steal"]
+        share = seen.steal
         if share is not None and share > STEAL_SHARE:
             level = DoubtLevel.INVALID if share > STEAL_INVALID else DoubtLevel.SUSPECT
             taken = f"{percent_text(share)} of CPU time{of_machine}"
@@ -56,7 +56,7 @@ def steal(evidence: Evidence) -> Iterator[Doubt]:
 
 def interference(evidence: Evidence) -> Iterator[Doubt]:
     """Check that other programs used only a small share of the CPUs of the system."""
-    foreign = evidence.summary["host"]["foreign_share"]
+    foreign = evidence.summary.host.foreign_share
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
         text = f"other programs used {percent_text(foreign)} of the system's CPUs, limit {percent_text(limit)}"
@@ -74,21 +74,21 @@ def _foreign_level(share: float, limit: float) -> DoubtLevel:
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
     """Check the CPU use of other programs, if the target runs on this machine but was not started by Towtank."""
-    others = evidence.summary["other_programs"]
-    if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
+    others = evidence.summary.other_programs
+    if others is None or others.cpus_used.value is None or not others.cpus:
         return
-    used, cpus = others["cpus_used"]["value"], others["cpus"]
+    used, cpus = others.cpus_used.value, others.cpus
     share = used / cpus
     if share <= limit:
         return
     seen = f"{used:.2f} of {cpus} CPUs ({percent_text(share)}), limit {percent_text(limit)}"
-    if not others["not_found"]:
+    if not others.not_found:
         text = f"programs other than generator and target used {seen}"
         yield Doubt(DoubtKind.INTERFERENCE, _foreign_level(share, limit), text, share, limit)
         return
     text = (
         f"programs other than the generator used {seen}; the share of the target is unknown, because its process "
-        f"({', '.join(others['not_found'])}) was not found on this machine, or is the one that called Towtank"
+        f"({', '.join(others.not_found)}) was not found on this machine, or is the one that called Towtank"
     )
     yield Doubt(DoubtKind.NOT_ATTRIBUTED, DoubtLevel.SUSPECT, text, share, limit)
 
@@ -96,16 +96,15 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
     """Check that tiers, generator and observers account for the CPU use of every machine with a tier."""
     limit = evidence.limit("not_attributed", NOT_ATTRIBUTED_SHARE)
-    others, found = (evidence.summary[key] for key in ("other_programs", "not_attributed"))
-    for name, usage in found.items():
-        if name == THIS_MACHINE and others is not None:
+    for name, usage in evidence.summary.not_attributed.items():
+        if name == THIS_MACHINE and evidence.summary.other_programs is not None:
             continue  # `_beside_targets` checks this machine.
-        used, cpus = usage["cpus_used"]["value"], usage["cpus"]
+        used, cpus = usage.cpus_used.value, usage.cpus
         if used is None or not cpus:
             continue
         # Some kernels count the CPU time of interrupts separately and assign it to no process. No program used this
         # time, so it is subtracted.
-        rest = used - (usage["interrupts_cpus_used"] or 0.0)
+        rest = used - (usage.interrupts_cpus_used or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
             text = (
@@ -119,7 +118,7 @@ def _idle(evidence: Evidence) -> str:
     """Render the names of the tiers that used hardly any CPU time. Their processes may be launchers that only wait for
     the real server.
     """
-    used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
+    used = {name: tier.cpus_used.value for name, tier in evidence.summary.tiers.items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
     return (
         f"; {' and '.join(idle)} used hardly any CPU time and may be only the launcher of the real server"
@@ -159,16 +158,16 @@ def slept_s(evidence: Evidence) -> float:
 def speed(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the CPUs of each machine had a constant speed over the window."""
     for of_machine, seen in _machines(evidence):
-        pace = seen["pace"]
-        if pace is None or pace["spread"] <= PACE_SPREAD:
+        pace = seen.pace
+        if pace is None or pace.spread <= PACE_SPREAD:
             continue
-        slower = 1 - pace["fast_s"] / pace["slow_s"]
+        slower = 1 - pace.fast_s / pace.slow_s
         text = (
             f"the system's CPUs{of_machine} ran {percent_text(slower)} slower at times: the same piece of work took "
-            f"{seconds(pace['fast_s'])} or less in the fastest tenth of the seconds and {seconds(pace['slow_s'])} or "
-            f"more in the slowest tenth ({percent_text(pace['spread'])} longer, limit {percent_text(PACE_SPREAD)})"
+            f"{seconds(pace.fast_s)} or less in the fastest tenth of the seconds and {seconds(pace.slow_s)} or "
+            f"more in the slowest tenth ({percent_text(pace.spread)} longer, limit {percent_text(PACE_SPREAD)})"
         )
-        yield Doubt(DoubtKind.MACHINE_SPEED, DoubtLevel.NOTE, text, pace["spread"], PACE_SPREAD)
+        yield Doubt(DoubtKind.MACHINE_SPEED, DoubtLevel.NOTE, text, pace.spread, PACE_SPREAD)
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
@@ -182,7 +181,7 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no CPU limit of a control group delayed a tier or the load generator."""
-    for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
+    for name, share in [pair for _, seen in _machines(evidence) for pair in seen.throttled.items()]:
         if share <= THROTTLED_SHARE:
             continue
         # A study may limit the CPUs of a tier on purpose, so throttling of a tier is only noted. A CPU limit that

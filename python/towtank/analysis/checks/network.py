@@ -9,6 +9,8 @@ from typing import Any
 from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
+from towtank.analysis.run_summary import RunSummary
+from towtank.analysis.system.entries import Rates
 
 # Largest number of retransmissions per request that raises no doubt. A retransmission timeout or a tail loss probe may
 # delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If one of 1,000 requests is delayed, the delay determines
@@ -24,7 +26,7 @@ def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
 
 def retransmits(evidence: Evidence) -> Iterator[Doubt]:
     """Check that retransmissions were too rare to affect the highest percentiles of response times."""
-    window, started = evidence.window, evidence.summary["generator"]["requests_started_per_s"]
+    window, started = evidence.window, evidence.summary.generator.requests_started_per_s
     if window is not None and started:
         requests = started * (window.end_s - window.start_s)
         yield from retransmitted(counted(evidence.summary), requests, asked=loses_packets(evidence.observed.hosts))
@@ -43,13 +45,13 @@ class Counted:
     """
 
     where: str
-    counts: dict[str, float | None]
+    counts: Rates
 
 
-def counted(summary: dict[str, Any]) -> list[Counted]:
+def counted(summary: RunSummary) -> list[Counted]:
     """Return the TCP counts in a run summary, for this machine and for each host."""
-    hosts = {f"host {name}": host.get("tcp") for name, host in summary["hosts"].items()}
-    return [Counted(where, counts) for where, counts in ({HERE: summary["host"]["tcp"]} | hosts).items() if counts]
+    hosts = {f"host {name}": host.tcp for name, host in summary.hosts.items()}
+    return [Counted(where, counts) for where, counts in ({HERE: summary.host.tcp} | hosts).items() if counts]
 
 
 def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
@@ -96,7 +98,7 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         yield Doubt(DoubtKind.RETRANSMITS, level, text, again / requests, RETRANSMITS_SHARE)
 
 
-def _waits(counts: dict[str, float | None]) -> float | None:
+def _waits(counts: Rates) -> float | None:
     """Return the number of lost segments that TCP retransmitted after a timeout or with a tail loss probe; None if not
     counted. [1]
     """

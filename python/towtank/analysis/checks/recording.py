@@ -8,7 +8,8 @@ from dataclasses import replace
 from towtank.analysis.checks import coverage
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
-from towtank.analysis.system.gaps import Gap, failure, limit_s
+from towtank.analysis.system.entries import Gap
+from towtank.analysis.system.gaps import failure, limit_s
 from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.windows.window import Window
 from towtank.results import THIS_MACHINE
@@ -40,8 +41,7 @@ def sampled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _gaps(evidence: Evidence, host: str) -> list[Gap]:
-    entries = evidence.summary["observation"]["gaps"]
-    return [Gap(entry["host"], entry["start_s"], entry["end_s"]) for entry in entries if entry["host"] == host]
+    return [gap for gap in evidence.summary.observation.gaps if gap.host == host]
 
 
 def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: str = "") -> Doubt | None:
@@ -88,7 +88,7 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
 
 
 def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
-    cost = evidence.summary["observation"]["cpus_used"]
+    cost = evidence.summary.observation.cpus_used
     if cost is not None and cost > OBSERVATION_CPUS:
         level = DoubtLevel.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else DoubtLevel.NOTE
         text = f"observing took {percent_text(cost)} of one core, limit {percent_text(OBSERVATION_CPUS)}"
@@ -100,10 +100,10 @@ def damage(evidence: Evidence) -> Iterator[Doubt]:
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, text)
-    bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
+    bad = evidence.summary.damage.bad_lines + evidence.bad_histograms
     if bad:
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
-    elif evidence.summary["damage"]["torn_tail"]:
+    elif evidence.summary.damage.torn_tail:
         yield Doubt(
             DoubtKind.DATA_DAMAGED, DoubtLevel.NOTE, "the last record of a stream is incomplete and was left out"
         )

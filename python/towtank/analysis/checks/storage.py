@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 from towtank.analysis.stored import count_of
+from towtank.analysis.system.entries import HostUse
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.digging import dig
 from towtank.units import shown
@@ -19,7 +20,6 @@ SPENT_SHARE = 0.001
 SOON_WINDOWS = 10.0
 # Any other disk raises a note if the free share of its space or inodes is below this. [1]
 LOW_SHARE = 0.05
-_WORDS = {"bytes": "space", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
@@ -27,7 +27,7 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
     window = evidence.window
     if window is not None:
         least = evidence.limit("storage_free", SPENT_SHARE)
-        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s, least)
+        yield from full_storage(evidence.summary.hosts, window.end_s - window.start_s, least)
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
@@ -74,7 +74,7 @@ def _limit(value: object, key: str, images: int) -> str:
     return f"{together} ({images} images of {LIMITS[key].text(of_one)})" if images > 1 else together
 
 
-def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
+def full_storage(hosts: Mapping[str, HostUse], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
     """Yield a doubt for each disk of a host with too little free space or too few free inodes.
 
     Parameters
@@ -87,52 +87,59 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
         Share of the space and of the inodes that must remain free, in [0, 1]; 0 for a study of full disks.
     """
     for name, host in hosts.items():
-        for disk, values in (host.get("disks") or {}).items():
-            for what in _WORDS:
-                yield from _short(f"disk {disk} of host {name}", what, values, SOON_WINDOWS * window_s, least)
+        for disk, use in host.disks.items():
+            space = _Free("space", use.size_bytes, use.free_bytes_least, use.bytes_full_in_s)
+            inodes = _Free("inodes", use.size_inodes, use.free_inodes_least, use.inodes_full_in_s)
+            for free, other in ((space, inodes), (inodes, space)):
+                yield from _short(f"disk {disk} of host {name}", free, other, SOON_WINDOWS * window_s, least)
 
 
-def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
-    size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
+class _Free(NamedTuple):
+    """Size of a disk and the least that was free [byte or inodes], and the time until it is full [s]."""
+
+    word: str
+    size: float | None
+    least: float | None
+    full_in_s: float | None
+
+
+def _short(place: str, found: _Free, other: _Free, soon_s: float, least: float) -> Iterator[Doubt]:
+    word, size, free, soon = found
     if not size or free is None:  # A file system without a fixed number of inodes reports 0 inodes.
         return
-    share, soon = free / size, values.get(f"{what}_full_in_s")
-    word = _WORDS[what]
+    share = free / size
     if share <= least:
         left = f"had no {word} left: {free:,.0f} of {size:,.0f}"
         if share > SPENT_SHARE:
             left = f"has {percent_text(share)} of its {word} left, limit {percent_text(least)}"
         level = DoubtLevel.SUSPECT if least > 0 else DoubtLevel.NOTE
-        yield Doubt(DoubtKind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
+        yield Doubt(DoubtKind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(other)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
             f"{place} has {percent_text(share)} of its {word} left: enough for {soon:,.0f} s after the "
             "window at the rate of "
-            f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
+            f"the window, limit {soon_s:,.0f} s{_meanwhile(other)}"
         )
         yield Doubt(DoubtKind.STORAGE_FULL, DoubtLevel.NOTE, text, soon, soon_s, "s")
     elif share < LOW_SHARE:
         text = f"{place} has {percent_text(share)} of its {word} left, limit {percent_text(LOW_SHARE)}"
-        text += _meanwhile(what, values)
+        text += _meanwhile(other)
         yield Doubt(DoubtKind.STORAGE_FULL, DoubtLevel.NOTE, text, share, LOW_SHARE)
 
 
-def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the disk's other resource: of its inodes if `what` is space, and of its space
-    otherwise.
-    """
-    other = "inodes" if what == "bytes" else "bytes"
-    size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
-    return f", with {percent_text(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
+def _meanwhile(other: _Free) -> str:
+    """Render the free share of the disk's other resource, inodes or space."""
+    size, least = other.size, other.least
+    return f", with {percent_text(least / size)} of its {other.word} left" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
     """Check that every document that the system confirmed as stored could be read back unchanged."""
     had_events = any(event.begin_s is not None for event in evidence.study_events)
-    yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
+    yield from lost_or_unknown(evidence.summary.stored, had_events=had_events)
 
 
-def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -> Iterator[Doubt]:
+def lost_or_unknown(found: Mapping[str, Any] | None, *, had_events: bool = False) -> Iterator[Doubt]:
     """Yield doubts about lost documents, and about documents that could not be read back.
 
     Parameters

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
@@ -19,7 +18,10 @@ from towtank.analysis.doubts import (
     seconds,
     signed_percent,
 )
+from towtank.analysis.load import estimate_in
 from towtank.analysis.pauses import TIMES_SLOWER
+from towtank.analysis.system.entries import TierUse
+from towtank.analysis.user_groups import UserGroup
 from towtank.analysis.window_lengths import advised_length, none_is_long_enough
 from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
@@ -133,19 +135,19 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
     A window that is not steady is not checked here; the check `steady` reports it.
     """
-    window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
+    window, rate = evidence.window, evidence.summary.request_throughput_per_s.value
     if window is None or not window.steady or not evidence.is_open or not rate:
         return
-    response_s = ((evidence.summary.get("response_time_s") or {}).get("mean") or {}).get("value")
-    most_s = math.inf if response_s is None else float(response_s)
+    response_s = estimate_in(evidence.summary.response_time_s, "mean").value
+    most_s = math.inf if response_s is None else response_s
     tier, relaxation_s = max(
-        ((name, _relaxation_s(tier, rate, most_s)) for name, tier in evidence.summary.get("tiers", {}).items()),
+        ((name, _relaxation_s(tier, rate, most_s)) for name, tier in evidence.summary.tiers.items()),
         key=lambda found: found[1],
         default=("", 0.0),
     )
     worth = window.length_s / relaxation_s if relaxation_s > 0 else math.inf
     if worth < RELAXATIONS:
-        busy = percent_text(evidence.summary["tiers"][tier]["utilization"])
+        busy = percent_text(evidence.summary.tiers[tier].utilization or 0.0)
         length = advised_length(RELAXATIONS * relaxation_s, window.length_s)
         hold = (
             f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, about {length}"
@@ -169,27 +171,26 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
     `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value. If
     transactions take longer than the pace, users do not pause, and the intervals are reliable.
     """
-    mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
-    if mean.get("low") is None:
+    if estimate_in(evidence.summary.response_time_s, "mean").low is None:
         return
-    paced = [group for group in evidence.summary["users"].get("groups") or () if _keeps_a_fixed_pace(group)]
+    paced = [group for group in evidence.summary.users.groups or () if _keeps_a_fixed_pace(group)]
     if paced:
-        names = " and ".join(name for group in paced for name in group["names"])
+        names = " and ".join(name for group in paced for name in group.names)
         text = f"{names} keep a constant pace: the intervals of response times describe only this run"
         yield Doubt(DoubtKind.FIXED_PACE, DoubtLevel.NOTE, text)
 
 
-def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
+def _keeps_a_fixed_pace(group: UserGroup) -> bool:
     """Return True if the users of a group keep a constant pace, that is, if most transactions end within the pace."""
-    cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
-    return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
+    cycle_s = group.users / group.throughput_per_s if group.throughput_per_s else math.inf
+    return group.pace_is_fixed and group.pace_s is not None and cycle_s <= (1 + PACE_KEPT) * group.pace_s
 
 
-def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
+def _relaxation_s(tier: TierUse, rate: float, most_s: float) -> float:
     """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if it is unknown or
     infinite. The service time is limited to `most_s`. [s]
     """
-    busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
+    busy, used, cpus = tier.utilization, tier.cpus_used.value, tier.cpus_allotted
     if busy is None or used is None or not cpus or not 0 < busy < 1:
         return 0.0
     return float((1 + busy) * min(used / rate, most_s) / (cpus * (1 - busy) ** 2))
@@ -199,34 +200,32 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no backlog existed at the start of the window: the system had no more requests than the load
     requires.
     """
-    found, window = evidence.summary["backlog"], evidence.window
-    if found is None or window is None or not found["excess_at_start"]:
+    found, window = evidence.summary.backlog, evidence.window
+    if found is None or window is None or not found.excess_at_start:
         return
-    drained = found["drained_s"]
+    drained = found.drained_s
     end = "did not drain" if drained is None else f"drained after {seconds(drained)}"
     text = (
-        f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
-        f"waiting, but the load of the window needs only {found['needs']:.3g} in flight; the rest {end}"
+        f"the window began with {found.at_start:,} requests in flight and {found.waiting_at_start:,} arrivals "
+        f"waiting, but the load of the window needs only {found.needs:.3g} in flight; the rest {end}"
     )
-    limit = found["needs"] + BEYOND_NOISE * found["swing"]
-    yield Doubt(
-        DoubtKind.BACKLOG, DoubtLevel.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit
-    )
+    limit = found.needs + BEYOND_NOISE * found.swing
+    yield Doubt(DoubtKind.BACKLOG, DoubtLevel.SUSPECT, text, float(found.at_start + found.waiting_at_start), limit)
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no single second is far slower than the seconds before and after. Such a second indicates that the
     system paused.
     """
-    found = evidence.summary["pauses"]
-    if found is None or found["slow"] < found["limit"]:
+    found = evidence.summary.pauses
+    if found is None or found.slow < found.limit or found.slow_mean_s is None or found.apart_s is None:
         return
     text = (
-        f"{found['slow']} of {found['seconds']} seconds are more than {TIMES_SLOWER:g} times slower than the seconds "
-        f"before and after (mean {seconds(found['slow_mean_s'])}, all others {seconds(found['other_mean_s'])}), "
-        f"{seconds(found['apart_s'])} apart"
+        f"{found.slow} of {found.seconds} seconds are more than {TIMES_SLOWER:g} times slower than the seconds "
+        f"before and after (mean {seconds(found.slow_mean_s)}, all others {seconds(found.other_mean_s)}), "
+        f"{seconds(found.apart_s)} apart"
     )
-    yield Doubt(DoubtKind.PAUSES, DoubtLevel.NOTE, text, float(found["slow"]), found["limit"])
+    yield Doubt(DoubtKind.PAUSES, DoubtLevel.NOTE, text, float(found.slow), found.limit)
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:

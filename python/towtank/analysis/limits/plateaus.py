@@ -149,7 +149,7 @@ class Plateau:
     stage: str
     window: Window
     throughput: Estimate
-    response: Mapping[str, object]
+    response: loads.Distribution
     errors_share: float
     waiting: float
     in_flight: float
@@ -186,7 +186,9 @@ class Plateau:
             "settled": self.settled,
             "steady": self.window.steady,
             "throughput_per_s": self.throughput.document(),
-            "response_time_s": {key: self.response[key] for key in ("mean", "p50", "p95", "p99")},
+            "response_time_s": {
+                key: loads.estimate_in(self.response, key).document() for key in ("mean", "p50", "p95", "p99")
+            },
             "errors_share": self.errors_share,
             "waiting_at_end": self.waiting,
             "objective": written(self.binding),
@@ -255,7 +257,7 @@ def judge_plateau(
             bin_s=measurement.bin_s,
             alike=loads.response_by_users(measurement, chosen),
         ),
-        errors_share=loads.errors(every, chosen)["share"],
+        errors_share=loads.errors(every, chosen).share,
         waiting=float(waiting),
         in_flight=float(measurement.in_flight[chosen].mean()),
         failure=None,

@@ -14,11 +14,13 @@ from towtank.analysis.audit.asked import moves
 from towtank.analysis.limits.found import Found, search_of_run, settled_before, stage_of
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import StudyEvent
+from towtank.analysis.run_summary import Damage
+from towtank.analysis.service_logs import ServiceLog
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
 from towtank.analysis.windows.window import Window
-from towtank.results import Recording
+from towtank.results import EngineForm, Recording
 
 
 @dataclass
@@ -29,7 +31,7 @@ class RunData:
     ----------
     manifest : dict
         Content of `run.json`; empty if the file cannot be read.
-    engine : dict or None
+    engine : EngineForm or None
         Content of `engine.json`; None if the file cannot be read.
     recording : Recording
         Records of the load threads.
@@ -51,7 +53,7 @@ class RunData:
     """
 
     manifest: dict[str, Any]
-    engine: dict[str, Any] | None
+    engine: EngineForm | None
     recording: Recording
     measurement: Measurement
     observed: Observed
@@ -59,7 +61,7 @@ class RunData:
     plan: dict[str, Any] | None = None
     objectives: Sequence[dict[str, Any]] = ()
     stored: dict[str, Any] | None = None
-    logs: dict[str, Any] | None = None
+    logs: dict[str, ServiceLog | None] | None = None
 
     @cached_property
     def found(self) -> Found | None:
@@ -164,18 +166,23 @@ class RunData:
             found[name] = found[name] | mask if name in found else mask
         return {name: mask for name, mask in found.items() if mask.any()}
 
+    @cached_property
+    def targets(self) -> set[str]:
+        """Addresses of the targets of the generator, according to the plan."""
+        return {
+            address
+            for target in (self.plan or {}).get("targets") or ()
+            for way in (target.get("addresses") or (), *(target.get("fallbacks") or ()))
+            for address in way
+        }
+
     @property
-    def damage(self) -> dict[str, Any]:
-        """Damage in all streams together: True in `torn_tail` if the end of a stream is incomplete, and number of
-        unreadable lines in `bad_lines`.
-        """
+    def damage(self) -> Damage:
+        """Damage in all streams together."""
         streams = [
             self.recording.damage,
             self.observed.probe.damage,
             *(machine.probe.damage for machine in self.observed.remote.values()),
             *(service.damage for service in self.observed.services.values()),
         ]
-        return {
-            "torn_tail": any(stream.torn_tail for stream in streams),
-            "bad_lines": sum(stream.bad_lines for stream in streams),
-        }
+        return Damage(any(stream.torn_tail for stream in streams), sum(stream.bad_lines for stream in streams))

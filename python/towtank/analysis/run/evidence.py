@@ -12,7 +12,7 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
 from towtank.analysis.run.expected import expecting_not_modified, expecting_redirects
-from towtank.analysis.statistics.estimates import estimate_of
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
@@ -22,13 +22,13 @@ from towtank.results import names_of
 _LAG_GROWTH = 0.5
 
 
-def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> Evidence:
+def gather_evidence(data: RunData, summary: RunSummary, limits: dict[str, Any]) -> Evidence:
     """Return the evidence that the checks of a run read.
 
     Parameters
     ----------
     data : RunData
-    summary : dict
+    summary : RunSummary
         Run summary without the verdict.
     limits : dict
         Limits of the study, in SI units.
@@ -53,7 +53,7 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         events=data.events,
         events_of_load=list(_lasting(data)),
         last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
-        generator_cpus=summary["generator"]["cpus_used"],
+        generator_cpus=summary.generator.cpus_used,
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         generator_cores=cores_of(data.engine, data.recording.workers),
         settle=_settle(data),
@@ -61,7 +61,7 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         study_events=data.study_events,
         completed=int(every.ok[data.chosen].sum()),
         keeps_connections=_connections_mode(data) != "new_each_time",
-        gaps_recorded=summary["generator"]["longest_gap_s"] is not None,
+        gaps_recorded=summary.generator.longest_gap_s is not None,
         arrivals_waited=bool(measurement.waiting[data.chosen].any()),
         paces_are_fixed=paces_are_fixed(data.plan),
         probe_expected=_probe_expected(data),
@@ -108,8 +108,8 @@ def _settle(data: RunData) -> dict[str, Any] | None:
     return None
 
 
-def _relative_half_width(summary: dict[str, Any]) -> float | None:
-    mean = estimate_of(summary, "response_time_s", "mean")
+def _relative_half_width(summary: RunSummary) -> float | None:
+    mean = load.estimate_in(summary.response_time_s, "mean")
     return mean.half_width / mean.value if mean.half_width is not None and mean.value else None
 
 

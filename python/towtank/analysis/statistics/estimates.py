@@ -58,7 +58,7 @@ class Estimate:
         Part of the half-width that no number of runs reduces; 0 if negligible. Summaries do not contain this value.
     """
 
-    value: float | None
+    value: float | None = None
     low: float | None = None
     high: float | None = None
     method: str = NONE

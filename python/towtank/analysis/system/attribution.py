@@ -4,19 +4,17 @@ observers.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.system import memory
 from towtank.analysis.system.disks import disks_counted_once
+from towtank.analysis.system.entries import OtherPrograms, Unattributed
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import HOST_CPU, Observed, host_bins, ratio, span
 from towtank.results import GENERATOR_GROUP, THIS_MACHINE
 
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
-_BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s": "write_bytes_total"}
 
 
 def machines(observed: Observed) -> dict[str, Observed]:
@@ -29,17 +27,9 @@ def machines(observed: Observed) -> dict[str, Observed]:
     return found
 
 
-def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Unattributed]:
     """Return the resource use of each machine in the window that is caused neither by a tier, nor by the generator, nor
     by the observers.
-
-    Returns
-    -------
-    dict
-        For each machine: `cpus_used`, an estimate; `interrupts_cpus_used`, the CPU use by interrupts within
-        `cpus_used`, on kernels that count interrupts separately from processes; `cpus` of the machine; `memory_bytes`,
-        anonymous and shared memory; `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded
-        are None.
 
     Notes
     -----
@@ -54,17 +44,18 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
         samples = where.samples
         groups = sorted({group for sample in samples.samples for group in sample.get("groups", {})})
         seconds = _unexplained_cpu_s(where, groups, measurement, name == THIS_MACHINE)
-        found[name] = {
-            "cpus_used": ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
-            "interrupts_cpus_used": samples.track("host", "cpu_irq_s_total").rate(start, end),
-            "cpus": where.host_cpus,
-            "memory_bytes": _memory(samples, groups, start, end),
-            **{out: _disk_bytes(samples, groups, counter, start, end) for out, counter in _BYTES.items()},
-        }
+        found[name] = Unattributed(
+            ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
+            samples.track("host", "cpu_irq_s_total").rate(start, end),
+            where.host_cpus,
+            _memory(samples, groups, start, end),
+            _disk_bytes(samples, groups, "read_bytes_total", start, end),
+            _disk_bytes(samples, groups, "write_bytes_total", start, end),
+        )
     return found
 
 
-def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
+def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: object) -> OtherPrograms | None:
     """Return the CPU use of programs on this machine other than generator and target. This applies if this machine runs
     a target that Towtank did not start.
 
@@ -78,10 +69,8 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
 
     Returns
     -------
-    dict or None
-        `cpus_used`, an estimate without interrupts; `cpus` of the machine; `not_found`, the addresses of targets whose
-        processes were not found, so that `cpus_used` includes these processes. None if there are no such targets or no
-        samples.
+    OtherPrograms or None
+        None if there are no such targets or no samples.
     """
     if not isinstance(targets, dict) or not targets or not observed.samples.samples:
         return None
@@ -90,11 +79,8 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
     seconds = _unexplained_cpu_s(observed, groups, measurement, is_here=True)
     interrupts = observed.samples.track("host", "cpu_irq_s_total").rate(start, end) or 0.0
     used = ratio(seconds - interrupts * measurement.lengths, measurement.lengths, chosen, bin_s=measurement.bin_s)
-    return {
-        "cpus_used": used.document(),
-        "cpus": observed.host_cpus,
-        "not_found": sorted(address for address, pid in targets.items() if pid is None),
-    }
+    not_found = tuple(sorted(address for address, pid in targets.items() if pid is None))
+    return OtherPrograms(used, observed.host_cpus, not_found)
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
@@ -144,11 +130,11 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
     """Return the anonymous and shared memory in use on a machine outside its process groups; None if unknown. [byte]"""
-    whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
+    whole = samples.mean_gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
-    if not whole or None in parts:
+    if whole is None or None in parts:
         return None
-    return float(np.mean(whole)) - sum(part for part in parts if part is not None)
+    return whole - sum(part for part in parts if part is not None)
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:

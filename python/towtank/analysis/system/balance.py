@@ -5,12 +5,12 @@ window.
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics.estimates import NO_ESTIMATE
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.fairness import fairness
 from towtank.analysis.system.tiers import Observed, ratio
 from towtank.results import MEMBER_REQUESTS
@@ -18,22 +18,32 @@ from towtank.results import MEMBER_REQUESTS
 _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
-def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+@dataclass(frozen=True)
+class BalancedMember:
+    """Number of requests that a member of a load balancer received, and their share in all requests. [1]"""
+
+    requests: float
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Distribution of requests among the members of a load balancer. Shares and fairness are in [0, 1]."""
+
+    members: dict[str, BalancedMember]
+    requests: float
+    even_share: float
+    fairness: float | None
+
+
+def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Balance]:
     """Describe how load balancers distributed requests. A load balancer must report the number of requests of each
     member.
-
-    Parameters
-    ----------
-    observed : Observed
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the window.
 
     Returns
     -------
     dict
-        Entries of the run summary by service name, as `docs/reference/summary.md` describes. Balancers with a single
-        member are not included.
+        Distributions by service name. Balancers with a single member are not included.
     """
     found = {}
     for service, samples in observed.metrics.items():
@@ -50,10 +60,7 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     return found
 
 
-def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the number of requests that each member received, the share of each member, and the fairness of the
-    distribution.
-    """
+def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> Balance:
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
@@ -62,12 +69,5 @@ def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, 
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NO_ESTIMATE
         for name, counted in bins.items()
     }
-    return {
-        "members": {
-            name: {"requests": count, "share": shares[name].document()}
-            for name, count in zip(bins, counts.tolist(), strict=True)
-        },
-        "requests": float(counts.sum()),
-        "even_share": 1 / len(bins),
-        "fairness": fairness(counts),
-    }
+    members = {name: BalancedMember(count, shares[name]) for name, count in zip(bins, counts.tolist(), strict=True)}
+    return Balance(members, float(counts.sum()), 1 / len(bins), fairness(counts))

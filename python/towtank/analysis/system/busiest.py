@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.analysis.system.entries import Busiest, BusyTask
 from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
@@ -18,7 +19,7 @@ FULL = 0.95
 _FEWEST = 3  # Smallest number of samples in the window. [1]
 
 
-def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Mapping[str, Any] | None]:
+def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> Busiest:
     """Return the CPU use of the busiest process and the busiest thread of a process group in a window.
 
     Parameters
@@ -30,19 +31,20 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     start_s, end_s : float
         Start and end of the window, in run time. [s]
 
-    Returns
-    -------
-    dict
-        `process` and `thread`, each None if there are fewer than three samples. `name` and `pid` identify the process
-        or thread that was the busiest in most samples. The other entries are computed from the busiest process or
-        thread of each sample: `cpus`, the mean CPU use [1]; `most`, the 95 % quantile of CPU use [1];
-        `share_of_time_full`, the share of samples with `FULL` or more. For threads, `waits` is the mean share of time
-        in which a thread was ready to run but waited for a CPU.
+    Notes
+    -----
+    `name` and `pid` identify the process or thread that was the busiest in most samples. The other numbers are computed
+    from the busiest process or thread of each sample: `cpus`, the mean CPU use [1]; `most`, the 95 % quantile of CPU
+    use [1]; `share_of_time_full`, the share of samples with `FULL` or more. For threads, `waits` is the mean share of
+    time in which a thread was ready to run but waited for a CPU.
     """
-    return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
+    process, thread = (
+        _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")
+    )
+    return Busiest(process, thread)
 
 
-def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> Mapping[str, Any] | None:
+def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> BusyTask | None:
     inside = [
         found
         for at, sample in zip(samples.times_s, samples.samples, strict=True)
@@ -55,14 +57,8 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     who = Counter((str(found["name"]), found["pid"]) for found in inside)
     (name, pid), _ = who.most_common(1)[0]
     waits = [value for found in inside if (value := lookup(found, ("waits",))) is not None]
-    return {
-        "name": name,
-        "pid": pid,
-        "cpus": float(cpus.mean()),
-        "most": float(np.quantile(cpus, 0.95)),
-        "share_of_time_full": float((cpus >= FULL).mean()),
-        **({"waits": float(np.mean(waits))} if waits else {}),
-    }
+    full, most = float((cpus >= FULL).mean()), float(np.quantile(cpus, 0.95))
+    return BusyTask(name, pid, float(cpus.mean()), most, full, float(np.mean(waits)) if waits else None)
 
 
 def _group(sample: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.system.entries import Gap
 from towtank.analysis.system.rates import GAP_S, lookup
 from towtank.analysis.system.tiers import Observed
 from towtank.results import THIS_MACHINE
@@ -15,31 +15,6 @@ _GAP_INTERVALS = 2.5
 """The time between two samples is a gap if it exceeds this number of sampling intervals. A single late sample is not a
 gap. [1]
 """
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Time in a run without samples of a probe.
-
-    Attributes
-    ----------
-    host : str
-        Name of the machine; `this_machine` for the machine that runs Towtank.
-    start_s, end_s : float
-        Start and end of the gap, in run time. [s]
-    """
-
-    host: str
-    start_s: float
-    end_s: float
-
-    def within_s(self, start_s: float, end_s: float) -> float:
-        """Return the time for which the gap overlaps the time from `start_s` to `end_s`. [s]"""
-        return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
-
-    def document(self) -> dict[str, Any]:
-        """Return the gap as JSON, for the list `observation.gaps` of a run summary."""
-        return {"host": self.host, "start_s": self.start_s, "end_s": self.end_s}
 
 
 def limit_s(observed: Observed) -> float:

@@ -8,47 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
-from towtank.analysis.system.limited_disks import BUSY_SHARE, utilization
+from towtank.analysis.system.entries import Consumer, DiskUse, HostUse, SharedMachine
+from towtank.analysis.system.limited_disks import utilization
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import TCP_COUNTS, Observed, host, ratio, span, steal
 from towtank.digging import dig
 from towtank.units import data_rate
 
 STREAM = "host-{}"
-_RATES = {
-    "throttled_s_per_s": "host_throttled_seconds_total",
-    "page_cache_refaults_per_s": "host_page_cache_refaults_total",
-    "major_faults_per_s": "host_major_page_faults_total",
-    "receive_bytes_per_s": "host_network_receive_bytes_total",
-    "transmit_bytes_per_s": "host_network_transmit_bytes_total",
-    "receive_packets_per_s": "host_network_receive_packets_total",
-    "transmit_packets_per_s": "host_network_transmit_packets_total",
-}
-_COUNTS = {
-    "out_of_memory_kills": "host_out_of_memory_kills_total",
-    "receive_drops": "host_network_receive_drops_total",
-    "transmit_drops": "host_network_transmit_drops_total",
-}
-_DISK_RATES = {
-    "read_bytes_per_s": "host_disk_read_bytes_total",
-    "write_bytes_per_s": "host_disk_write_bytes_total",
-    "read_operations_per_s": "host_disk_read_operations_total",
-    "write_operations_per_s": "host_disk_write_operations_total",
-    BUSY_SHARE: "host_disk_busy_seconds_total",
-    "queue_length": "host_disk_queue_seconds_total",
-}
-_DISK_LEAST = {"free_bytes": "host_disk_free_bytes", "free_inodes": "host_disk_free_inodes"}
-_DISK_SIZES = {"bytes": "host_disk_size_bytes", "inodes": "host_disk_inodes"}
 _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
-def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, HostUse]:
     """Describe every host with declared sizes and every other machine with a probe in the window, by name."""
     found = {}
     for name in observed.hosts:
@@ -61,57 +38,69 @@ def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[st
     return found
 
 
-def _host(observed: Observed, name: str, samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def _host(observed: Observed, name: str, samples: Samples, measurement: Measurement, chosen: Mask) -> HostUse:
     start, end = span(measurement, chosen)
     declared = dig(observed.hosts, name, "disks") or {}
     track = samples.track("values", "host_cpu_seconds_total")
     used = ratio(
         track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen, bin_s=measurement.bin_s
     )
-    tiers = [tier for tier, about in observed.tiers.items() if about.get("host") == name]
+    tiers = tuple(tier for tier, about in observed.tiers.items() if about.get("host") == name)
     allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier, start, end)) is not None), default=None)
-    rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
-    counts = {out: samples.track("values", key).growth(start, end) for out, key in _COUNTS.items()}
+
+    def rate(name: str) -> float | None:
+        return samples.track("values", f"host_{name}_total").rate(start, end)
+
+    def count(name: str) -> float | None:
+        return samples.track("values", f"host_{name}_total").growth(start, end)
+
     tcp = {out: samples.track("values", f"host_{key}").growth(start, end) for out, key in TCP_COUNTS.items()}
-    return {
-        "tiers": tiers,
-        "cpus_virtual": observed.hosts[name].get("cpus_virtual"),
-        "cpus_allotted": allotted,
-        "cpus_used": used.document(),
-        "utilization": used.value / allotted if used.value is not None and allotted else None,
-        "throttled_share": _throttled_share(samples, start, end),
-        **rates,
-        "link_bytes_per_s": _link_rate(dig(observed.hosts[name], "sizes", "network", "rate")),
-        **counts,
-        "tcp": tcp,
-        "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
-        "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
-        "swap_bytes": _mean(samples.gauge(start, end, "values", "host_swap_bytes")),
-        "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
-        "pressure": _pressure(samples, start, end),
-        "disks": {disk: _disk(samples, disk, declared.get(disk) or {}, start, end) for disk in _disks(samples)},
-    }
+    return HostUse(
+        tiers=tiers,
+        cpus_virtual=observed.hosts[name].get("cpus_virtual"),
+        cpus_allotted=allotted,
+        cpus_used=used,
+        utilization=used.value / allotted if used.value is not None and allotted else None,
+        throttled_share=_throttled_share(samples, start, end),
+        throttled_s_per_s=rate("throttled_seconds"),
+        page_cache_refaults_per_s=rate("page_cache_refaults"),
+        major_faults_per_s=rate("major_page_faults"),
+        receive_bytes_per_s=rate("network_receive_bytes"),
+        transmit_bytes_per_s=rate("network_transmit_bytes"),
+        receive_packets_per_s=rate("network_receive_packets"),
+        transmit_packets_per_s=rate("network_transmit_packets"),
+        link_bytes_per_s=_link_rate(dig(observed.hosts[name], "sizes", "network", "rate")),
+        out_of_memory_kills=count("out_of_memory_kills"),
+        receive_drops=count("network_receive_drops"),
+        transmit_drops=count("network_transmit_drops"),
+        tcp=tcp,
+        memory_bytes=samples.mean_gauge(start, end, "values", "host_memory_bytes"),
+        memory_cache_bytes=samples.mean_gauge(start, end, "values", "host_memory_cache_bytes"),
+        swap_bytes=samples.mean_gauge(start, end, "values", "host_swap_bytes"),
+        socket_memory_bytes=samples.mean_gauge(start, end, "values", "host_socket_memory_bytes"),
+        pressure=_pressure(samples, start, end),
+        disks={disk: _disk(samples, disk, declared.get(disk) or {}, start, end) for disk in _disks(samples)},
+    )
 
 
-def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> HostUse:
     """Describe a host that is a separate machine in the window, from the records of the probe on the host."""
     whole = host(observed.remote[name], measurement, chosen)
-    used, cpus = whole["cpus_used"]["value"], whole["cpus"]
-    return {
-        "tiers": [tier for tier, about in observed.tiers.items() if about.get("host") == name],
-        "cpus_virtual": None,
-        "cpus_allotted": cpus,
-        "cpus_used": whole["cpus_used"],
-        "utilization": used / cpus if used is not None and cpus else None,
-        "tcp": whole["tcp"],
-        "socket_memory_bytes": whole["tcp_memory_bytes"],
-        "pressure": whole["pressure"],
-        "steal": whole["steal"],
-        "pace": whole["pace"],
-        "throttled": whole["throttled"],
-        "disks": whole["disks"],
-        "networks": whole["networks"],
-    }
+    used, cpus = whole.cpus_used.value, whole.cpus
+    return HostUse(
+        tiers=tuple(tier for tier, about in observed.tiers.items() if about.get("host") == name),
+        cpus_allotted=cpus,
+        cpus_used=whole.cpus_used,
+        utilization=used / cpus if used is not None and cpus else None,
+        tcp=whole.tcp,
+        socket_memory_bytes=whole.tcp_memory_bytes,
+        pressure=whole.pressure,
+        steal=whole.steal,
+        pace=whole.pace,
+        throttled=whole.throttled,
+        disks=whole.disks,
+        networks=whole.networks,
+    )
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
@@ -126,10 +115,6 @@ def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | 
 def _link_rate(declared: object) -> float | None:
     """Read the rate limit of a network link from its text in `run.json`; None if there is no limit. [byte/s]"""
     return data_rate(declared) if isinstance(declared, str) else None
-
-
-def _mean(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
@@ -150,7 +135,7 @@ def _disks(samples: Samples) -> list[str]:
     return sorted(match[1] for key in keys if (match := _DISK.fullmatch(key)))
 
 
-def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
+def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: float, end_s: float) -> DiskUse:
     """Describe a disk of a host in the window: data rates, utilization, smallest free space, and smallest number of
     free inodes.
 
@@ -159,21 +144,35 @@ def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: flo
     declared : mapping
         Entry of the disk in `run.json`, with its limits.
     """
-    label = f'{{disk="{disk}"}}'
-    rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
-    least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
-    return {
-        **rates,
-        **asdict(utilization(rates, declared)),
-        **{f"{out}_least": min(values) if values else None for out, values in least.items()},
-        **{f"size_{what}": _last(samples, start_s, end_s, key + label) for what, key in _DISK_SIZES.items()},
-        **{f"{what}_full_in_s": _full_in(least[f"free_{what}"], end_s - start_s) for what in _DISK_SIZES},
-    }
 
+    def rate(name: str) -> float | None:
+        return samples.track("values", f'host_disk_{name}_total{{disk="{disk}"}}').rate(start_s, end_s)
 
-def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | None:
-    values = samples.gauge(start_s, end_s, "values", key)
-    return values[-1] if values else None
+    def gauge(name: str) -> list[float]:
+        return samples.gauge(start_s, end_s, "values", f'host_disk_{name}{{disk="{disk}"}}')
+
+    space, inodes, length_s = gauge("free_bytes"), gauge("free_inodes"), end_s - start_s
+    use = DiskUse(
+        read_bytes_per_s=rate("read_bytes"),
+        write_bytes_per_s=rate("write_bytes"),
+        read_operations_per_s=rate("read_operations"),
+        write_operations_per_s=rate("write_operations"),
+        busy_share=rate("busy_seconds"),
+        queue_length=rate("queue_seconds"),
+        free_bytes_least=min(space, default=None),
+        free_inodes_least=min(inodes, default=None),
+        size_bytes=next(reversed(gauge("size_bytes")), None),
+        size_inodes=next(reversed(gauge("inodes")), None),
+        bytes_full_in_s=_full_in(space, length_s),
+        inodes_full_in_s=_full_in(inodes, length_s),
+    )
+    found = utilization(vars(use), declared)
+    return replace(
+        use,
+        utilization=found.utilization,
+        utilization_of=found.utilization_of,
+        utilization_limit=found.utilization_limit,
+    )
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
@@ -184,18 +183,14 @@ def _full_in(free: list[float], length_s: float) -> float | None:
     return free[-1] * length_s / used if used > 0 else None
 
 
-def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> SharedMachine | None:
     """Describe the CPUs of this machine: the number that all hosts together may use, and their CPU use.
 
     Returns
     -------
-    dict or None
-        `cpus`: real CPUs that hosts may use; `cpus_virtual`: sum of the virtual CPUs of all hosts, where a host without
-        a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs that all
-        hosts together used; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of the CPU time
-        that the hypervisor of this machine gave to other guests; `consumers`: tiers in descending order of CPU use. The
-        entry of a tier on one of these hosts contains the numbers of the real CPUs to which the tier is pinned; for any
-        other tier they are empty. None if no host has declared sizes.
+    SharedMachine or None
+        A host without a limit counts with all real CPUs. The CPUs of a tier on none of these hosts are empty. None if
+        no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]
@@ -215,16 +210,16 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
         for name in observed.tiers
     }
     ranked = sorted(((name, cpus) for name, cpus in tiers.items() if cpus is not None), key=lambda entry: -entry[1])
-    return {
-        "cpus": real,
-        "cpus_virtual": virtual,
-        "overcommit": virtual / real if real else None,
-        "cpus_used": ratio(np.sum(used, axis=0), measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
-        "throttled_s_per_s": sum(known) if (known := [value for value in held if value is not None]) else None,
-        "steal": steal(observed, start, end),
-        "consumers": [
-            {"tier": name, "host": host, "cpus_used": cpus, "cpus": sorted(pins or []) if host in names else []}
+    return SharedMachine(
+        cpus=real,
+        cpus_virtual=virtual,
+        overcommit=virtual / real if real else None,
+        cpus_used=ratio(np.sum(used, axis=0), measurement.lengths, chosen, bin_s=measurement.bin_s),
+        throttled_s_per_s=sum(known) if (known := [value for value in held if value is not None]) else None,
+        steal=steal(observed, start, end),
+        consumers=tuple(
+            Consumer(name, host, cpus, tuple(sorted(pins or [])) if host in names else ())
             for name, cpus in ranked
             for host, pins in [tuple(dig(observed.tiers, name, key) for key in ("host", "cpus"))]
-        ],
-    }
+        ),
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from towtank.analysis.system.tiers import Observed
+from towtank.analysis.system.entries import LimitUse, PortUse, TierLimits
+
+if TYPE_CHECKING:
+    from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
 """A limit counts as reached if at least this share of it is used, in (0, 1]. It is below 1 because samples may miss the
@@ -14,12 +17,12 @@ time of the largest use.
 # A tier with a single service process has at most this number of processes: the guard process and the command. In a
 # larger group, the sum of open files cannot be compared with the limit, which applies to each process.
 _GUARD_AND_COMMAND = 2
-Json = dict[str, Any]
+_Stated = Mapping[str, object]
 
 
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
-) -> dict[str, Json]:
+) -> TierLimits:
     """Return the largest use of each resource that the kernel limits for a tier, with the limit.
 
     Parameters
@@ -34,25 +37,16 @@ def tier_limits(
         Addresses of the targets of the generator. Local ports of connections to these addresses belong to the
         generator.
 
-    Returns
-    -------
-    dict
-        Four entries: `open_files`, open files of the process that is closest to its limit; `threads`, all processes and
-        threads of the operating-system user of the tier; `control_group`, processes and threads of the control group
-        that is closest to its limit; `ports`, local ports for the destination that needs most of them (`towards`). Each
-        entry has `most`, the largest use; `limit`; and `known`, which is True if use and limit were observed. If
-        `known` is True, a `limit` of None means that no limit exists, and a `most` of None means that the use was far
-        below the limit.
+    Notes
+    -----
+    If an entry is `known`, a `limit` of None means that no limit exists, and a `most` of None means that the use was
+    far below the limit.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
     group = _Group(observed, name, start_s, end_s)
-    return {
-        "open_files": _open_files(group, stated),
-        "threads": _threads(group, stated),
-        "control_group": _control_group(group),
-        "ports": _ports(group, stated, targets),
-    }
+    ports = _ports(group, stated, targets)
+    return TierLimits(_open_files(group, stated), _threads(group, stated), _control_group(group), ports)
 
 
 class _Group:
@@ -87,21 +81,21 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
     return max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=None)
 
 
-def _open_files(group: _Group, stated: Json) -> Json:
+def _open_files(group: _Group, stated: _Stated) -> LimitUse:
     """Return the number of open files of the process that is closest to its limit, and this limit.
 
     Probes of older versions of Towtank recorded only the sum over the tier. This sum is used if the tier has a single
     service process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
-        return {"most": pair[0], "limit": pair[1], "known": True}
+        return LimitUse(pair[0], pair[1], known=True)
     processes = max(group.gauge("processes"), default=0.0)
     alone = group.gauge("open_files") if processes <= _GUARD_AND_COMMAND else []
     most = max(alone, default=None)
-    return {"most": most, "limit": _number(stated.get("open_files")), "known": _is_known(most, stated, "open_files")}
+    return LimitUse(most, _number(stated.get("open_files")), _is_known(most, stated, "open_files"))
 
 
-def _threads(group: _Group, stated: Json) -> Json:
+def _threads(group: _Group, stated: _Stated) -> LimitUse:
     """Return the number of processes and threads of the operating-system user under which a tier runs, and the limit of
     this number.
 
@@ -110,18 +104,18 @@ def _threads(group: _Group, stated: Json) -> Json:
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
-        return {"most": max(counted), "limit": min(limits, default=None), "known": True}
+        return LimitUse(max(counted), min(limits, default=None), known=True)
     most = max(group.gauge("threads"), default=None)
-    return {"most": most, "limit": _number(stated.get("processes")), "known": _is_known(most, stated, "processes")}
+    return LimitUse(most, _number(stated.get("processes")), _is_known(most, stated, "processes"))
 
 
-def _control_group(group: _Group) -> Json:
+def _control_group(group: _Group) -> LimitUse:
     pair = _fullest(group.pairs(("pids", "tasks"), ("pids", "limit")))
     most, limit = pair if pair is not None else (None, None)
-    return {"most": most, "limit": limit, "known": bool(group.gauge("pids", "levels"))}
+    return LimitUse(most, limit, bool(group.gauge("pids", "levels")))
 
 
-def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
+def _ports(group: _Group, stated: _Stated, targets: Collection[str]) -> PortUse:
     """Return the number of local ports for the destination that needs most of them, and the limit of ports for one
     destination.
 
@@ -132,12 +126,12 @@ def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
     most, towards = max(used, default=(None, None))
     few = limit is not None and bool(sockets) and max(sockets) < EXHAUSTED_SHARE * limit
     known = limit is not None and bool(sockets) and (few or bool(listed))
-    return {"most": _number(most), "limit": limit, "towards": towards, "known": known}
+    return PortUse(_number(most), limit, towards, known)
 
 
-def _is_known(most: float | None, stated: Json, key: str) -> bool:
+def _is_known(most: float | None, stated: _Stated, key: str) -> bool:
     return most is not None and key in stated
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from towtank.analysis.system.rates import Samples
@@ -13,7 +11,7 @@ PROPORTIONAL = "proportional sets"
 CONTROL_GROUP = "control group"
 
 
-def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[str, Any]:
+def memory(samples: Samples, group: str, start_s: float, end_s: float) -> tuple[float | None, str | None, float | None]:
     """Return the memory use of a process group in a window, and the method that measured it.
 
     Parameters
@@ -27,16 +25,14 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
 
     Returns
     -------
-    dict
-        `memory_bytes`, the method `memory_how`, and `resident_sets_bytes`, the sum of resident sets. The method is the
-        first of these for which values were recorded: `proportional sets`, `control group` (memory of the group minus
-        reclaimable memory), `sum of resident sets`. If no values were recorded, `memory_bytes` and `memory_how` are
-        None.
+    memory, how, resident_sets : float, str, float
+        Memory [byte], its method, and the sum of resident sets [byte]. The method is the first of these for which
+        values were recorded: `proportional sets`, `control group` (memory of the group minus reclaimable memory), `sum
+        of resident sets`. All are None if no values were recorded.
     """
 
     def mean(*path: str) -> float | None:
-        values = samples.gauge(start_s, end_s, "groups", group, *path)
-        return float(np.mean(values)) if values else None
+        return samples.mean_gauge(start_s, end_s, "groups", group, *path)
 
     resident = mean("resident_sets_bytes")
     found = {
@@ -46,11 +42,7 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
         RESIDENT_SETS: mean("resident_bytes") if resident is None else resident,
     }
     how = next((how for how, value in found.items() if value is not None), None)
-    return {
-        "memory_bytes": None if how is None else found[how],
-        "memory_how": how,
-        "resident_sets_bytes": found[RESIDENT_SETS],
-    }
+    return None if how is None else found[how], how, found[RESIDENT_SETS]
 
 
 def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) -> float | None:

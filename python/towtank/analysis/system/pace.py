@@ -4,9 +4,11 @@ probe performs on each CPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from towtank.analysis.system.entries import Pace
 
 if TYPE_CHECKING:
     from towtank.analysis.system.tiers import Observed
@@ -17,7 +19,7 @@ SAMPLES_AT_LEAST = 10
 """
 
 
-def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
+def pace(observed: Observed, start_s: float, end_s: float) -> Pace | None:
     """Return the CPU time of a fixed amount of work on the CPUs of the tiers, and the spread of this time.
 
     Parameters
@@ -29,10 +31,8 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
 
     Returns
     -------
-    dict or None
-        `median_s`, `fast_s` and `slow_s`: median, 10th and 90th percentile of the samples, each as a mean over the CPUs
-        [s]; `spread`: share by which `slow_s` exceeds `fast_s` [1]; `samples`: number of samples. None if there are
-        fewer than ten samples, or if all tiers are on other machines.
+    Pace or None
+        Times as a mean over the CPUs. None if there are fewer than ten samples, or if all tiers are on other machines.
 
     Notes
     -----
@@ -61,10 +61,4 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
         return None
     usual_s = sum(medians_s.values()) / len(medians_s)
     fast_s, median_s, slow_s = (usual_s * float(ratio) for ratio in np.percentile(ratios, [10, 50, 90]))
-    return {
-        "median_s": median_s,
-        "fast_s": fast_s,
-        "slow_s": slow_s,
-        "spread": slow_s / fast_s - 1,
-        "samples": len(ratios),
-    }
+    return Pace(median_s, fast_s, slow_s, slow_s / fast_s - 1, len(ratios))

@@ -145,6 +145,11 @@ class Samples:
         chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
+    def mean_gauge(self, start_s: float, end_s: float, *path: str) -> float | None:
+        """Return the mean of a gauge over a time span; None if no sample contains it."""
+        values = self.gauge(start_s, end_s, *path)
+        return float(np.mean(values)) if values else None
+
     def longest_gap(self, start_s: float, end_s: float) -> float:
         """Return the longest time without a sample in a time span; the length of the time span if it has no sample.
         [s]

@@ -5,16 +5,37 @@ service.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import ratio_of_sums
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.fairness import fairness_of
 
 
-def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+@dataclass(frozen=True)
+class SpreadMember:
+    """Transactions of the users of a service: number [1], throughput [1/s], and shares in [0, 1]."""
+
+    transactions: float
+    throughput_per_s: Estimate
+    share: Estimate
+    errors_share: float | None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Distribution of users among the services of a target. Shares and fairness are in [0, 1]."""
+
+    members: dict[str, SpreadMember]
+    even_share: float
+    fairness: Estimate
+
+
+def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Spread]:
     """Describe the distribution of users for every target at which each user always uses the same service.
 
     Parameters
@@ -28,7 +49,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     Returns
     -------
     dict
-        Entries of the run summary by name of the target, as `docs/reference/summary.md` describes.
+        Distributions by name of the target.
     """
     found = {}
     lengths = measurement.lengths[chosen]
@@ -59,19 +80,15 @@ def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
     return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 
 
-def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats, bin_s: float) -> dict[str, Any]:
+def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats, bin_s: float) -> Spread:
     together = np.sum(list(ok.values()), axis=0)
     members = {}
     for name, counts in ok.items():
         done, lost = float(counts.sum()), float(failed[name].sum())
-        members[name] = {
-            "transactions": done,
-            "throughput_per_s": ratio_of_sums(counts, lengths, bin_s=bin_s)[0].document(),
-            "share": ratio_of_sums(counts, together, bin_s=bin_s)[0].document(),
-            "errors_share": lost / (done + lost) if done + lost else None,
-        }
-    return {
-        "members": members,
-        "even_share": 1 / len(ok),
-        "fairness": fairness_of(np.column_stack(list(ok.values())), lengths).document(),
-    }
+        members[name] = SpreadMember(
+            done,
+            ratio_of_sums(counts, lengths, bin_s=bin_s)[0],
+            ratio_of_sums(counts, together, bin_s=bin_s)[0],
+            lost / (done + lost) if done + lost else None,
+        )
+    return Spread(members, 1 / len(ok), fairness_of(np.column_stack(list(ok.values())), lengths))

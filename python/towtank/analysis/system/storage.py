@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,30 +32,45 @@ _REACHED = {
     "read_operations_per_s": re.compile(r"host_disk_read_operations_total\{.*"),
     "write_operations_per_s": re.compile(r"host_disk_write_operations_total\{.*"),
 }
-_MOUNT = {
-    "read_bytes_per_s": re.compile(r"glusterfs_read_bytes_total"),
-    "write_bytes_per_s": re.compile(r"glusterfs_written_bytes_total"),
-    "calls_per_s": re.compile(r"glusterfs_calls_total\{.*"),
-    "server_calls_per_s": re.compile(r"glusterfs_server_calls_total\{.*"),
-}
+_MOUNT_READS = "glusterfs_read_bytes_total"
+_SERVER_CALLS = r"glusterfs_server_calls_total\{.*"
 _SERVER = re.compile(r'glusterfs_server_calls_total\{server="([^"]+)",call="([^"]+)"\}')
-_CACHE = {
-    "cache_limit_bytes": "glusterfs_cache_limit_bytes",
-    "cache_bytes": "glusterfs_cache_bytes",
-    "cache_files": "glusterfs_cache_files",
-}
 
 
-def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class FileServer:
+    """Requests of a mount to a file server [1/s], and its share in the reads from all servers, in [0, 1]."""
+
+    calls_per_s: Estimate
+    read_share: Estimate
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Requests of a network mount, and the use of its cache."""
+
+    read_bytes_per_s: Estimate = NO_ESTIMATE
+    write_bytes_per_s: Estimate = NO_ESTIMATE
+    calls_per_s: Estimate = NO_ESTIMATE
+    server_calls_per_s: Estimate = NO_ESTIMATE
+    cache_limit_bytes: float | None = None
+    cache_bytes: float | None = None
+    cache_files: float | None = None
+    servers: dict[str, FileServer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Entry `storage` of a run summary: rates of the requests that services made, and of those that reached disks."""
+
+    asked: dict[str, Estimate] = field(default_factory=dict)
+    mounts: dict[str, Mount] = field(default_factory=dict)
+    reached: dict[str, Estimate] = field(default_factory=dict)
+
+
+def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> Storage | None:
     """Describe the storage requests of services, the requests that reach disks, and each network mount between services
     and disks. Return None if no service reports storage requests.
-
-    Parameters
-    ----------
-    observed : Observed
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the window.
     """
     hosts = [observed.metrics[key] for name in observed.hosts if (key := STREAM.format(name)) in observed.metrics]
     servers = list(observed.metrics.values())
@@ -63,42 +78,51 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     mounts = {
         name: _mount(samples, measurement, chosen)
         for name, samples in observed.metrics.items()
-        if _find([samples], _MOUNT["read_bytes_per_s"])
+        if _find([samples], re.compile(_MOUNT_READS))
     }
-    if not mounts and all(rate["value"] is None for rate in asked.values()):
+    if not mounts and all(rate.value is None for rate in asked.values()):
         return None
-    return {"asked": asked, "mounts": mounts, "reached": _rates(_REACHED, hosts, measurement, chosen)}
+    return Storage(asked, mounts, _rates(_REACHED, hosts, measurement, chosen))
 
 
-def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a network mount in the window: its requests, the requests to each file server, and the use of its
-    cache.
-    """
+def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> Mount:
     start, end = span(measurement, chosen)
     reads: dict[str, _Keys] = {}
     calls: dict[str, _Keys] = {}
-    for _, key in _find([samples], _MOUNT["server_calls_per_s"]):
+    for _, key in _find([samples], re.compile(_SERVER_CALLS)):
         if match := _SERVER.fullmatch(key):
             calls.setdefault(match[1], []).append((samples, key))
             reads.setdefault(match[1], []).extend([(samples, key)] if match[2] == "read" else [])
     together = _sum([series for keys in reads.values() for series in keys], measurement)
-    held = {name: samples.gauge(start, end, "values", key) for name, key in _CACHE.items()}
-    return {
-        **_rates(_MOUNT, [samples], measurement, chosen),
-        **{name: float(np.mean(values)) if values else None for name, values in held.items()},
-        "servers": {
-            name: {
-                "calls_per_s": _rate(keys, measurement, chosen),
-                "read_share": _share(_sum(reads[name], measurement), together, chosen, measurement.bin_s),
-            }
-            for name, keys in sorted(calls.items())
-        },
+
+    def rate(pattern: str) -> Estimate:
+        return _rate(_find([samples], re.compile(pattern)), measurement, chosen)
+
+    def mean(name: str) -> float | None:
+        return samples.mean_gauge(start, end, "values", f"glusterfs_cache_{name}")
+
+    servers = {
+        name: FileServer(
+            _rate(keys, measurement, chosen),
+            _share(_sum(reads[name], measurement), together, chosen, measurement.bin_s),
+        )
+        for name, keys in sorted(calls.items())
     }
+    return Mount(
+        read_bytes_per_s=rate(_MOUNT_READS),
+        write_bytes_per_s=rate("glusterfs_written_bytes_total"),
+        calls_per_s=rate(r"glusterfs_calls_total\{.*"),
+        server_calls_per_s=rate(_SERVER_CALLS),
+        cache_limit_bytes=mean("limit_bytes"),
+        cache_bytes=mean("bytes"),
+        cache_files=mean("files"),
+        servers=servers,
+    )
 
 
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
-) -> dict[str, Any]:
+) -> dict[str, Estimate]:
     """Return, for each name in `wanted`, the total rate in the window of all counters whose names match the pattern,
     with an interval. [1/s]
     """
@@ -126,13 +150,12 @@ def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
     return np.where(np.any(np.isfinite(bins), axis=0), whole, np.nan)
 
 
-def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> Estimate:
     together = _sum(keys, measurement)
-    found = NO_ESTIMATE if together is None else ratio(together, measurement.lengths, chosen, bin_s=measurement.bin_s)
-    return found.document()
+    return NO_ESTIMATE if together is None else ratio(together, measurement.lengths, chosen, bin_s=measurement.bin_s)
 
 
-def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
+def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> Estimate:
     """Return the share of one file server in the reads from all servers, with an interval. It has no value if nothing
     was read.
 
@@ -146,10 +169,10 @@ def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: fl
            binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
-        return NO_ESTIMATE.document()
+        return NO_ESTIMATE
     served = np.zeros_like(together) if part is None else part
     seen, reads = (round(float(np.nansum(counts[chosen]))) for counts in (served, together))
     if reads and seen in (0, reads):
         low, high = binomial_interval(seen, reads, CONFIDENCE)
-        return Estimate(seen / reads, low, high, BINOMIAL, reads).document()
-    return ratio(served, together, chosen, bin_s=bin_s).document()
+        return Estimate(seen / reads, low, high, BINOMIAL, reads)
+    return ratio(served, together, chosen, bin_s=bin_s)

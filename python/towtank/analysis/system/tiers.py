@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,10 +15,13 @@ from towtank.analysis.statistics import estimates, mean_along_trend, ratio_of_su
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.system.busiest import busiest
 from towtank.analysis.system.disks import disks_counted_once, is_stacked
+from towtank.analysis.system.entries import DiskUse, Gap, MachineUse, Metric, Observation, PartUse, TierUse
+from towtank.analysis.system.limits import tier_limits
 from towtank.analysis.system.memory import memory
 from towtank.analysis.system.pace import pace
 from towtank.analysis.system.parts import PARTS, Part
 from towtank.analysis.system.rates import Samples, Track, track
+from towtank.documents import record_of
 from towtank.results import ProbeStream, ServiceStream
 
 _COUNTER_ENDINGS = ("_total", "_count", "_sum")
@@ -194,8 +198,11 @@ def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) ->
     return replace(along.scaled(found.value / along.value), value=found.value)
 
 
-def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe one tier in the window: CPU use, service demand, memory, disk traffic and waits."""
+def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask, targets: Collection[str]) -> TierUse:
+    """Describe one tier in the window: CPU use, service demand, memory, disk traffic, waits and use of kernel limits.
+
+    `targets` are the addresses of the targets of the generator, see `tier_limits`.
+    """
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
@@ -208,29 +215,29 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
     for part in observed.parts(name):
         seconds = observed.part_cpu_s(name, part, measurement)
         if seconds is not None:
-            part_used, part_demand = _usage(seconds, measurement, chosen)
-            parts[part.name] = {
-                "cpus_used": part_used.document(),
-                "cpu_demand_s": part_demand.document(),
-                "how": part.how,
-            }
-    return {
-        **{key: observed.tiers.get(name, {}).get(key) for key in ("kind", "host")},
-        "cpus_used": used.document(),
-        "cpus_allotted": allotted,
-        "cpu_control_group": observed.limiting_group(name, start, end),
-        "cpu_user": rate("cpu_user_s_total"),
-        "cpu_system": rate("cpu_system_s_total"),
-        "utilization": used.value / allotted if used.value is not None and allotted else None,
-        "cpu_demand_s": demand.document(),
-        **memory(samples, name, start, end),
-        "disk_read_bytes_per_s": rate("read_bytes_total"),
-        "disk_write_bytes_per_s": rate("write_bytes_total"),
-        "major_faults_per_s": rate("major_page_faults_total"),
-        "run_queue_wait_s_per_s": rate("run_queue_wait_s_total"),
-        "busiest": busiest(samples, name, start, end),
-        "parts": parts,
-    }
+            parts[part.name] = PartUse(*_usage(seconds, measurement, chosen), part.how)
+    memory_bytes, memory_how, resident_sets_bytes = memory(samples, name, start, end)
+    return TierUse(
+        kind=observed.tiers.get(name, {}).get("kind"),
+        host=observed.tiers.get(name, {}).get("host"),
+        cpus_used=used,
+        cpus_allotted=allotted,
+        cpu_control_group=observed.limiting_group(name, start, end),
+        cpu_user=rate("cpu_user_s_total"),
+        cpu_system=rate("cpu_system_s_total"),
+        utilization=used.value / allotted if used.value is not None and allotted else None,
+        cpu_demand_s=demand,
+        memory_bytes=memory_bytes,
+        memory_how=memory_how,
+        resident_sets_bytes=resident_sets_bytes,
+        disk_read_bytes_per_s=rate("read_bytes_total"),
+        disk_write_bytes_per_s=rate("write_bytes_total"),
+        major_faults_per_s=rate("major_page_faults_total"),
+        run_queue_wait_s_per_s=rate("run_queue_wait_s_total"),
+        busiest=busiest(samples, name, start, end),
+        parts=parts,
+        limits=tier_limits(observed, name, start, end, targets),
+    )
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
@@ -241,7 +248,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
     )
 
 
-def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def host(observed: Observed, measurement: Measurement, chosen: Mask) -> MachineUse:
     """Describe a machine in the window: CPU use, steal time, speed, disks, networks and memory."""
     start, end = span(measurement, chosen)
     samples = observed.samples
@@ -258,23 +265,24 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     used = sum(host_bins(samples, name, measurement) for name in HOST_CPU)
     pressures = {out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()}
-    available = samples.gauge(start, end, "host", "memory_available_bytes")
-    sockets = samples.gauge(start, end, "host", "tcp_memory_bytes")
-    return {
-        "cpus": observed.host_cpus,
-        "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen, bin_s=measurement.bin_s).document(),
-        "disks": {name: {**found, "stacked": is_stacked(name, last.get(name, {}))} for name, found in disks.items()},
-        "networks": rates("networks", _NETWORK_RATES),
-        "tcp": {out: samples.track("host", name).growth(start, end) for out, name in TCP_COUNTS.items()},
-        "tcp_memory_bytes": float(np.mean(sockets)) if sockets else None,
-        "throttled": throttled(observed, start, end),
-        "pressure": {name: value for name, value in pressures.items() if value is not None},
-        "steal": steal(observed, start, end),
-        "pace": pace(observed, start, end),
-        "foreign_share": foreign_share(observed, start, end),
-        "context_switches_per_s": samples.track("host", "context_switches_total").rate(start, end),
-        "memory_available_bytes": float(np.mean(available)) if available else None,
-    }
+    return MachineUse(
+        cpus=observed.host_cpus,
+        cpus_used=ratio(np.asarray(used), measurement.lengths, chosen, bin_s=measurement.bin_s),
+        disks={
+            name: record_of(DiskUse, {**each, "stacked": is_stacked(name, last.get(name, {}))})
+            for name, each in disks.items()
+        },
+        networks=rates("networks", _NETWORK_RATES),
+        tcp={out: samples.track("host", name).growth(start, end) for out, name in TCP_COUNTS.items()},
+        tcp_memory_bytes=samples.mean_gauge(start, end, "host", "tcp_memory_bytes"),
+        throttled=throttled(observed, start, end),
+        pressure={name: value for name, value in pressures.items() if value is not None},
+        steal=steal(observed, start, end),
+        pace=pace(observed, start, end),
+        foreign_share=foreign_share(observed, start, end),
+        context_switches_per_s=samples.track("host", "context_switches_total").rate(start, end),
+        memory_available_bytes=samples.mean_gauge(start, end, "host", "memory_available_bytes"),
+    )
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
@@ -357,13 +365,13 @@ def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
     return track(samples.times_s, values)
 
 
-def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, dict[str, Metric]]:
     """Return the metrics that services reported in the window: rates of counters, and means and maxima of gauges."""
     start, end = span(measurement, chosen)
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Metric]] = {}
     for name, samples in observed.metrics.items():
         keys = sorted({key for sample in samples.samples for key in sample["values"]})
-        table: dict[str, Any] = {}
+        table: dict[str, Metric] = {}
         for key in keys:
             base = key.split("{", 1)[0]
             if base.endswith("_bucket"):
@@ -371,24 +379,16 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
             if base.endswith(_COUNTER_ENDINGS):
                 rate = samples.track("values", key).rate(start, end)
                 if rate is not None:
-                    table[key] = {"kind": "counter", "per_s": rate}
+                    table[key] = Metric("counter", rate)
             elif values := samples.gauge(start, end, "values", key):
-                table[key] = {"kind": "gauge", "mean": float(np.mean(values)), "max": max(values)}
+                table[key] = Metric("gauge", mean=float(np.mean(values)), max=max(values))
         found[name] = table
     return found
 
 
-def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the CPU use that observing the run caused, the delays of samples, and the longest time without a sample.
-
-    Parameters
-    ----------
-    observed : Observed
-    start_s, end_s : float
-        Start and end of the run, in run time. [s]
-    sending_cpus : float, optional
-        CPUs that were used to send results during the run; None if nothing was sent. [1]
-    """
+def observation(observed: Observed, end_s: float, sending_cpus: float | None, gaps: Sequence[Gap]) -> Observation:
+    """Describe the observation of a run that ended at `end_s` in run time. [s]"""
+    start_s = 0.0
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
@@ -397,15 +397,16 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     # used instead of the sum.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
-    return {
-        "cpus_used": sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
-        "sending_cpus_used": sending_cpus,
-        "samples": len(samples.samples),
-        "late_max_s": max(late) if late else None,
-        "scrape_s_mean": float(np.mean(took)) if took else None,
-        "scrape_failures": sum(len(service.failures) for service in observed.services.values()),
-        "longest_gap_s": samples.longest_gap(start_s, end_s) if samples.samples else None,
-    }
+    return Observation(
+        cpus_used=sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
+        sending_cpus_used=sending_cpus,
+        samples=len(samples.samples),
+        late_max_s=max(late) if late else None,
+        scrape_s_mean=float(np.mean(took)) if took else None,
+        scrape_failures=sum(len(service.failures) for service in observed.services.values()),
+        longest_gap_s=samples.longest_gap(start_s, end_s) if samples.samples else None,
+        gaps=tuple(gaps),
+    )
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:

@@ -78,12 +78,6 @@ class Growth:
 def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     """Compare the number of transactions in the system at the end of a window with the number at the start.
 
-    Parameters
-    ----------
-    measurement : Measurement
-    chosen : ndarray of bool of shape (n_bins,)
-        Bins of the window.
-
     Returns
     -------
     Growth or None

@@ -273,10 +273,10 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     start_s = window.start_s
     # The rest of the window may also begin with a backlog, if its load requires fewer requests in flight. The search is
     # therefore repeated.
-    while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
-        if found["drained_s"] is None:
+    while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found.excess_at_start:
+        if found.drained_s is None:
             return window.start_s
-        start_s += float(found["drained_s"])
+        start_s += found.drained_s
     return start_s
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from towtank.digging import dig
+from towtank.analysis import Audit, AuditTest
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 # Largest number of transaction shares in a table cell; the run summary contains all shares. [1]
 _SHARES_SHOWN = 3
@@ -17,8 +18,8 @@ _OF_SHARES = ("mix", "group shares")
 
 def build(results: Results) -> Section:
     """Build the section on the audit of the load, with its tests, and reasons why other tests were impossible."""
-    found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
-    rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
+    found = [(run.run_id, one) for run in results.measured if (one := run.record.audit) is not None]
+    rows = tuple(_row(run, test) for run, audit in found for test in audit.tests)
     left = _untested(found)
     if not rows:
         text = f"The load was not audited: {left}." if left else None
@@ -37,7 +38,7 @@ def build(results: Results) -> Section:
     )
     notes = (
         "p is the probability of a deviation of at least this size if the load is exactly as requested. At most "
-        f"{people.share(_family(found))} of all runs are suspect by chance.",
+        f"{people.share(found[0][1].family_level)} of all runs are suspect by chance.",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Requested and observed values", columns, rows, notes)]
     if left:
@@ -47,8 +48,8 @@ def build(results: Results) -> Section:
 
 def sentence(results: Results) -> str:
     """Return sentences about the number of tests of the load, and of failed tests."""
-    tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
-    bad = sum(test.get("verdict") == "suspect" for test in tests)
+    tests = [test for run in results.measured if run.record.audit is not None for test in run.record.audit.tests]
+    bad = sum(test.verdict == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
     text = "The tests compare the mix, pauses and arrivals that began in the steady window with the requested ones. "
     if not bad:
@@ -56,35 +57,33 @@ def sentence(results: Results) -> str:
     return text + f"{bad} of {made} {'shows' if bad == 1 else 'show'} a load that differs from the requested load."
 
 
-def _family(found: list[tuple[str, Json]]) -> float | None:
-    return next((test["family_level"] for _, test in found if test.get("family_level") is not None), None)
-
-
-def _row(run: str, test: Json) -> tuple[str, ...]:
-    place = ", ".join(str(test[key]) for key in ("group", "stage") if test.get(key))
-    asked, seen = test.get("asked") or {}, test.get("seen") or {}
-    shown = _parts(asked, seen) if test.get("test") in _OF_SHARES else []
+def _row(run: str, test: AuditTest) -> tuple[str, ...]:
+    shown = _parts(test) if test.test in _OF_SHARES else []
     return (
         run,
-        str(test.get("test")),
-        place or "all",
-        _values(asked, shown),
-        _values(seen, shown),
-        str(test.get("method")),
-        people.number(test.get("statistic")),
-        people.count(test.get("n")),
-        probability(test.get("p_value")),
-        str(test.get("verdict")),
+        test.test,
+        ", ".join(place for place in (test.group, test.stage) if place) or "all",
+        _values(test.asked, shown),
+        _values(test.seen, shown),
+        test.method,
+        people.number(test.statistic),
+        people.count(test.n),
+        probability(test.p_value),
+        test.verdict,
     )
 
 
-def _parts(asked: Json, seen: Json) -> list[str]:
+def _parts(test: AuditTest) -> list[str]:
     """Return the transactions whose observed shares in the mix differ most from the requested shares."""
-    distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
+    distances = {name: abs(_number(test.seen.get(name)) - _number(share)) for name, share in test.asked.items()}
     return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
 
 
-def _values(values: Json, shown: list[str]) -> str:
+def _number(share: object) -> float:
+    return float(share) if isinstance(share, int | float) else 0.0
+
+
+def _values(values: Mapping[str, object], shown: list[str]) -> str:
     if shown:
         return ", ".join(f"{name} {people.share(values.get(name))}" for name in shown)
     words = [_value(name, value) for name, value in values.items()]
@@ -107,13 +106,13 @@ def probability(value: Any) -> str:
     return "< 1e-12" if value < 1e-12 else f"{value:.2g}"
 
 
-def _untested(found: list[tuple[str, Json]]) -> str:
+def _untested(found: list[tuple[str, Audit]]) -> str:
     reasons: dict[str, list[str]] = {}
     for run, audit in found:
-        for untested in audit.get("untested") or ():
-            what = "anything" if untested.get("test") == "all" else str(untested.get("test"))
-            where = "".join(f" of {untested[key]}" for key in ("group", "stage") if untested.get(key))
-            runs = reasons.setdefault(f"{what}{where}, because {untested.get('why')}", [])
+        for untested in audit.untested:
+            what = "anything" if untested.test == "all" else untested.test
+            where = "".join(f" of {place}" for place in (untested.group, untested.stage) if place)
+            runs = reasons.setdefault(f"{what}{where}, because {untested.why}", [])
             if run not in runs:
                 runs.append(run)
     every = len(found)

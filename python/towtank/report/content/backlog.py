@@ -11,7 +11,7 @@ from towtank.report.source import Results
 
 def build(results: Results) -> Section | None:
     """Build the section on the backlog; None if no run recorded its requests in flight."""
-    runs = [run for run in results.measured if run.summary.get("backlog")]
+    runs = [(run.run_id, found) for run in results.measured if (found := run.record.backlog) is not None]
     if not runs:
         return None
     columns = (
@@ -25,18 +25,17 @@ def build(results: Results) -> Section | None:
     )
     rows = tuple(
         (
-            run.run_id,
-            people.count(backlog["at_start"]),
-            people.count(backlog["at_end"]),
-            people.number(backlog["needs"]),
-            people.count(backlog["waiting_at_start"]),
-            people.count(backlog["waiting_at_end"]),
-            people.seconds(backlog["drained_s"]) if backlog["excess_at_start"] else people.ABSENT,
+            run,
+            people.count(backlog.at_start),
+            people.count(backlog.at_end),
+            people.number(backlog.needs),
+            people.count(backlog.waiting_at_start),
+            people.count(backlog.waiting_at_end),
+            people.seconds(backlog.drained_s) if backlog.excess_at_start else people.ABSENT,
         )
-        for run in runs
-        for backlog in [run.summary["backlog"]]
+        for run, backlog in runs
     )
-    carried = sum(bool(run.summary["backlog"]["excess_at_start"]) for run in runs)
+    carried = sum(bool(backlog.excess_at_start) for _, backlog in runs)
     said = paragraph(
         f"{people.plural(carried, 'run')} of {len(runs)} began the window with significantly more requests in "
         "flight or "

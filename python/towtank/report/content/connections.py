@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from towtank.digging import dig
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from towtank.analysis import ConnectionTimes, Waits
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 
 def blocks(results: Results) -> list[Block]:
@@ -36,65 +39,59 @@ def blocks(results: Results) -> list[Block]:
 
 
 def _row(run: RunResult) -> tuple[str, ...]:
-    connections = run.summary["connections"]
-    waits, handshakes = connections.get("wait_time_s") or {}, connections.get("handshakes")
+    connections = run.record.connections
+    waits, handshakes = connections.wait_time_s or Waits(), connections.handshakes
     both = f"{people.count(handshakes['full'])}, {people.count(handshakes['resumed'])}" if handshakes else people.ABSENT
     return (
         run.run_id,
         people.plain(run.load),
-        people.number(connections.get("open_mean")),
-        people.count(connections.get("opened")),
-        _mean_and_p99(connections.get("connect_time_s")),
-        _mean_and_p99(connections.get("tls_time_s")),
+        people.number(connections.open_mean),
+        people.count(connections.opened),
+        _mean_and_p99(connections.connect_time_s),
+        _mean_and_p99(connections.tls_time_s),
         both,
-        people.share(waits.get("share_waited")),
+        people.share(waits.share_waited if connections.wait_time_s else None),
         _mean_and_p99(waits),
-        people.share(waits.get("share_of_response_time")),
+        people.share(waits.share_of_response_time),
     )
 
 
-def _mean_and_p99(times: Json | None) -> str:
-    if not times or times.get("mean") is None:
+def _mean_and_p99(times: ConnectionTimes | Waits | None) -> str:
+    if times is None or times.mean is None:
         return people.ABSENT
-    mean, p99 = (people.seconds(times.get(name)).replace(" ", "\N{NO-BREAK SPACE}") for name in ("mean", "p99"))
+    mean, p99 = (people.seconds(time).replace(" ", "\N{NO-BREAK SPACE}") for time in (times.mean, times.p99))
     return f"{mean}, {p99}"
 
 
 def waiting(runs: list[RunResult]) -> str:
     """Return a sentence about the run with the longest wait for a pooled connection; empty if no run used a pool."""
-    pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
+    pooled = [(waits, run) for run in runs if (waits := run.record.connections.wait_time_s) is not None]
     if not pooled:
         return ""
-    worst = max(pooled, key=_share)
-    waits = worst.summary["connections"]["wait_time_s"]
-    if not waits["waited"]:
+    waits, worst = max(pooled, key=lambda row: row[0].share_of_response_time or 0.0)
+    if not waits.waited:
         return "Users share a pool of connections; no request waited for a connection in any run."
     return (
-        f"Waits for a connection of the pool were longest in {worst.run_id}: {people.share(waits['share_waited'])} of "
-        f"the requests waited, {people.seconds(waits['mean'])} on average and {people.seconds(waits['p99'])} at the "
-        f"99th percentile. This is {people.share(waits.get('share_of_response_time'))} of the response time."
+        f"Waits for a connection of the pool were longest in {worst.run_id}: {people.share(waits.share_waited)} of "
+        f"the requests waited, {people.seconds(waits.mean)} on average and {people.seconds(waits.p99)} at the "
+        f"99th percentile. This is {people.share(waits.share_of_response_time)} of the response time."
     )
-
-
-def _share(run: RunResult) -> float:
-    return float(dig(run.summary, "connections", "wait_time_s", "share_of_response_time") or 0.0)
 
 
 def failures(runs: list[RunResult]) -> str:
     """Count the failed connections of all runs by reason, in a sentence; empty if no connection failed."""
-    return _counted(runs, "connect_failures", "Connections that failed")
+    return _counted((run.record.connections.connect_failures for run in runs), "Connections that failed")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
     """Count the incomplete responses of all runs by reason, in a sentence; empty if all responses were complete."""
-    return _counted(runs, "broken_answers", "Incomplete responses")
+    return _counted((run.record.connections.broken_answers for run in runs), "Incomplete responses")
 
 
-def _counted(runs: list[RunResult], key: str, title: str) -> str:
-    counts: dict[str, int] = {}
-    for run in runs:
-        for reason, count in (run.summary["connections"].get(key) or {}).items():
-            counts[str(reason)] = counts.get(str(reason), 0) + int(count)
+def _counted(failures: Iterable[Mapping[str, int]], title: str) -> str:
+    counts: Counter[str] = Counter()
+    for each in failures:
+        counts.update(each)
     sentences = [
         f"{people.count(count)} times {reason}"
         for reason, count in sorted(counts.items(), key=lambda failure: -failure[1])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from towtank.analysis import NO_METRIC, Metric
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Listing, Section, Table, paragraph, text
 from towtank.report.source import Json, Results, RunResult
@@ -89,35 +90,32 @@ def _work(results: Results) -> list[Block]:
 
 
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
-    services: Json = run.summary.get("services") or {}
     is_first = True
-    for name in sorted(services):
-        values: Json = services[name]
+    for name, values in sorted(run.record.services.items()):
         series = next((kind for kind in _KINDS if kind.commits in values), None)
         if series is None:
             continue
         head = (run.run_id, run.configuration, people.plain(run.load)) if is_first else ("", "", "")
         is_first = False
-        found, missed = _value(values, series.found), _value(values, series.missed)
+        found, missed = _rate(values, series.found), _rate(values, series.missed)
         asked = None if found is None or missed is None else found + missed
-        changed = [value for each in series.rows_changed if (value := _value(values, each)) is not None]
+        changed = [value for each in series.rows_changed if (value := _rate(values, each)) is not None]
         yield (
             *head,
             name,
-            people.number(_value(values, series.commits)),
-            people.number(_value(values, series.rows_read)),
+            people.number(_rate(values, series.commits)),
+            people.number(_rate(values, series.rows_read)),
             people.number(sum(changed) if changed else None),
             people.share(found / asked if found is not None and asked else None),
             people.number(missed),
-            people.size_rate(_value(values, series.log)),
-            people.number(_value(values, series.deadlocks)),
-            people.plain(_value(values, series.connections, "max")),
+            people.size_rate(_rate(values, series.log)),
+            people.number(_rate(values, series.deadlocks)),
+            people.plain(values.get(series.connections, NO_METRIC).max),
         )
 
 
-def _value(values: Json, name: str, what: str = "per_s") -> float | None:
-    value = values.get(name, {}).get(what)
-    return float(value) if isinstance(value, int | float) else None
+def _rate(values: Mapping[str, Metric], name: str) -> float | None:
+    return values.get(name, NO_METRIC).per_s
 
 
 def _statements(results: Results) -> list[Block]:

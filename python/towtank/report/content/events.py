@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towtank.digging import dig
+from towtank.analysis import EventResult, Losses
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import heads
 from towtank.report.document import Column, Figure, Section, Table, paragraph
 from towtank.report.figures import timeline
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 _SAID = (
     "Events of the study, with the times at which they occurred. The window of a run ends when its first event begins, "
@@ -22,7 +22,7 @@ _SAID = (
 
 def build(results: Results) -> Section | None:
     """Build the section on events; None if the study caused none."""
-    runs = [run for run in results.measured if run.summary.get("events")]
+    runs = [run for run in results.measured if run.record.events]
     if not runs:
         return None
     columns = (
@@ -36,7 +36,7 @@ def build(results: Results) -> Section | None:
         Column("Back after", numeric=True),
     )
     happened = [
-        (run, number, name, event) for run in runs for number, (name, event) in enumerate(run.summary["events"].items())
+        (run, number, name, event) for run in runs for number, (name, event) in enumerate(run.record.events.items())
     ]
     rows = tuple(_row(run, name, event, first=not number) for run, number, name, event in happened)
     notes = tuple(note for run, _, name, event in happened if (note := _note(run, name, event)))
@@ -50,49 +50,49 @@ def _timelines(results: Results) -> list[Figure]:
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
 
-def words(event: Json) -> str:
-    return f"{event.get('do')} {event.get('on')}"
+def words(event: EventResult) -> str:
+    return f"{event.do} {event.on}"
 
 
-def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, ...]:
-    before, during = dig(event, "before", "throughput_per_s"), dig(event, "during", "throughput_per_s")
-    missed = dig(event, "during", "missed_transactions")
+def _row(run: RunResult, name: str, event: EventResult, *, first: bool) -> tuple[str, ...]:
+    before, during = event.before, event.during or Losses()
     return (
         *heads.cells(run, first=first),
         f"{name}: {words(event)}",
-        people.number(event.get("begin_s")),
-        people.number(event.get("until_s")),
-        "" if before is None else f"{people.number(before)} → {people.number(during)}",
+        people.number(event.begin_s),
+        people.number(event.until_s),
+        ""
+        if before is None
+        else f"{people.number(before.throughput_per_s)} → {people.number(during.throughput_per_s)}",
         _failures(event),
-        "" if missed is None else people.count(round(missed)),
+        "" if during.missed_transactions is None else people.count(round(during.missed_transactions)),
         _back(event),
     )
 
 
-def _failures(event: Json) -> str:
+def _failures(event: EventResult) -> str:
     """Render the number of requests that failed between an event and the recovery, by kind of failure."""
-    if event.get("during") is None:
+    if event.during is None:
         return ""
-    kinds = dig(event, "during", "failed_requests") or {}
+    kinds = event.during.failed_requests
     return ", ".join(f"{people.count(count)} {kind.replace('_', ' ')}" for kind, count in kinds.items()) or "none"
 
 
-def _back(event: Json) -> str:
-    recovery = event.get("recovery_s")
-    if recovery is not None:
-        return people.seconds(recovery) if event.get("disturbed") else "undisturbed"
-    return "not before the end of the stage" if event.get("disturbed") else "not judged"
+def _back(event: EventResult) -> str:
+    if event.recovery_s is not None:
+        return people.seconds(event.recovery_s) if event.disturbed else "undisturbed"
+    return "not before the end of the stage" if event.disturbed else "not judged"
 
 
-def _note(run: RunResult, name: str, event: Json) -> str:
+def _note(run: RunResult, name: str, event: EventResult) -> str:
     """Return a note on an event that failed or was not judged, with the reason, or on the free space of a filled
     disk.
     """
-    if event.get("failed"):
-        return f"{run.run_id}, {name}: the event did not occur as requested: {event['failed']}."
-    if event.get("disturbed") is None and event.get("why"):
-        return f"{run.run_id}, {name}: not judged, because {event['why']}."
-    left = event.get("left")
+    if event.failed:
+        return f"{run.run_id}, {name}: the event did not occur as requested: {event.failed}."
+    if event.disturbed is None and event.why:
+        return f"{run.run_id}, {name}: not judged, because {event.why}."
+    left = event.left
     if left:
         return (
             f"{run.run_id}, {name}: the disk was left with {people.count(left.get('free_files', 0))} files and "

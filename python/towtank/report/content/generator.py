@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import connections
 from towtank.report.content.headline import nothing
@@ -19,15 +18,15 @@ def build(results: Results) -> Section:
         (
             run.run_id,
             people.plain(run.load),
-            people.quantity(generator.get("cpus_used"), "CPUs"),
-            people.quantity(generator.get("cpu_us_per_request"), "µs"),
-            people.seconds(generator.get("start_lag_p99_s")),
-            people.size(generator.get("peak_rss_bytes")),
-            {True: "yes", False: "no"}.get(generator.get("saturated"), people.ABSENT),
-            people.rate_estimate(run.summary.get("request_throughput_per_s")),
+            people.quantity(generator.cpus_used, "CPUs"),
+            people.quantity(generator.cpu_us_per_request, "µs"),
+            people.seconds(generator.start_lag_p99_s),
+            people.size(generator.peak_rss_bytes),
+            "yes" if generator.saturated else "no",
+            people.rate_estimate(run.record.request_throughput_per_s.document()),
         )
         for run in runs
-        for generator in [run.summary["generator"]]
+        for generator in [run.record.generator]
     )
     columns = (
         Column("Run"),
@@ -47,8 +46,8 @@ def build(results: Results) -> Section:
 def sentence(results: Results) -> str:
     """Return a sentence with the generator's highest resource use in any run."""
     runs = results.measured
-    cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
-    lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]
+    cpus = [used for run in runs if (used := run.record.generator.cpus_used) is not None]
+    lags = [lag for run in runs if (lag := run.record.generator.start_lag_p99_s) is not None]
     parts = []
     if cpus:
         parts.append(f"used at most {people.number(max(cpus))} CPUs in any run")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.analysis import HostUse
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.extremes import SHOWN_AT_MOST, extremes
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
-
-_WAYS = ("receive", "transmit")
+from towtank.report.source import Results, RunResult
 
 
 def build(results: Results) -> Section | None:
     """Build the section on hosts; None if no run has hosts."""
-    runs = [run for run in results.measured if run.summary.get("hosts")]
+    runs = [run for run in results.measured if run.record.hosts]
     if not runs:
         return None
     blocks: list[Block] = [paragraph(sentence(runs)), _hosts(runs), *_networks(runs), *_disks(runs), *_machine(runs)]
@@ -24,12 +23,14 @@ def build(results: Results) -> Section | None:
 
 def sentence(runs: list[RunResult]) -> str:
     """Return a sentence that compares the CPUs assigned to hosts with the CPUs of the machine."""
-    ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
-    if not any(run.summary.get("machine") for run in runs):
+    machines = [machine for run in runs if (machine := run.record.machine) is not None]
+    ratios = [machine.overcommit for machine in machines if machine.overcommit is not None]
+    if not machines:
         return "Each host is a machine with its own probe."
     if not ratios:
         return "All hosts are parts of one machine."
-    real = dig(runs[0].summary, "machine", "cpus")
+    first = runs[0].record.machine
+    real = None if first is None else first.cpus
     promised = people.plain(max(ratios))
     return (
         f"All hosts are parts of one machine and share its {people.plural(int(real or 0), 'CPU')} for the system: "
@@ -37,16 +38,15 @@ def sentence(runs: list[RunResult]) -> str:
     )
 
 
-def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
+def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, HostUse]]:
     for run in runs:
-        listed = [(str(name), each) for name, each in run.summary["hosts"].items()]
-        for name, each in extremes(listed, lambda host: dig(host[1], "cpus_used", "value")):
+        for name, each in extremes(list(run.record.hosts.items()), lambda host: host[1].cpus_used.value):
             yield run, name, each
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
     """Return a note on hosts that the table leaves out; empty if it contains all hosts."""
-    most = max(len(run.summary["hosts"]) for run in runs)
+    most = max(len(run.record.hosts) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
     return (
@@ -55,19 +55,19 @@ def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
 
 
 def _hosts(runs: list[RunResult]) -> Table:
-    swaps = any(dig(host, "swap_bytes") for run in runs for host in run.summary["hosts"].values())
+    swaps = any(host.swap_bytes for run in runs for host in run.record.hosts.values())
     rows = tuple(
         (
             run.run_id,
             name,
-            people.listing([str(tier) for tier in dig(host, "tiers") or ()]) or people.ABSENT,
-            people.plain(dig(host, "cpus_allotted")),
-            people.plain_estimate(dig(host, "cpus_used")),
-            people.share(dig(host, "utilization")),
-            people.share(dig(host, "throttled_share")),
-            people.size(dig(host, "memory_bytes")),
-            people.rate(dig(host, "page_cache_refaults_per_s")),
-            *((people.size(dig(host, "swap_bytes")), people.rate(dig(host, "major_faults_per_s"))) if swaps else ()),
+            people.listing(list(host.tiers)) or people.ABSENT,
+            people.plain(host.cpus_allotted),
+            people.plain_estimate(host.cpus_used.document()),
+            people.share(host.utilization),
+            people.share(host.throttled_share),
+            people.size(host.memory_bytes),
+            people.rate(host.page_cache_refaults_per_s),
+            *((people.size(host.swap_bytes), people.rate(host.major_faults_per_s)) if swaps else ()),
         )
         for run, name, host in _each(runs)
     )
@@ -95,12 +95,14 @@ def _networks(runs: list[RunResult]) -> list[Block]:
             run.run_id,
             name,
             str(dig(run.manifest, "hosts", name, "link") or people.ABSENT),
-            *(people.size_rate(host.get(f"{way}_bytes_per_s")) for way in _WAYS),
-            *(people.rate(host.get(f"{way}_packets_per_s")) for way in _WAYS),
+            people.size_rate(host.receive_bytes_per_s),
+            people.size_rate(host.transmit_bytes_per_s),
+            people.rate(host.receive_packets_per_s),
+            people.rate(host.transmit_packets_per_s),
             people.count(_dropped(host)),
-            people.count(dig(host, "tcp", "listen_overflows")),
-            people.count(dig(host, "tcp", "retransmits")),
-            people.size(host.get("socket_memory_bytes")),
+            people.count(host.tcp.get("listen_overflows")),
+            people.count(host.tcp.get("retransmits")),
+            people.size(host.socket_memory_bytes),
         )
         for run, name, host in _each(runs)
     )
@@ -126,9 +128,9 @@ def _networks(runs: list[RunResult]) -> list[Block]:
     return [Table("Network of the hosts", columns, rows, notes)]
 
 
-def _dropped(host: Json) -> float | None:
+def _dropped(host: HostUse) -> float | None:
     """Return the number of packets that a host's network device dropped; None if not recorded. [1]"""
-    counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
+    counts = [count for count in (host.receive_drops, host.transmit_drops) if count is not None]
     return sum(counts) if counts else None
 
 
@@ -137,19 +139,19 @@ def _disks(runs: list[RunResult]) -> list[Block]:
         (
             run.run_id,
             name,
-            str(disk),
-            people.size_rate(values.get("read_bytes_per_s")),
-            people.size_rate(values.get("write_bytes_per_s")),
-            people.rate(values.get("read_operations_per_s")),
-            people.rate(values.get("write_operations_per_s")),
-            people.share(values.get("utilization")),
-            str(dig(values, "utilization_of") or people.ABSENT),
-            people.share(dig(values, "busy_share")),
-            people.size(values.get("free_bytes_least")),
-            people.count(values.get("free_inodes_least")),
+            disk,
+            people.size_rate(values.read_bytes_per_s),
+            people.size_rate(values.write_bytes_per_s),
+            people.rate(values.read_operations_per_s),
+            people.rate(values.write_operations_per_s),
+            people.share(values.utilization),
+            values.utilization_of or people.ABSENT,
+            people.share(values.busy_share),
+            people.size(values.free_bytes_least),
+            people.count(values.free_inodes_least),
         )
         for run, name, host in _each(runs)
-        for disk, values in (host.get("disks") or {}).items()
+        for disk, values in host.disks.items()
     )
     columns = (
         Column("Run"),
@@ -172,16 +174,18 @@ def _machine(runs: list[RunResult]) -> list[Block]:
     rows = tuple(
         (
             run.run_id,
-            people.plain(one.get("cpus")),
-            people.plain(one.get("cpus_virtual")),
-            people.plain(one.get("overcommit")),
-            people.plain_estimate(one.get("cpus_used")),
-            people.share(one.get("throttled_s_per_s")),
-            people.share(one.get("steal")),
-            people.listing(_consumers(one)) or people.ABSENT,
+            people.plain(machine.cpus),
+            people.plain(machine.cpus_virtual),
+            people.plain(machine.overcommit),
+            people.plain_estimate(machine.cpus_used.document()),
+            people.share(machine.throttled_s_per_s),
+            people.share(machine.steal),
+            # The three tiers that use the most CPU.
+            people.listing([f"{each.tier} {people.number(each.cpus_used)}" for each in machine.consumers[:3]])
+            or people.ABSENT,
         )
         for run in runs
-        if (one := run.summary.get("machine"))
+        if (machine := run.record.machine) is not None
     )
     columns = (
         Column("Run"),
@@ -194,9 +198,3 @@ def _machine(runs: list[RunResult]) -> list[Block]:
         Column("Top consumers", "CPUs used"),
     )
     return [Table("Resource use of all hosts on the machine", columns, rows)] if rows else []
-
-
-def _consumers(machine: Json) -> list[str]:
-    """Render the three tiers that use the most CPU on the machine, each with its number of used CPUs."""
-    first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
-    return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from towtank.analysis import NO_METRIC, Metric
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 _LIMIT = "jvm_heap_limit_bytes"
 _PAUSES = "jvm_gc_pauses_total"
@@ -42,38 +43,30 @@ def build(results: Results) -> Section | None:
 
 
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
-    services: Json = run.summary.get("services") or {}
     first = True
-    for name in sorted(services, key=lambda each: each.removesuffix("-jvm")):
-        values: Json = services[name]
+    for name, values in sorted(run.record.services.items(), key=lambda each: each[0].removesuffix("-jvm")):
         if _LIMIT not in values:
             continue
         head = heads.cells(run, first=first)
         first = False
         pauses = _sum(values, _PAUSES)
         # Allocations are logged only at garbage collections; without one, they are unknown, not zero.
-        allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
+        allocated = values.get("jvm_allocated_bytes_total", NO_METRIC).per_s if pauses else None
         yield (
             *head,
             name.removesuffix("-jvm"),
             people.number(pauses),
             people.share(_sum(values, _PAUSE_TIME)),
-            people.seconds(_value(values, "jvm_gc_longest_pause_seconds", "max")),
-            people.share(_value(values, "jvm_gc_concurrent_seconds_total", "per_s")),
-            people.number(_value(values, "jvm_gc_stalls_total", "per_s")),
+            people.seconds(values.get("jvm_gc_longest_pause_seconds", NO_METRIC).max),
+            people.share(values.get("jvm_gc_concurrent_seconds_total", NO_METRIC).per_s),
+            people.number(values.get("jvm_gc_stalls_total", NO_METRIC).per_s),
             people.size_rate(allocated),
-            people.size(_value(values, "jvm_heap_after_gc_bytes", "mean")),
-            people.size(_value(values, _LIMIT, "max")),
+            people.size(values.get("jvm_heap_after_gc_bytes", NO_METRIC).mean),
+            people.size(values[_LIMIT].max),
         )
 
 
-def _value(values: Json, name: str, what: str) -> float | None:
-    value = values.get(name, {}).get(what)
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _sum(values: Json, name: str) -> float | None:
+def _sum(values: Mapping[str, Metric], name: str) -> float | None:
     """Return the sum of the rates of a metric over all kinds of collections; None if no kind was recorded. [1/s]"""
-    found = [_value(values, key, "per_s") for key in values if key.partition("{")[0] == name]
-    known = [value for value in found if value is not None]
+    known = [found.per_s for key, found in values.items() if key.partition("{")[0] == name and found.per_s is not None]
     return sum(known) if known else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
@@ -19,13 +18,13 @@ def build(results: Results) -> Section:
     rows = tuple(
         (
             run.run_id,
-            people.share(observation.get("cpus_used")),
-            people.count(observation.get("samples")),
-            people.seconds(observation.get("late_max_s")),
-            people.seconds(observation.get("scrape_s_mean")),
+            people.share(observation.cpus_used),
+            people.count(observation.samples),
+            people.seconds(observation.late_max_s),
+            people.seconds(observation.scrape_s_mean),
         )
         for run in runs
-        for observation in [run.summary["observation"]]
+        for observation in [run.record.observation]
     )
     columns = (
         Column("Run"),
@@ -40,11 +39,7 @@ def build(results: Results) -> Section:
 
 def sentence(results: Results) -> str:
     """Return a sentence that compares the highest CPU cost of the observation in any run with its limit."""
-    costs = [
-        cost
-        for run in results.measured
-        if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))
-    ]
+    costs = [cost for run in results.measured if (cost := run.record.observation.cpus_used) is not None]
     if not costs:
         return "The CPU use of the observation was not recorded."
     verdict = "below" if max(costs) < LIMIT_CPUS else "above"

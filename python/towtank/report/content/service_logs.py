@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from towtank.digging import dig
+from towtank.analysis import LogGroup
 from towtank.log_lines import ERROR_LEVEL, folded_line
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
@@ -30,11 +29,11 @@ class _Row:
     count: int = 0
     first_s: float | None = None
 
-    def add(self, run: RunResult, group: Any) -> None:
+    def add(self, run: RunResult, group: LogGroup) -> None:
         self.runs.append(run.run_id)
-        self.count += int(group["count"])
+        self.count += group.count
         if self.first_s is None:
-            self.first_s = group.get("first_s")
+            self.first_s = group.first_s
 
     def cells(self) -> tuple[str, ...]:
         return (
@@ -53,9 +52,9 @@ def blocks(results: Results) -> list[Block]:
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
     for run in runs:
-        for service, log in (run.summary.get("logs") or {}).items():
-            for group in dig(log, "groups") or ():
-                row = _Row(service, str(group["text"]), str(group["level"]))
+        for service, log in (run.record.logs or {}).items():
+            for group in () if log is None else log.groups:
+                row = _Row(service, group.text, group.level)
                 rows.setdefault((service, folded_line(row.text)), row).add(run, group)
     kept = _most_telling(list(rows.values()))
     notes = (*_left_out(list(rows.values()), kept), *(note for run in runs for note in _notes(run)))
@@ -73,8 +72,7 @@ def blocks(results: Results) -> list[Block]:
 
 
 def _is_doubtful(run: RunResult) -> bool:
-    failed = dig(run.summary, "errors", "count")
-    return bool(failed) or run.verdict in ("suspect", "invalid")
+    return bool(run.record.errors.count) or run.verdict in ("suspect", "invalid")
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
@@ -94,15 +92,12 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 def _notes(run: RunResult) -> list[str]:
     """Return a note for each log that could not be read completely."""
-    logs = run.summary.get("logs")
-    if logs is None:
-        return []
     notes = []
-    for service, log in logs.items():
+    for service, log in (run.record.logs or {}).items():
         if log is None:
             notes.append(f"{run.run_id}: the log of {service} could not be read.")
-        elif log["unread_bytes"]:
-            size = people.size(log["unread_bytes"])
+        elif log.unread_bytes:
+            size = people.size(log.unread_bytes)
             place = f"{size} in the middle of the log of {service}"
             notes.append(f"{run.run_id}: {place} was not read; the counts cover the rest of the log.")
     return notes

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.analysis import Spread
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.content.extremes import extremes
 from towtank.report.document import Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 
 def build(results: Results) -> Section | None:
@@ -36,20 +37,19 @@ def build(results: Results) -> Section | None:
     )
 
 
-def _several(run: RunResult) -> dict[str, Json]:
+def _several(run: RunResult) -> dict[str, Spread]:
     """Return the targets of a run that have more than one service, by name, with the figures of each service."""
-    counts = run.summary.get("spread") or {}
-    return {name: service for name, service in counts.items() if len(service["members"]) > 1}
+    return {name: service for name, service in run.record.spread.items() if len(service.members) > 1}
 
 
-def _rows(run: RunResult, target: str, counts: Json) -> Iterator[tuple[str, ...]]:
-    members = list(counts["members"].items())
-    head = (*heads.cells(run), target, people.plain_estimate(counts["fairness"]))
-    for number, (service, each) in enumerate(extremes(members, lambda member: member[1]["share"]["value"])):
+def _rows(run: RunResult, target: str, counts: Spread) -> Iterator[tuple[str, ...]]:
+    members = list(counts.members.items())
+    head = (*heads.cells(run), target, people.plain_estimate(counts.fairness.document()))
+    for number, (service, each) in enumerate(extremes(members, lambda member: member[1].share.value)):
         yield (
             *(head if number == 0 else ("",) * len(head)),
             service,
-            people.plain_estimate(each["throughput_per_s"]),
-            people.plain_estimate(each["share"]),
-            people.share(each["errors_share"]) if each["errors_share"] is not None else "",
+            people.plain_estimate(each.throughput_per_s.document()),
+            people.plain_estimate(each.share.document()),
+            people.share(each.errors_share) if each.errors_share is not None else "",
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from towtank.analysis import Estimate, Mount
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 # Largest plausible ratio of a cache's size to its limit, which the pages of an open file may exceed. [ratio]
 _OVER = 1.25
@@ -16,7 +17,7 @@ _OVER = 1.25
 
 def build(results: Results) -> Section | None:
     """Build the section on storage; None if no run recorded storage."""
-    runs = [run for run in results.measured if run.summary.get("storage")]
+    runs = [run for run in results.measured if run.record.storage is not None]
     if not runs:
         return None
     said = (
@@ -42,22 +43,30 @@ def _sides(results: Results, runs: list[RunResult]) -> Table:
     rows = tuple(
         (
             *heads.cells(run),
-            people.size_rate(_value(run, "asked", "read_bytes_per_s")),
-            people.size_rate(_value(run, "asked", "write_bytes_per_s")),
-            people.plain_estimate(dig(run.summary, "storage", "asked", "calls_per_s")),
-            people.size_rate(_value(run, "reached", "read_bytes_per_s")),
-            people.size_rate(_value(run, "reached", "write_bytes_per_s")),
-            people.plain_estimate(dig(run.summary, "storage", "reached", "read_operations_per_s")),
-            people.plain_estimate(dig(run.summary, "storage", "reached", "write_operations_per_s")),
+            people.size_rate(_value(storage.asked, "read_bytes_per_s")),
+            people.size_rate(_value(storage.asked, "write_bytes_per_s")),
+            _rate(storage.asked, "calls_per_s"),
+            people.size_rate(_value(storage.reached, "read_bytes_per_s")),
+            people.size_rate(_value(storage.reached, "write_bytes_per_s")),
+            _rate(storage.reached, "read_operations_per_s"),
+            _rate(storage.reached, "write_operations_per_s"),
         )
         for run in runs
+        if (storage := run.record.storage) is not None
     )
     return Table("Storage requests and disk traffic", columns, rows)
 
 
-def _value(run: RunResult, *path: str) -> float | None:
-    value = dig(run.summary, "storage", *path, "value")
-    return float(value) if isinstance(value, int | float) else None
+def _rate(rates: Mapping[str, Estimate], name: str) -> str:
+    return people.plain_estimate(rates[name].document()) if name in rates else people.ABSENT
+
+
+def _value(rates: Mapping[str, Estimate], name: str) -> float | None:
+    return rates[name].value if name in rates else None
+
+
+def _mounts_of(run: RunResult) -> Mapping[str, Mount]:
+    return {} if run.record.storage is None else run.record.storage.mounts
 
 
 def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
@@ -78,10 +87,8 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
     """Return a note if the recorded size of a cache is implausible, because it exceeds the limit of the cache."""
-    mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
-    over = any(
-        (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
-    )
+    mounts = [mount for run in runs for mount in _mounts_of(run).values()]
+    over = any((found.cache_bytes or 0) > _OVER * (found.cache_limit_bytes or float("inf")) for found in mounts)
     note = (
         "If a cache seems to exceed its limit, GlusterFS counts its size wrongly: it removes files without subtracting "
         "their pages. The memory of the mount's tier is the actual size."
@@ -90,22 +97,22 @@ def _notes(runs: list[RunResult]) -> tuple[str, ...]:
 
 
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
-    for name, mount in sorted((dig(run.summary, "storage", "mounts") or {}).items()):
+    for name, mount in sorted(_mounts_of(run).items()):
         first = (
             *heads.cells(run),
-            _placed(run, str(name)),
-            people.plain_estimate(mount.get("calls_per_s")),
-            people.plain_estimate(mount.get("server_calls_per_s")),
+            _placed(run, name),
+            people.plain_estimate(mount.calls_per_s.document()),
+            people.plain_estimate(mount.server_calls_per_s.document()),
             _filled(mount),
-            people.count(round(mount["cache_files"])) if mount.get("cache_files") is not None else people.ABSENT,
+            people.count(round(mount.cache_files)) if mount.cache_files is not None else people.ABSENT,
         )
-        for number, (server, server_counts) in enumerate(mount.get("servers", {}).items()):
+        for number, (server, server_counts) in enumerate(mount.servers.items()):
             head = first if number == 0 else ("",) * len(first)
             yield (
                 *head,
                 server,
-                people.plain_estimate(server_counts["calls_per_s"]),
-                people.plain_estimate(server_counts["read_share"]),
+                people.plain_estimate(server_counts.calls_per_s.document()),
+                people.plain_estimate(server_counts.read_share.document()),
             )
 
 
@@ -115,8 +122,8 @@ def _placed(run: RunResult, name: str) -> str:
     return name if host is None else f"{name} on {host}"
 
 
-def _filled(mount: Json) -> str:
-    used, limit = mount.get("cache_bytes"), mount.get("cache_limit_bytes")
+def _filled(mount: Mount) -> str:
+    used, limit = mount.cache_bytes, mount.cache_limit_bytes
     if used is None or not limit:
         return people.ABSENT
     return f"{people.size(used)} of {people.size(limit)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from towtank.analysis import EventResult
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
@@ -61,9 +62,10 @@ def _notes(run: RunResult) -> list[str]:
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
-        events = run.summary.get("events") or {}
         when = "".join(
-            words for name, event in events.items() if (words := _beside(name, event, entry["acknowledged_s"]))
+            words
+            for name, event in run.record.events.items()
+            if (words := _beside(name, event, entry["acknowledged_s"]))
         )
         notes.append(
             f"{run.run_id}: {entry['kind']} {entry['key']} is {entry['fate']}; "
@@ -72,9 +74,9 @@ def _notes(run: RunResult) -> list[str]:
     return notes
 
 
-def _beside(name: str, event: Json, at_s: float) -> str:
+def _beside(name: str, event: EventResult, at_s: float) -> str:
     """Render a time relative to an event; empty if the time is neither during the event nor shortly before it."""
-    begin, until = event.get("begin_s"), event.get("until_s")
+    begin, until = event.begin_s, event.until_s
     if begin is None or until is None:
         return ""
     if begin <= at_s <= until:
