@@ -76,8 +76,7 @@ def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
             (31, 1),
             (
                 "31 of 32 runs are valid, 1 suspect.",
-                "1 of 2 claims with an answer (marked †) rests on a suspect run of settings all: take its number as "
-                "provisional.",
+                "1 of 2 claims (marked †) rests on a suspect run of settings all: its number is provisional.",
             ),
         ),
         (
@@ -85,7 +84,7 @@ def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
             (14, 1),
             (
                 "14 of 15 runs are valid, 1 suspect.",
-                "The claim with an answer rests on a suspect run of settings all: take its number as provisional.",
+                "The claim with an answer rests on a suspect run of settings all: its number is provisional.",
             ),
         ),
         ([ABSENT], (0, 4, 44), ("0 of 48 runs are valid, 4 suspect, 44 invalid: do not use the numbers.",)),

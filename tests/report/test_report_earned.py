@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,9 +132,8 @@ def of_terminal(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def of_markdown(results: Results) -> Iterator[tuple[str, str]]:
-    material: Any = type(
-        "Material", (), {"summary": results.summary, "title": "x", "runs": (), "missing": (), "claims": {}}
-    )
+    known: dict[str, Any] = {"title": "x", "path": Path("x"), "runs": (), "missing": (), "claims": {}}
+    material: Any = type("Material", (), {"summary": results.summary, **known})
     for part in (markdown_format._head, markdown_format._results, markdown_format._objectives):
         for line in part(material):
             for sentence in line.split(". "):

@@ -236,7 +236,7 @@ def _highest(configuration: Configuration) -> LoadPoint:
     return max(configuration.points, key=lambda point: point.throughput_per_s.value or 0.0)
 
 
-def _without_words(said: str) -> Text:
+def _without_words(said: str, **_: bool) -> Text:
     return text(said.replace(", from a suspect run", ""))
 
 
@@ -256,7 +256,7 @@ PLANTED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "comparison, invalid": ("invalid", _set(Configuration, "usable", property(_all_points))),
     "verdict on the study, invalid": ("invalid", _set(study_verdict, "verdict_of", _said_valid)),
     "sentence, doubt, suspect": ("suspect", _set(narrative, "_suspects", lambda _: "")),
-    "headline, doubt, suspect": ("suspect", _set(headline, "_statement", _without_words)),
+    "headline, doubt, suspect": ("suspect", _set(headline, "_pieces", _without_words)),
     "table, mark, suspect": ("suspect", _set(tables, "_mark", lambda _: "")),
     "table of limits, mark, suspect": ("suspect", _set(observations, "_mark", lambda _: "")),
     "table in brief, mark, suspect": ("suspect", _set(brief, "MARK", "")),

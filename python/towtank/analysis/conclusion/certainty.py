@@ -142,8 +142,8 @@ def _leaning(summary: Mapping[str, object], support: Support) -> str:
             return "Claims rest on valid runs only, but the highest throughput includes a suspect run"
         return "The answer rests on valid runs only"
     rest = "rests" if len(leaning) == 1 else "rest"
-    provisional = f"take {'its number' if len(leaning) == 1 else 'their numbers'} as provisional"
-    which = f"{len(leaning)} of {len(answered)} claims with an answer (marked {SUSPECT_MARK})"
+    provisional = "its number is provisional" if len(leaning) == 1 else "their numbers are provisional"
+    which = f"{len(leaning)} of {len(answered)} claims (marked {SUSPECT_MARK})"
     if len(leaning) == len(answered):
         which = "The claim with an answer" if len(answered) == 1 else "All claims with an answer"
     return f"{which} {rest} on {_which(summary, leaning)}: {provisional}"
