@@ -288,7 +288,10 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the summary of the generator and its doubts about start lag, for the given limits."""
+    """Summarize a run with `limits`, but with a limit of 10 s for p99 of the start lag, so that only the share decides.
+
+    Return the summary of the generator, and the reasons of the verdict that concern start lag.
+    """
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 

@@ -117,7 +117,8 @@ def test_the_highest_load_of_a_year_is_calibrated() -> None:
         below += max(loads(ahead)) <= base * drawn
         line = max(growing.history.level([growing.start + timedelta(days=back) for back in range(366)]))
         medians.append(base * drawn[1] / np.exp(line))
-    # In 150 histories, a fraction of one half has a standard error of 0.04; three of these are allowed.
+    # A fraction of one half, estimated from 150 histories, has a standard error of sqrt(0.5 * 0.5 / 150) = 0.04. A
+    # deviation of three standard errors is allowed.
     assert below / 150 == pytest.approx(shares, abs=0.12)
     assert 1.1 < np.mean(medians) < 1.25
 

@@ -113,11 +113,11 @@ class Results:
         `study-summary.json`.
     runs : tuple of RunResult
         All planned runs in their order, including missing runs.
-        hashes : tuple of FileHash
+    hashes : tuple of FileHash
         Hashes of the recorded files, to verify a copy of the folder.
-        model : dict
+    model : dict
         Capacity model (`model.json`).
-        sizing : dict or None
+    sizing : dict or None
         Result of a sizing, or `{"refused": REASON}`; None if the study has no sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.

@@ -175,8 +175,8 @@ class Load(FileModel):
     pilot: Pilot | None = Field(
         None,
         description=(
-            "Settings of the pilot run, which finds the limit if levels of `users` are shares of it, for "
-            "example `20 %`."
+            "Settings of the pilot run. It finds the system's load limit if levels of `users` are shares of that "
+            "limit, for example `20 %`."
         ),
     )
     schedule: list[ScheduleStage] | None = Field(

@@ -34,8 +34,8 @@ Answer = TypeVar("Answer")
 class _Server:
     """Server, with its TCP ports, and a reader of its connections if it is PostgreSQL.
 
-    If a server has no ports, it is examined again after `pause` readings, which doubles each time. `left` is the number
-    of readings that remain.
+    A server without known ports and without such a reader is looked up again after `pause` readings; `pause` doubles
+    each time. `left` is the number of readings that remain until then.
     """
 
     root: int
@@ -45,7 +45,9 @@ class _Server:
     left: int = 1
 
     def is_due(self) -> bool:
-        """Count one reading; return True if a server without ports and titles must be examined again."""
+        """Count down by one reading. Return True if the countdown has ended and the server must be looked up again,
+        because neither its ports nor a reader of its connections are known.
+        """
         self.left -= 1
         return not self.ports and self.titles is None and self.left <= 0
 
@@ -180,7 +182,7 @@ class ConnectionScraper:
         """Do nothing, because nothing stays open between scrapes."""
 
     def _server(self, name: str, root: int) -> _Server:
-        """Return a server; examine it first if its root process is new, or if `is_due` returns True."""
+        """Return a server; look it up first if its root process is new, or if `is_due` returns True."""
         known = self._known.get(name)
         if known is None or known.root != root:
             self._known[name] = self._look(root, 1)

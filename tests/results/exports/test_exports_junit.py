@@ -1,4 +1,6 @@
-"""Export as JUnit: a test case passes only if the results support it."""
+"""Export as JUnit: a test case passes only if the results show that its condition is met; a missing or invalid result
+is an error.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Slice:
         Name of the tier, such as `content`; for a tier with parts, `content: database` or `content: rest`.
     cpus : float
         Mean number of CPUs used. [CPUs]
-        interval : dict or None
+    interval : dict or None
         Estimate with its interval; None for the rest of a tier, which is a difference.
     state : str
         Verdict of the point.

@@ -104,7 +104,7 @@ def collect(
         Results of the study.
     of_point : callable
         Function that returns the estimate of a load point in the study summary.
-        of_run : callable, optional
+    of_run : callable, optional
         Function that returns the same estimate from a run summary; default: `of_point`.
     """
     found = [

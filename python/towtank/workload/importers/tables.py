@@ -34,7 +34,8 @@ def import_table(form: str) -> str:
     for same in kinds.values():
         rows: dict[tuple[Fate, str], list[str]] = {}
         for name, key in TABLES[form][same[0]].items():
-            unless = f" unless {' or '.join(f'`{value}`' for value in key.default)}" if key.default else ""
+            values = " or ".join(f"`{value}`" for value in key.default)
+            unless = f" (unless its value is {values})" if values else ""
             rows.setdefault((key.fate, key.why), []).append(f"`{name}`{unless}")
         for (fate, why), names in sorted(rows.items(), key=lambda row: list(Fate).index(row[0][0])):
             lines.append(f"| {', '.join(same)} | {', '.join(names)} | {_WORDS[fate]} | {why} |")
