@@ -319,7 +319,7 @@ def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits,
 
 
 def many(**changes):
-    """Return a run of a hundred transactions per second, which are enough for a p99 with an interval."""
+    """Return a run with 100 transactions per second, enough for an interval of the 99th percentile (p99)."""
     return even_script(
         stages_of(100, 2.0, 40.0), users=100, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.0, **changes
     )

@@ -2,8 +2,8 @@
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-    ├── Paragraph      plain text, code and strong text
-    ├── Callout        an important statement with a level
+        ├── Paragraph      plain text, code and strong text
+        ├── Callout        an important statement with a level
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
         ├── Table          a caption, columns with units, rows of text, footnotes

@@ -175,9 +175,10 @@ def to_pdf(
     one_page : bool
         Whether to fit the document on a single page, with letters and figure as large as possible.
 
-        Returns
-        -------
-        bytes PDF file; the same document gives the same bytes.
+    Returns
+    -------
+    bytes
+        PDF file; the same document gives the same bytes.
 
     Raises
     ------

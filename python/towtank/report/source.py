@@ -214,7 +214,7 @@ def load_results(path: Path) -> Results:
     Parameters
     ----------
     path : Path
-        The results folder.
+        Results folder.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     Parameters
     ----------
     path : Path
-        The results folder.
+        Results folder.
     hashes : sequence of FileHash
         Hashes of all recorded files. If empty, the model is computed anew.
     """

@@ -119,8 +119,8 @@ class Trace(FileModel):
     csv: str = Field(
         min_length=1,
         description=(
-            "CSV file with the arrival rates, relative to the study file; its first line names the "
-            "columns, two or more rows follow."
+            "CSV file with the arrival rates; the path is relative to the study file. The first line of the CSV file "
+            "names the columns; two or more rows follow."
         ),
     )
     time: str = Field(

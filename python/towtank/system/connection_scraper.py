@@ -84,7 +84,7 @@ class _Exchanges:
 
     def waits(self, client: ClientSocket) -> bool:
         """Return True if the client waits for a response, that is, if it last sent data rather than received data. If
-        this is unknown, the numbers of segments are compared.
+        this is unknown, the numbers of segments are compared. A connection on which clients only send never waits.
         """
         by_number = self._waits_by_number(client)
         if self._is_one_way(client):
@@ -136,7 +136,7 @@ class _Segments:
 
 
 _RAISED_AT_MOST = 2
-"""Largest number of corrections of `_Exchanges.idle` with which segments are still compared. [1]"""
+"""Largest number of increases of `_Exchanges.idle` up to which numbers of segments show if a client waits. [1]"""
 
 
 class ConnectionScraper:

@@ -24,8 +24,8 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def import_table(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Constructs with the same keys share their rows. Keys that are handled in the same way for the same reason share a
-    row.
+    Constructs with the same keys share their rows. Within these, keys that are treated in the same way for the same
+    reason share one row.
     """
     lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
