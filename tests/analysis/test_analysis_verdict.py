@@ -288,7 +288,10 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the summary of the generator and its doubts about start lag, for the given limits."""
+    """Summarize a run with `limits`, but with a limit of 10 s for p99 of the start lag, so that only the share decides.
+
+    Return the summary of the generator, and the reasons of the verdict that concern start lag.
+    """
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -316,7 +319,7 @@ def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits,
 
 
 def many(**changes):
-    """Return a run of a hundred transactions per second, which are enough for a p99 with an interval."""
+    """Return a run with 100 transactions per second, enough for an interval of the 99th percentile (p99)."""
     return even_script(
         stages_of(100, 2.0, 40.0), users=100, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.0, **changes
     )

@@ -244,7 +244,7 @@ def test_the_login_of_a_target_of_a_workload_is_used(bench: Bench) -> None:
         (["ftp://u:PW@127.0.0.1/"], "must be a URL such as http://host:port/path"),
         (
             ["workload.yaml", "--address", "http://u:PW@127.0.0.1:9", "--address", "http://127.0.0.1:9"],
-            "--address: must have the same login in each address",
+            "--address: must have the same login in every address, or no login in any",
         ),
     ],
 )

@@ -196,8 +196,9 @@ def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
 def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
     """Derive further quantities from the numbers of a report.
 
-    These are the highest utilization and the largest error over all load levels, and the share of each part in its
-    tier.
+    These are the highest utilization and the largest held-out error over all load levels, the growth of response time
+    as a number without a load, and the CPUs of each part of a tier in per cent of the CPUs of this part and the tier's
+    rest together.
     """
     of_levels = {"utilization of ": "highest utilization of ", "held-out error": "largest held-out error"}
     largest: dict[Key, Number] = {}

@@ -41,8 +41,8 @@ def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float 
 
 @pytest.mark.parametrize("shape", list(SMOOTH))
 def test_smooth_growth_is_no_step(shape: str) -> None:
-    """Of 30 histories of 9, 26 and 52 weeks, at most 3 may be reported with a sudden step. The load grows smoothly, to
-    at least twice its value.
+    """Of 30 histories with smooth growth, ten each of 9, 26 and 52 weeks, at most 3 may be reported with a sudden step.
+    The load grows to at least twice its value.
     """
     found = [history(SMOOTH[shape], weeks, seed) for weeks in (9, 26, 52) for seed in range(10)]
     assert sum(bool(each.steps) for each in found) <= 3
@@ -88,7 +88,8 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
         ]  # fmt: skip
         base = np.exp(found.level([growing.start])[0])
         below += max(truth) <= base * growing.drawn(56, shares)
-    # In 400 histories, a fraction of one half has a standard error of 0.025; three of these are allowed.
+    # A fraction of one half, estimated from 400 histories, has a standard error of sqrt(0.5 * 0.5 / 400) = 0.025. A
+    # deviation of three standard errors is allowed.
     assert below / 400 == pytest.approx(shares, abs=0.075)
 
 
@@ -117,7 +118,8 @@ def test_the_highest_load_of_a_year_is_calibrated() -> None:
         below += max(loads(ahead)) <= base * drawn
         line = max(growing.history.level([growing.start + timedelta(days=back) for back in range(366)]))
         medians.append(base * drawn[1] / np.exp(line))
-    # In 150 histories, a fraction of one half has a standard error of 0.04; three of these are allowed.
+    # A fraction of one half, estimated from 150 histories, has a standard error of sqrt(0.5 * 0.5 / 150) = 0.04. A
+    # deviation of three standard errors is allowed.
     assert below / 150 == pytest.approx(shares, abs=0.12)
     assert 1.1 < np.mean(medians) < 1.25
 

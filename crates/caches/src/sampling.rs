@@ -5,10 +5,11 @@
 //! the share R of sampled keys, estimates the distance among all keys. With a limit on the number of sampled keys, the
 //! threshold decreases as keys arrive, so that memory is constant for a trace of any length.
 //!
-//! A reference in the sample stands for 1/R references. The sample may have more or fewer references than R times all
-//! references, mainly because some of the most popular keys are, or are not, in the sample. References to popular keys
-//! hit in any case, so the difference counts as hits of the smallest cache (SHARDS_adj). The miss ratio is therefore
-//! the weight of sampled misses divided by the number of *all* references.
+//! A reference in the sample stands for 1/R references. The sum over the sample may be smaller or larger than the number
+//! of all references, mainly because some of the most popular keys are, or are not, in the sample. References to popular
+//! keys hit in a cache of any size. The difference (actual number minus sum) is therefore added to the hits of the
+//! smallest cache (SHARDS_adj). The miss ratio is then the sum over sampled misses, divided by the number of *all*
+//! references.
 //!
 //! The error is estimated from the sample. A second hash divides the sampled keys into [`GROUPS`] groups, each of which
 //! is a sample at the rate R/[`GROUPS`]. The variance between the curves of the groups gives an interval for their mean

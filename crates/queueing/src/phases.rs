@@ -205,7 +205,8 @@ pub(crate) fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
 ///
 /// States are eliminated one by one from the last, and transitions through them are replaced by direct ones. There are
 /// only additions, multiplications and divisions, so that there is no cancellation (Grassmann, Taksar and Heyman,
-/// Operations Research 33(5), 1985). Elimination with the diagonal lost all digits at 64 servers.
+/// Operations Research 33(5), 1985). Ordinary elimination, which subtracts on the diagonal, lost all significant digits
+/// at 64 servers.
 pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) -> Matrix {
     let width = local.len();
     let mut out_of = vec![0.0; width];

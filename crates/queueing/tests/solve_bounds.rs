@@ -271,9 +271,11 @@ fn rows(rate: f64, time_s: f64, visits: Option<f64>, again: Option<f64>) -> Answ
     answer(value)
 }
 
-/// The response time is that of M/G/1 in which a job makes all its visits at once, with a certain squared coefficient
-/// of variation (scv). In all cases the visits take 2 s on average, so the utilization ρ is 0.8. If a job returns with
-/// probability p, the scv is p (Takács). With exactly V = 400 constant visits, it is 1 − (1 + ρ) / (V + ρ) (Simon).
+/// The mean response time is that of an M/G/1 queue in which a job has one service instead of many visits. The service
+/// time has a mean of 2 s, the total of all visits, and a squared coefficient of variation (scv) that depends on the
+/// case. If a job returns with probability p, the scv is p (Takács). With exactly V = 400 constant visits, it is
+/// 1 − (1 + ρ) / (V + ρ) (Simon). With 0.4 jobs/s, the utilization ρ is 0.4/s · 2 s = 0.8, and the wait is
+/// 0.4/s · (2 s)² (1 + scv) / (2 (1 − ρ)).
 #[test]
 fn one_class_with_many_visits_in_a_row_is_exact() {
     let mean = |scv: f64| 2.0 + 0.4 * 4.0 * (1.0 + scv) / (2.0 * 0.2);

@@ -57,11 +57,11 @@ def quantile(
 
     Notes
     -----
-    Seconds with values above a high quantile occur in clusters. If a window contains few of these clusters, their
-    length cannot be estimated well. However, clusters above the quantile last no longer than clusters above the median,
-    and the window contains far more clusters above the median. The interval therefore uses the larger of two design
-    effects, which are computed for the quantile and for the median. As a result, a few extreme values hardly decide
-    whether the quantile has an interval.
+    Values above a high quantile occur in clusters of consecutive seconds. If a window contains only a few of these
+    clusters, the design effect at the quantile is unreliable. The design effect at the median is more reliable, because
+    the window contains far more clusters above the median, and these last at least as long. The interval therefore uses
+    the larger of the two design effects. It is given only if there are enough data for both, so a few extreme values
+    hardly decide whether the quantile has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)

@@ -92,7 +92,7 @@ class Objective:
 
     @property
     def stored_key(self) -> str:
-        """Name of the limited count, for an objective about stored documents."""
+        """For an objective about stored documents: name of the limited count (the metric without `stored.`)."""
         return self.metric.removeprefix(STORED)
 
     @property

@@ -29,7 +29,7 @@ class Conducting:
     ----------
     work : callable
         Function that does the work; its arguments are a display for progress, and an object that signals when to stop.
-        report : callable
+    report : callable
         Called in the calling thread with each progress step.
     """
 

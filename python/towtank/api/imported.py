@@ -24,9 +24,9 @@ class ImportNote:
         Imported file.
     line, column : int
         Position at which the element first occurs, counted from 1; 0 if unknown.
-        what, why : str
+    what, why : str
         Name of the element, and the reason for the change.
-        times : int
+    times : int
         Number of occurrences of the element in the file. [1]
     """
 

@@ -115,9 +115,9 @@ class Claim:
         Condition on the measured value, for example `< 1 s`.
     why : str
         Reason for a verdict other than `confirmed`.
-        do : str
+    do : str
         Advice on how to decide the claim; empty if it is confirmed or refuted.
-        doubts : tuple of str
+    doubts : tuple of str
         Doubts about the runs on which the verdict is based; empty if all runs are valid.
     """
 

@@ -70,7 +70,7 @@ class Scenario:
         Number of nodes lost. [1]
     objectives : tuple of SizedObjective
         Objectives with their predicted values.
-        utilization : mapping of str to Quantity
+    utilization : mapping of str to Quantity
         Predicted utilization by station, in [0, 1]. [ratio]
     """
 
@@ -108,7 +108,7 @@ class WhatIf:
         The hardware in words.
     met : bool or None
         True if all objectives are met; None if the change was refused.
-        objectives : tuple of SizedObjective
+    objectives : tuple of SizedObjective
         Objectives with their predicted values.
     load_at_limit : Quantity or None
         Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]
@@ -137,7 +137,7 @@ class Due:
         available size. [users, 1/s or byte]
     missed_from : date or None
         First day on which an objective is missed with a probability above `chance`; None if no such day is expected.
-        chance : float
+    chance : float
         Accepted probability that an objective is missed, in (0, 1). [ratio]
     """
 

@@ -24,9 +24,9 @@ class Selection:
     ----------
     results : tuple of str
         Positional arguments: results A and B, or the single result to compare with a baseline.
-        a, b : tuple of str
+    a, b : tuple of str
         Result files of `--a` and of `--b`.
-        baseline : str or None
+    baseline : str or None
         Name of the baseline; None if no baseline is used.
     """
 
@@ -106,7 +106,7 @@ class Kept:
         Name of the baseline.
     side : Side
         Result to store.
-        path : Path or None
+    path : Path or None
         File of the baseline; None if nothing was stored, because no run of the result is valid or suspect.
     """
 

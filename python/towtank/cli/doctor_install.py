@@ -22,9 +22,9 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     ----------
     text : str or None
         System or study; None for all servers that Towtank supports.
-        json : bool
+    json : bool
         Whether to print a JSON document instead of text.
-        install : bool
+    install : bool
         Whether to install missing software.
 
     Raises

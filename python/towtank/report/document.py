@@ -2,8 +2,8 @@
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-    ├── Paragraph      plain text, code and strong text
-    ├── Callout        an important statement with a level
+        ├── Paragraph      plain text, code and strong text
+        ├── Callout        an important statement with a level
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
         ├── Table          a caption, columns with units, rows of text, footnotes
@@ -125,14 +125,14 @@ class Table:
         Title.
     columns : tuple of Column
         Column headings.
-        rows : tuple of tuple of str
+    rows : tuple of tuple of str
         Cells of each row, one for each column.
-        footnotes : tuple of str
+    footnotes : tuple of str
         Notes below the table.
-        is_detail : bool
+    is_detail : bool
         True if a writer may collapse the table, because the report also contains its summary.
-        shown : int or None
-        Number of rows that a writer must show; it may collapse the other rows. None for all rows.
+    shown : int or None
+        Number of first rows that a writer must show; it may collapse or omit the other rows. None for all rows.
     """
 
     caption: str
@@ -160,7 +160,7 @@ class Figure:
         Explanation of symbols and intervals, which is shown below the figure.
     spec : dict or None
         Vega-Lite specification; None if the figure has an SVG.
-        svg : str or None
+    svg : str or None
         Finished SVG; None if the figure has a specification.
     table : Table or None
         Numbers that the figure shows.
@@ -203,9 +203,9 @@ class Section:
         Content.
     appendix : bool
         True if the section documents the measurement, and is not needed for the answer.
-        is_detail : bool
+    is_detail : bool
         True if a writer may collapse the section.
-        part : str
+    part : str
         Name of the part of the report to which the section belongs; empty if the report has no parts.
     """
 
@@ -225,7 +225,7 @@ class Document:
     ----------
     title, subtitle : str
         Title and subtitle of the report.
-        answer : str
+    answer : str
         Answer to the question, in one sentence.
     question : str
         Question of the study.

@@ -36,9 +36,9 @@ class Box:
         Text below the label, line by line.
     parts : tuple of str
         Texts of smaller boxes inside the box.
-        host : str
+    host : str
         Host whose frame surrounds the box; empty if the box has no frame.
-        asks : tuple of str
+    asks : tuple of str
         Labels of the boxes to which this box sends requests.
     """
 
@@ -71,7 +71,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
         Boxes to draw; the first is the load generator.
     title : str
         Description of the drawing, for readers who do not see it.
-        times : mapping of str to str, optional
+    times : mapping of str to str, optional
         Text that follows the name of a host with several copies, such as `× 2`, by host.
     legend : str
         Line of text below the drawing.

@@ -22,7 +22,7 @@ def drawn(document: Document, pictures: Pictures, check: Callable[[Figure], obje
         Document whose figures have a specification or an SVG.
     pictures : Pictures
         Cache of drawings.
-        check : callable, optional
+    check : callable, optional
         Function that raises an exception for a figure that the writer cannot show.
     """
     draw = partial(_block, pictures=pictures, check=check)

@@ -168,16 +168,17 @@ def to_pdf(
     ----------
     document : Document
         Report, or its first part.
-        pictures : Pictures, optional
+    pictures : Pictures, optional
         Cache of drawings.
     paper : str
         `a4` or `letter`.
     one_page : bool
         Whether to fit the document on a single page, with letters and figure as large as possible.
 
-        Returns
-        -------
-        bytes PDF file; the same document gives the same bytes.
+    Returns
+    -------
+    bytes
+        PDF file; the same document gives the same bytes.
 
     Raises
     ------
@@ -273,7 +274,9 @@ def _cut(text: str, letters: int) -> str:
 
 
 def _table(table: Table, number: int, *, one_page: bool) -> _PaperTable:
-    """Return a table for paper. A single page shows only the rows that a writer must show."""
+    """Return a table for paper, without the last rows if it is long. On a one-page report, it has only the first rows
+    that every writer must show (at most `table.shown`).
+    """
     columns = tuple(replace(column, title=safe(column.title), unit=safe(column.unit)) for column in table.columns)
     most = table.shown if one_page and table.shown is not None else _MOST_ROWS
     kept = table.rows if len(table.rows) <= most else table.rows[: min(most, _FIRST_ROWS)]

@@ -46,11 +46,11 @@ class Part:
     ----------
     size_pt : float
         Font size. [pt]
-        columns : tuple of Column
+    columns : tuple of Column
         Column headings.
-        widths_pt : tuple of float
+    widths_pt : tuple of float
         Width of each column. [pt]
-        rows : tuple of tuple of str
+    rows : tuple of tuple of str
         Cells of each row, one for each column.
     """
 

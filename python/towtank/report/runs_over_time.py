@@ -45,9 +45,9 @@ class Cell:
     ----------
     start_s, end_s : float
         Interval in which the responses end, since the start of the run. [s]
-        low_s, high_s : float
+    low_s, high_s : float
         Range of the response times. [s]
-        per_s : float
+    per_s : float
         Rate of these responses. [1/s]
     """
 

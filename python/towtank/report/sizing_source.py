@@ -32,9 +32,9 @@ def sizing_of(folder: Path, manifest: Mapping[str, Any], recorded: Sequence[str]
     ----------
     folder : Path
         Results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the sizing file.
-        manifest : dict
+    manifest : dict
         Content of `study.json`.
-        recorded : sequence of str
+    recorded : sequence of str
         Names and hashes of the recorded files. If empty, the sizing is always computed anew from the sizing file.
     """
     chosen = folder / KEPT

@@ -110,11 +110,11 @@ class Results:
         `study-summary.json`.
     runs : tuple of RunResult
         All planned runs in their order, including missing runs.
-        hashes : tuple of FileHash
+    hashes : tuple of FileHash
         Hashes of the recorded files, to verify a copy of the folder.
-        model : dict
+    model : dict
         Capacity model (`model.json`).
-        sizing : SizingResult, str or None
+    sizing : SizingResult, str or None
         Result of a sizing, or the reason why it has none; None if the study has no sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
@@ -205,7 +205,7 @@ def load_results(path: Path) -> Results:
     Parameters
     ----------
     path : Path
-        The results folder.
+        Results folder.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
     Parameters
     ----------
     path : Path
-        The results folder.
+        Results folder.
     hashes : sequence of FileHash
         Hashes of all recorded files. If empty, the model is computed anew.
     """

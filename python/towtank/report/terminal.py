@@ -47,9 +47,9 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     ----------
     console : Console
         Console for the output.
-        study_summary : dict
+    study_summary : dict
         Content of `study-summary.json`.
-        report_path : Path or None
+    report_path : Path or None
         Path of the report; None if no report was written.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)

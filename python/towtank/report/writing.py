@@ -31,9 +31,10 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     path : Path, optional
         File to write; default: `report.html` in the results folder.
 
-        Returns
-        -------
-        Path Path of the report.
+    Returns
+    -------
+    Path
+        Path of the report.
 
     Raises
     ------

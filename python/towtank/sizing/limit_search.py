@@ -104,8 +104,8 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the range of the load limit of a random draw, with a solution at a load factor. A factor outside the
-        range is ignored."""
+        """Record if the objectives hold for random draw number `place` at load `factor`, which narrows the range of the
+        load limit of this draw. A factor outside the range changes nothing."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:

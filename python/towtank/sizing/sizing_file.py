@@ -59,8 +59,9 @@ class HistoryFile(FileModel):
     csv: str = Field(
         min_length=1,
         description=(
-            "CSV file with past loads, relative to the sizing file; its first line names the columns. A file `.json` "
-            "with the output of `towtank history --json` is also allowed: the load is the throughput of its results."
+            "CSV file with past loads; the path is relative to the sizing file. The first line of the CSV file names "
+            "the columns. A file `.json` with the output of `towtank history --json` is also allowed: the load is the "
+            "throughput of its results."
         ),
     )
     date: str = Field("date", min_length=1, description="Name of the column with the dates, written like 2026-01-31.")
@@ -88,7 +89,10 @@ class ProfileFile(FileModel):
 
     csv: str = Field(
         min_length=1,
-        description="CSV file with the shape, relative to the sizing file; its first line names the columns.",
+        description=(
+            "CSV file with the load over a day; the path is relative to the sizing file. The first line of the CSV "
+            "file names the columns."
+        ),
     )
     time: str = Field(
         "time",

@@ -119,8 +119,8 @@ class Trace(FileModel):
     csv: str = Field(
         min_length=1,
         description=(
-            "CSV file with the arrival rates, relative to the study file; its first line names the "
-            "columns, two or more rows follow."
+            "CSV file with the arrival rates; the path is relative to the study file. The first line of the CSV file "
+            "names the columns; two or more rows follow."
         ),
     )
     time: str = Field(
@@ -175,8 +175,8 @@ class Load(FileModel):
     pilot: Pilot | None = Field(
         None,
         description=(
-            "Settings of the pilot run, which finds the limit if levels of `users` are shares of it, for "
-            "example `20 %`."
+            "Settings of the pilot run. It finds the system's load limit if levels of `users` are shares of that "
+            "limit, for example `20 %`."
         ),
     )
     schedule: list[ScheduleStage] | None = Field(

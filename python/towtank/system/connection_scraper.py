@@ -34,8 +34,8 @@ Answer = TypeVar("Answer")
 class _Server:
     """Server, with its TCP ports, and a reader of its connections if it is PostgreSQL.
 
-    If a server has no ports, it is examined again after `pause` readings, which doubles each time. `left` is the number
-    of readings that remain.
+    A server without known ports and without such a reader is looked up again after `pause` readings; `pause` doubles
+    each time. `left` is the number of readings that remain until then.
     """
 
     root: int
@@ -45,7 +45,9 @@ class _Server:
     left: int = 1
 
     def is_due(self) -> bool:
-        """Count one reading; return True if a server without ports and titles must be examined again."""
+        """Count down by one reading. Return True if the countdown has ended and the server must be looked up again,
+        because neither its ports nor a reader of its connections are known.
+        """
         self.left -= 1
         return not self.ports and self.titles is None and self.left <= 0
 
@@ -82,7 +84,7 @@ class _Exchanges:
 
     def waits(self, client: ClientSocket) -> bool:
         """Return True if the client waits for a response, that is, if it last sent data rather than received data. If
-        this is unknown, the numbers of segments are compared.
+        this is unknown, the numbers of segments are compared. A connection on which clients only send never waits.
         """
         by_number = self._waits_by_number(client)
         if self._is_one_way(client):
@@ -134,7 +136,7 @@ class _Segments:
 
 
 _RAISED_AT_MOST = 2
-"""Largest number of corrections of `_Exchanges.idle` with which segments are still compared. [1]"""
+"""Largest number of increases of `_Exchanges.idle` up to which numbers of segments show if a client waits. [1]"""
 
 
 class ConnectionScraper:
@@ -180,7 +182,7 @@ class ConnectionScraper:
         """Do nothing, because nothing stays open between scrapes."""
 
     def _server(self, name: str, root: int) -> _Server:
-        """Return a server; examine it first if its root process is new, or if `is_due` returns True."""
+        """Return a server; look it up first if its root process is new, or if `is_due` returns True."""
         known = self._known.get(name)
         if known is None or known.root != root:
             self._known[name] = self._look(root, 1)

@@ -212,7 +212,7 @@ class Existing(Service):
         if len(schemes) > 1:
             raise ValueError("must have addresses that are all http:// or all https://, got both")
         if len({login_in_addresses([address]) for address in self.address}) > 1:
-            raise ValueError("must have the same login in each address, or in none")
+            raise ValueError("must have the same login in every address, or no login in any")
         if self.metrics is not None and schemes == {"https"}:
             raise ValueError("must have http:// addresses if metrics are scraped, got https://")
         return self

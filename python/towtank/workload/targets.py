@@ -86,7 +86,7 @@ def login_in_addresses(addresses: Sequence[str]) -> tuple[str, str] | None:
         name, password = unquote(parts.username or ""), unquote(parts.password or "")
         logins.add(None if parts.username is None else (name, password))
     if len(logins) > 1:
-        raise ValueError("must have the same login in each address, or in none")
+        raise ValueError("must have the same login in every address, or no login in any")
     return logins.pop() if logins else None
 
 

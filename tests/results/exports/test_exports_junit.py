@@ -1,4 +1,6 @@
-"""Export as JUnit: a test case passes only if the results support it."""
+"""Export as JUnit: a test case passes only if the results show that its condition is met; a missing or invalid result
+is an error.
+"""
 
 from __future__ import annotations
 
@@ -130,6 +132,6 @@ def test_single_run_has_its_verdict_as_a_case(towtank, mixed):
     found = suites(mixed.path / "exports" / "junit.xml")
     assert found["objectives"].get("tests") == "0"
     (case,) = found["runs"]
-    # 2 of 24 transactions in the steady stage failed, so the test case fails.
+    # 2 of 24 transactions in the steady stage failed. This makes the run invalid, so its test case is an error.
     assert case.find("error") is not None
     assert str(case.findtext("error")).startswith("invalid: 8.33 % of transactions failed, limit 1 %")

@@ -96,5 +96,5 @@ services:
     said = str(raised.value)
     assert "must be a service without a login in its address: a gateway does not send it, got 'far' instead" in said
     assert "ldap: must have no login: each user logs in with its own name and password" in said
-    assert "must have the same login in each address, or in none" in said
+    assert "must have the same login in every address, or no login in any" in said
     assert "hidden" not in said

@@ -60,7 +60,7 @@ def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
     """
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [
-        "a response is successful if its status is 2xx or 3xx, or if it passes `check`"
+        "a status of 2xx or 3xx counts as success, unless `check` names other statuses"
     ]
 
 

@@ -97,13 +97,13 @@ impl Ways {
 /// Progress of a connection that tries the addresses of a host name one after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempt {
-    /// Index of the host name among the addresses of the target.
+    /// Index of the host name in the target's list of host names.
     pub(super) choice: usize,
     /// Number that selects the source address, in rotation.
     pub(super) turn: usize,
-    /// Index of the address that is tried first.
+    /// Index of the resolved address that is tried first.
     first: usize,
-    /// Number of addresses tried so far.
+    /// Number of resolved addresses tried so far.
     pub(super) tried: usize,
 }
 

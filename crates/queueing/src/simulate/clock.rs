@@ -1,5 +1,8 @@
-//! Stations with a common clock, which measures the service that each job has received. Each job ends at a certain
-//! reading of the clock. Such stations use processor sharing, or their speed depends on the number of jobs.
+//! Stations with one clock each, because the speed of service changes when jobs arrive or leave: stations with processor
+//! sharing, and stations whose speed depends on the number of jobs.
+//!
+//! The clock advances by the service that a job in service receives (with processor sharing: a job of weight 1). The
+//! reading at which a job ends is therefore fixed when its service begins, whatever the speed is until then.
 
 use super::machine::{Machine, State};
 use super::plan::{Kind, NONE};

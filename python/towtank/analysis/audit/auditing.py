@@ -4,9 +4,10 @@ The plan is a file in the run folder; the recorded load comes from the engine's 
 steady stages, not the analysed window. The analysed window may begin later because of a transient, and its start then
 depends on the measured values, which would bias counts in that window.
 
-Transactions are counted if they *began* in the window. Whether the k-th transaction of a user begins in the window
-depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed like
-counts of independent random choices (Wald's equation and its companion for the variance [1]_).
+Transactions are counted if they *began* in the window. The kind of each transaction is drawn independently. Whether the
+k-th transaction of a user begins in the window depends only on the user's earlier transactions, not on its own kind.
+Whatever the system does, the counts of the kinds therefore deviate from their expected shares with the mean and the
+variance of independent draws (Wald's equation and its companion for the variance [1]_).
 
 Counts of transactions that *ended* in the window would be worse. They omit slow transactions at the end of the window
 and include slow transactions from before its start, so they are biased at the start of a run. Near saturation, most

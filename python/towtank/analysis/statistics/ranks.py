@@ -1,5 +1,5 @@
-"""Computes the ranks of the limits of an interval of a quantile, for independent values and for correlated values of a
-run.
+"""Computes which order statistics are the bounds of a confidence interval of a quantile, for independent values and
+for the correlated values of a run.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return the ranks of the limits of an interval of a quantile. The `count` correlated values have the same
-    information as `count / effect` independent values.
+    """Return the ranks of the bounds of a confidence interval of a quantile, for `count` correlated values that carry
+    as much information as `count / effect` independent values.
 
     Notes
     -----

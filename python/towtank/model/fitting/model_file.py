@@ -83,7 +83,10 @@ def stations(
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
-        raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
+        raise ModelError(
+            f"a curve of the family {curve.name} cannot be written as a model file: only curves of closed queueing "
+            "networks can"
+        )
     left, servers = float(candidate.fit.parameters[1]), curve.servers
     # Background work occupies some of the bottleneck's servers, which slows down transactions. The demand in the file
     # includes this slowdown.

@@ -55,16 +55,21 @@ class CurveCandidate:
     Attributes
     ----------
     fit : Fit
+        Fitted curve; its predictions are used.
     judgement : Judgement
+        Verdict on the curve, with its reasons.
     aicc : float or None
+        Corrected Akaike criterion of the fitted throughput; None if there are too few points.
     held_out : HeldOut or None
-        Comparison of prediction and measurement at the highest levels.
+        Comparison of prediction and measurement at the held-out levels (the highest); None if no level was held out.
     refitted : bool
-        True if `fit` includes the held-out levels. They were then left out of `tested` only.
+        True if `fit` uses all levels. False if `fit` leaves out the held-out levels, so that it is `tested` itself.
     joint_aicc : float or None
-        Corrected Akaike criterion of throughput and utilization of the bottleneck together.
+        Corrected Akaike criterion of throughput and utilization of the bottleneck together; None if utilization was not
+        fitted, or if there are too few points.
     tested : Fit or None
-        Fit without the held-out levels.
+        Fit without the held-out levels, whose predictions at these levels are compared with the measurement; None if no
+        level was held out.
     above : Observations or None
         Points of the held-out levels.
     """
@@ -147,7 +152,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
         Think time if the points have none. [s]
     held : int or None
         Number of highest levels to leave out of the fit. With None, the fit uses all levels, and the test uses a second
-        fit without the highest level.
+        fit without the highest level. With 0, the fit uses all levels, and no prediction is tested.
 
     Raises
     ------

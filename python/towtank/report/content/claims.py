@@ -104,21 +104,21 @@ class _Claim:
     ----------
     number : int
         Number of the claim in the study, counted from 1.
-        says, source, asks, holds : str
+    says, source, asks, holds : str
         Statement of the claim, its source, the measured quantity, and the condition for its confirmation.
-        verdict, answer, why : str
+    verdict, answer, why : str
         Verdict; verdict with reason, doubts and next step; reason.
-        notes : str
+    notes : str
         Verdict with doubts and next step, but without the reason.
-        found : str or None
+    found : str or None
         Level with the highest or lowest measured value, if the claim is about it; otherwise None.
-        may_be : list of str
+    may_be : list of str
         Levels that may have the highest or lowest value, according to the intervals.
-        measured : str
+    measured : str
         Measured value with its interval.
-        levels : list of tuple
+    levels : list of tuple
         Pairs of a level, and the value at this level with its interval.
-        suspect_runs : list of str
+    suspect_runs : list of str
         Suspect runs on which the answer depends.
     decided_after : int or None
         Number of blocks of runs after which the claim was decided; None if undecided.

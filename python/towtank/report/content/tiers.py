@@ -32,11 +32,11 @@ class Tier:
         Numbers of the CPUs to which the tier is pinned.
     places : dict
         Runs in which the tier was on a host, by host; an empty list if no host was recorded.
-        parts : list of str
+    parts : list of str
         Names of process groups of the tier that are measured separately.
-        asks : list of str
+    asks : list of str
         Tiers to which this tier sends requests.
-        node_of : str
+    node_of : str
         Service of which the tier is a further node; empty if the tier is no such node.
     """
 

@@ -25,12 +25,12 @@ class Numbers:
     ----------
     curve : list of dict
         Points of the curves: `configuration`, `quantity`, `load`, `fitted`, and the ends of the 80 % and 95 % bands.
-        measured : list of dict
+    measured : list of dict
         Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None if unknown), `held_out`, and
         `state` (verdict).
-        predicted : list of dict
+    predicted : list of dict
         Predictions for the levels that a second fit left out, with the 95 % prediction band.
-        knees : list of dict
+    knees : list of dict
         Knees: `configuration`, `kind`, `load`, `low`, `high`.
     """
 

@@ -47,11 +47,11 @@ class TimedRun:
     ----------
     run : RunResult
         Run to plot.
-        label, load : str
+    label, load : str
         Configuration of the run, and load with its unit.
-        times : list of float
+    times : list of float
         Middle of the interval of each point, since the start of the run. [s]
-        rates, responses : list of float or None
+    rates, responses : list of float or None
         Throughput [1/s] and mean response time [s] of each point; None if not recorded.
     failed : list of bool
         True for points with a failed transaction.

@@ -26,7 +26,7 @@ class Numbers:
     ----------
     course : timeline.Numbers
         Run, load stages, window and events.
-        cells : tuple of Cell
+    cells : tuple of Cell
         Responses by range of time and of response time.
     """
 

@@ -61,8 +61,8 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True if a plateau failed because no request ended within the limit of the objective, which has no value
-    then.
+    """Return True if a plateau without a measured value failed although its objective has a limit: requests were in
+    flight for longer than this limit, and none ended.
     """
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
@@ -109,7 +109,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # The value of such a plateau is unknown but larger than all others, so its mark is at the top edge.
+    # At a plateau without a response, the value is unknown but larger than all others, so its mark is at the top edge.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},

@@ -280,9 +280,9 @@ def points_table(
         Name of the load factor.
     titles : (str, str)
         Headings of the columns for the panel's name, and for the value.
-        points : mapping of str to list of Point
+    points : mapping of str to list of Point
         Points of each panel, by the panel's name.
-        show : callable
+    show : callable
         Function that renders a value with its interval.
     """
     columns = (
@@ -322,13 +322,13 @@ def panel(
         Title of the axis of values, and name of the load factor.
     width, height : int
         Size of the panel; if configurations are drawn as rows, their number determines the height. [px]
-        below : list of dict
+    below : list of dict
         Layers to draw behind the points, if the panel has a load axis.
-        names : bool
+    names : bool
         Whether rows have names; False for a panel beside another panel with the same rows.
-        times : bool
+    times : bool
         Whether the values are times, which may need a logarithmic scale.
-        runs : list of Point, optional
+    runs : list of Point, optional
         Single runs from which the points were computed.
     """
     if is_crowded(points):

@@ -27,13 +27,13 @@ class Misfit:
     ----------
     label, run : str
         Label of the configuration, and name of the run.
-        load, measured, fitted : float
+    load, measured, fitted : float
         Load, measured throughput [1/s], and fitted throughput [1/s].
     error : float or None
         Standard error of the measured throughput. [1/s]
     response_s, fitted_response_s : float or None
         Measured and fitted mean response time; the fitted time is N / X - Z by Little's law. [s]
-        band, response_band : tuple of float or None
+    band, response_band : tuple of float or None
         Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None if unknown.
     """
 
@@ -90,9 +90,9 @@ class Residual:
     ----------
     configuration, model : str
         Label of the configuration; `curve` or `network`.
-        load, share : float
+    load, share : float
         Load, and relative difference of the modelled from the measured throughput. [ratio]
-        error : float or None
+    error : float or None
         Two standard errors of the measured throughput, relative to it; None if unknown. [ratio]
     """
 

@@ -106,6 +106,7 @@ def collect(results: Results, of_point: OfPoint, of_run: OfRun) -> list[Point]:
     Parameters
     ----------
     results : Results
+        Results of the study.
     of_point, of_run : callable
         Functions that return the estimate of a load point, and the same estimate from a run summary.
     """

@@ -45,9 +45,9 @@ class Numbers:
         Name of the load factor.
     highest : dict of str to float
         Bound 1 / D_max, by configuration, unless a measured throughput exceeds it significantly. [1/s]
-        runs : list of Point
+    runs : list of Point
         Single runs of the points that combine several runs.
-        exceeded : list of Exceeded
+    exceeded : list of Exceeded
         Bounds of the capacity model that a measured throughput exceeds significantly.
     """
 

@@ -38,7 +38,7 @@ class Numbers:
     curve : list of dict
         Modelled utilization of all servers of a resource: `configuration`, `resource`, `load`, and `median`, `low` and
         `high` [ratio].
-        measured : list of dict
+    measured : list of dict
         Measured utilization: `configuration`, `resource`, `load`, `value` [ratio], and `state` (verdict).
     """
 

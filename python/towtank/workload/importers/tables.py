@@ -24,8 +24,8 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def import_table(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Constructs with the same keys share their rows. Keys that are handled in the same way for the same reason share a
-    row.
+    Constructs with the same keys share their rows. Within these, keys that are treated in the same way for the same
+    reason share one row.
     """
     lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
@@ -34,7 +34,8 @@ def import_table(form: str) -> str:
     for same in kinds.values():
         rows: dict[tuple[Fate, str], list[str]] = {}
         for name, key in TABLES[form][same[0]].items():
-            unless = f" unless {' or '.join(f'`{value}`' for value in key.default)}" if key.default else ""
+            values = " or ".join(f"`{value}`" for value in key.default)
+            unless = f" (unless its value is {values})" if values else ""
             rows.setdefault((key.fate, key.why), []).append(f"`{name}`{unless}")
         for (fate, why), names in sorted(rows.items(), key=lambda row: list(Fate).index(row[0][0])):
             lines.append(f"| {', '.join(same)} | {', '.join(names)} | {_WORDS[fate]} | {why} |")

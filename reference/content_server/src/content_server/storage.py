@@ -85,7 +85,7 @@ class StorageArea:
         Raises
         ------
         Storage
-                    If the identifier is malformed.
+            If the identifier is malformed.
         """
         if not _CONTENT_ID.fullmatch(content_id):
             raise Storage("not a content identifier")

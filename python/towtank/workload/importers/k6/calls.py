@@ -176,7 +176,7 @@ class Calls:
             self.note(
                 node,
                 shown(node),
-                "left out: a response is successful if its status is 2xx or 3xx, or if it passes `check`",
+                "left out: a status of 2xx or 3xx counts as success, unless `check` names other statuses",
             )
             return None
         return self._pure(name, node, values)
