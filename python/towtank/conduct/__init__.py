@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from towtank.conduct.display import describe_length as describe_length
     from towtank.conduct.display import display_for as display_for
     from towtank.conduct.drive_options import DriveOptions as DriveOptions
+    from towtank.conduct.drive_result import DriveDoubt as DriveDoubt
+    from towtank.conduct.drive_result import DriveGenerator as DriveGenerator
+    from towtank.conduct.drive_result import DriveResult as DriveResult
     from towtank.conduct.driving import drive_target as drive_target
     from towtank.conduct.envelope import load_envelope as load_envelope
     from towtank.conduct.envelope import save_envelope as save_envelope
@@ -39,6 +42,7 @@ __getattr__, __dir__ = door(
         "calibration": "calibrate_here",
         "display": "Display describe_frame describe_length display_for",
         "drive_options": "DriveOptions",
+        "drive_result": "DriveDoubt DriveGenerator DriveResult",
         "driving": "drive_target",
         "envelope": "load_envelope save_envelope state_folder",
         "live_sending": "LiveSending",
