@@ -15,13 +15,7 @@ import numpy as np
 import scipy
 
 from towtank.model.engine_model import EngineModel, Station
-from towtank.model.percentiles import (
-    EXACT_PERCENTILES,
-    erlang_c,
-    lone_queue,
-    visits_of,
-    waiting_probability,
-)
+from towtank.model.percentiles import EXACT_PERCENTILES, erlang_c, lone_queue, visits_of, waiting_probability
 from towtank.model.stations import NODE_SEPARATOR, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
