@@ -59,11 +59,7 @@ def command(
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
-    from towtank.model import (  # noqa: PLC0415
-        ComparedNetworks,
-        SolvedNetwork,
-        checked_simulation_settings,
-    )
+    from towtank.model import ComparedNetworks, SolvedNetwork, checked_simulation_settings  # noqa: PLC0415
 
     shares = {"--precision": precision, "--confidence": confidence}
     settings = checked_simulation_settings(
