@@ -11,7 +11,7 @@ from cases import DATA, case, column
 
 from towtank.errors import ModelError
 from towtank.model.fitting import goodness, intervals, knees
-from towtank.model.fitting.curves import AMDAHL, USL, WIDER, Inverse
+from towtank.model.fitting.curves import USL, WIDER
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_estimators import (
     Series,
@@ -164,21 +164,6 @@ def test_node_of_paypal() -> None:
     expected = [verified[name] for name in ("gamma", "sigma", "kappa")]
     assert found.parameters == pytest.approx(expected, rel=1e-4)
     assert intervals.t_intervals(found)["kappa"] == pytest.approx(verified["ci95"]["kappa"], rel=1e-3)
-
-
-@pytest.mark.parametrize("response", ["0.03", "0.04", "0.05"])
-def test_inverse_of_the_law_keeps_kappa(response: str) -> None:
-    inputs, verified = known("V47")["inputs"], known("V47")["verified"]
-    inverse = Inverse({"lambda": inputs["gamma"], "sigma": inputs["sigma"], "kappa": inputs["kappa"]})
-    assert inverse.load_at_response(float(response)) == pytest.approx(verified["N_at_R"][response], rel=1e-9)
-    assert inverse.throughput_at_response(float(response)) == pytest.approx(verified["X_at_R"][response], rel=1e-9)
-
-
-def test_inverse_without_coherence_is_that_of_amdahl() -> None:
-    inverse = Inverse({"lambda": 40.0, "sigma": 0.1, "kappa": 0.0})
-    load = inverse.load_at_response(0.05)
-    rate = AMDAHL.throughput(np.array([[40.0, 0.1]]), np.array([load]))[0, 0]
-    assert load / rate == pytest.approx(0.05, rel=1e-12)
 
 
 def test_the_knee_of_the_kneedle_paper() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from certification import Section, Tabled, percent
+from models import engine_model
 from random_networks import Compared, compared, network
 
 from towtank.model import SimulationSettings, simulate_models, solve_models
@@ -34,13 +35,13 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
     Networks whose simulation reached no steady state are not compared.
     """
     drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
-    solved = solve_models([model for *_, model in drawn])
+    solved = solve_models([engine_model(model) for *_, model in drawn])
     result = [(document, each["answer"]) for document, each in zip(drawn, solved, strict=True) if "answer" in each]
 
     def rows(pair: tuple[Any, dict[str, Any]]) -> list[Compared]:
         (seed, kind, load, model), answer = pair
         settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
-        simulated = simulate_models([model], settings)["answers"][0]
+        simulated = simulate_models([engine_model(model)], settings)["answers"][0]
         return list(compared(seed, kind, load, answer, simulated)) if simulated["steady"] else []
 
     with ThreadPoolExecutor(2) as pool:
@@ -120,7 +121,7 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
+    return dict(solve_models([engine_model({"classes": classes, "stations": [{"name": "s", **station}]})])[0]["answer"])
 
 
 def services(times: dict[str, float], scv: float) -> list[dict[str, Any]]:

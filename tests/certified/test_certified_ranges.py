@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from certification import Section, Tabled, percent
+from models import engine_model
 from random_networks import STRETCH, network
 from random_returns import returning
 from random_stations import station
@@ -72,7 +73,7 @@ def grid(kind: str) -> Grid:
     seeds = range(FIRST, FIRST + COUNTS[kind])
     drawn = [DRAWN[kind](seed) for seed in seeds]
     found = Grid([], {})
-    for seed, model, solved in zip(seeds, drawn, solve_models(drawn), strict=True):
+    for seed, model, solved in zip(seeds, drawn, solve_models([engine_model(each) for each in drawn]), strict=True):
         if "answer" not in solved:
             found.refused[seed] = solved["faults"][0]["message"]
             continue
@@ -85,7 +86,7 @@ def grid(kind: str) -> Grid:
 
 def _simulated(model: dict[str, Any], seed: int, events: int) -> dict[str, Any]:
     settings = SimulationSettings(precision=0.003, events=events, seed=seed + 1)
-    return dict(simulate_models([model], settings)["answers"][0])
+    return dict(simulate_models([engine_model(model)], settings)["answers"][0])
 
 
 def _by_quantity(kind: str, *, exact: bool) -> Iterator[tuple[str, list[tuple[int, Ranged]]]]:
@@ -150,6 +151,6 @@ def test_most_models_are_answered_and_others_name_simulation(kind: str) -> None:
 
 def test_time_outs_are_refused_by_their_place() -> None:
     impatient = next(model for model in map(station, range(200)) if "behaviour" in model)
-    fault = solve_models([impatient])[0]["faults"][0]
+    fault = solve_models([engine_model(impatient)])[0]["faults"][0]
     assert fault["path"] == ["classes", "c0", "timeout"]
     assert "simulate" in fault["message"]

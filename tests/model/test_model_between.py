@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from towtank.cli import main
+from towtank.model.engine_model import Variation
 from towtank.model.loading import load_model
-from towtank.model.transactions import squared_variation
 
 DISK = """classes: {jobs: {rate: 6 /s}}
 stations:
@@ -57,17 +57,17 @@ stations:
 """
     path = tmp_path / "model.yaml"
     path.write_text(text, "utf-8")
-    document = load_model(path).document
-    web = document["classes"][0]
-    assert web["think_time_s"] == 5.0
-    assert web["think"] == {"distribution": "uniform", "scv": pytest.approx(1 / 3)}
-    cpu, disk = (station["services"] for station in document["stations"])
-    assert cpu[0]["service_time_s"] == 2.0
+    model = load_model(path).document
+    web = model.classes[0]
+    assert web.think_time_s == 5.0
+    assert (web.think.distribution, web.think.scv) == ("uniform", pytest.approx(1 / 3))
+    cpu, disk = (station.services for station in model.stations)
+    assert cpu[0].service_time_s == 2.0
     # The scv is the variance (3 - 1)^2 / 12 divided by the squared mean 2^2.
-    assert cpu[0]["variation"] == {"distribution": "uniform", "scv": pytest.approx(4 / 12 / 4)}
-    assert cpu[1]["variation"] == {"distribution": None, "scv": 4.0}
-    assert disk[0]["service_time_s"] == pytest.approx(0.02)
-    assert disk[1]["variation"]["scv"] == pytest.approx((0.02**2 / 12) / 0.02**2)
+    assert (cpu[0].variation.distribution, cpu[0].variation.scv) == ("uniform", pytest.approx(4 / 12 / 4))
+    assert cpu[1].variation == Variation(scv=4.0)
+    assert disk[0].service_time_s == pytest.approx(0.02)
+    assert disk[1].variation.scv == pytest.approx((0.02**2 / 12) / 0.02**2)
 
 
 def test_a_value_from_the_command_line_may_have_bounds(tmp_path: Path, capsys: Any) -> None:
@@ -120,7 +120,7 @@ def test_bounds_of_the_think_time_exclude_another_distribution(tmp_path: Path, c
 
 
 def test_a_uniform_distribution_without_scv_begins_at_zero() -> None:
-    assert squared_variation({"distribution": "uniform", "scv": None}) == pytest.approx(1 / 3)
+    assert Variation("uniform").squared == pytest.approx(1 / 3)
 
 
 def test_a_sweep_separates_values_outside_of_bounds(tmp_path: Path, capsys: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize, stats
 
-from towtank.model import fitted_error, load_model, solve_models
+from towtank.model import SolvedNetwork, fitted_error, load_model, solve_models
 from towtank.model.fitting.capacity import _of_line
 from towtank.model.fitting.curves import LINEAR, USL
 from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand, demand_from_levels
@@ -32,7 +32,7 @@ def percentiles(folder: Path, stations: dict[str, Any], classes: dict[str, Any],
     path = folder / "model.yaml"
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = solve_models([model])[0]["answer"]
+    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
     found, method = response_percentiles(model, answer, stations_of(answer), name)
     assert method != EXACT_PERCENTILES
     return [found(share) for share in SHARES]

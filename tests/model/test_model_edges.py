@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 
 from towtank.errors import StudyError
+from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Variation
 from towtank.model.fitting import across, capacity, model_file, replicates
 from towtank.model.fitting.audit import Excluded
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.curves import Inverse
 from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
@@ -25,17 +26,6 @@ from towtank.model.fitting.selection import _because
 from towtank.model.percentiles import lone_queue, mmm_percentile
 from towtank.model.stations import NODE_SEPARATOR, rates_with_servers, servers_of
 from towtank.model.waiting import mmm_wait, waits_in_turn
-
-
-@pytest.mark.parametrize(
-    ("sigma", "kappa", "load"),
-    [(0.02, 0.001, 20.0), (0.02, 0.001, 1.0), (0.0, 0.002, 30.0), (0.05, 0.0, 12.0), (0.3, 0.0001, 50.0)],
-)
-def test_the_law_solved_for_the_load_is_its_inverse(sigma: float, kappa: float, load: float) -> None:
-    rate = 10.0 * load / (1 + sigma * (load - 1) + kappa * load * (load - 1))
-    law = Inverse({"lambda": 10.0, "sigma": sigma, "kappa": kappa})
-    assert law.load_at_response(load / rate) == pytest.approx(load)
-    assert law.throughput_at_response(load / rate) == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(
@@ -239,37 +229,35 @@ def test_the_reason_for_a_curve_is_its_criterion_or_its_prediction() -> None:
 
 
 def test_speeds_of_a_station_that_serves_as_servers_count_them() -> None:
-    assert servers_of({"servers": 3, "rates": None}) == 3
-    assert servers_of({"servers": 1, "rates": (1.0, 2.0, 3.0, 3.0)}) == 3
-    assert servers_of({"servers": 1, "rates": (1.0, 1.9, 3.0, 3.0)}) is None
-    assert servers_of({"servers": 1, "rates": (1.0, 1.0)}) == 1
+    assert servers_of(Station("s", servers=3)) == 3
+    assert servers_of(Station("s", servers=1, rates=(1.0, 2.0, 3.0, 3.0))) == 3
+    assert servers_of(Station("s", servers=1, rates=(1.0, 1.9, 3.0, 3.0))) is None
+    assert servers_of(Station("s", servers=1, rates=(1.0, 1.0))) == 1
     assert rates_with_servers([1.0, 2.0, 2.0], 4) == pytest.approx([1.0, 2.0, 3.0, 4.0, 4.0])
 
 
-QUEUE: dict[str, Any] = {
-    "discipline": "fcfs", "rates": None, "capacity": None, "servers": 2,
-    "services": [{"class": "a", "visits": None, "service_time_s": 0.1, "variation": None}],
-}  # fmt: skip
+SERVICE = Service("a", None, 0.1)
+QUEUE = Station("s", servers=2, services=[SERVICE])
 
 
-def alone(station: dict[str, Any], nodes: int = 1, bounded: bool = False, **load: Any) -> Any:
-    classes = [{"name": "a", "arrival_rate_per_s": 8.0, **load}]
-    model = {"classes": classes, "pools": [], "forks": [], "routing": {}}
+def alone(station: Station, nodes: int = 1, bounded: bool = False, **load: Any) -> Any:
     names = ["s"] if nodes == 1 else [f"s{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
-    return lone_queue(model, dict.fromkeys(names, station), ["s"], "a", bounded=bounded)
+    stations = [replace(station, name=name) for name in names]
+    model = EngineModel([JobClass(**{"name": "a", "arrival_rate_per_s": 8.0, **load})], stations)
+    return lone_queue(model, ["s"], "a", bounded=bounded)
 
 
 def test_a_queue_alone_has_the_arrivals_of_one_node() -> None:
     assert alone(QUEUE) == (8.0, 0.1, 2, None)
-    half = {**QUEUE, "services": [{**QUEUE["services"][0], "visits": 0.5}]}
+    half = replace(QUEUE, services=[replace(SERVICE, visits=0.5)])
     assert alone(half, nodes=2) == (4.0, 0.1, 2, None)
     assert alone(half) is None
     assert alone(QUEUE, nodes=2) is None
-    full = {**QUEUE, "capacity": 5}
+    full = replace(QUEUE, capacity=5)
     assert (alone(full), alone(full, bounded=True)) == (None, (8.0, 0.1, 2, 5))
-    assert alone({**QUEUE, "discipline": "ps"}) is None
-    assert alone({**QUEUE, "rates": (1.0, 1.0)}) is None
-    assert alone(QUEUE, arrivals={"distribution": "exponential"}) == (8.0, 0.1, 2, None)
+    assert alone(replace(QUEUE, discipline="ps")) is None
+    assert alone(replace(QUEUE, rates=(1.0, 1.0))) is None
+    assert alone(QUEUE, arrivals=Variation("exponential")) == (8.0, 0.1, 2, None)
     assert alone(QUEUE, arrival_rate_per_s=None, users=5) is None
 
 
@@ -295,10 +283,10 @@ def test_a_wait_with_little_room_is_shorter() -> None:
 )
 def test_a_class_waits_in_turn_at_a_queue_that_it_visits(discipline: str, name: str, waits: bool) -> None:
     stations = [
-        {"name": "queue", "discipline": discipline, "services": [{"class": "a"}]},
-        {"name": "delay", "discipline": "delay", "services": [{"class": name}]},
+        Station("queue", discipline, services=[Service("a", None, 0.1)]),
+        Station("delay", "delay", services=[Service(name, None, 0.1)]),
     ]
-    assert waits_in_turn({"stations": stations}, name) is waits
+    assert waits_in_turn(EngineModel([], stations), name) is waits
 
 
 def demand(value: float | None) -> ResourceDemand:
@@ -352,7 +340,7 @@ def test_a_time_of_mmm_is_the_sum_of_wait_and_service() -> None:
 def test_speeds_of_a_demand_that_falls_with_the_utilization() -> None:
     # At utilization 0, the demand is twice the demand at full utilization. So with j jobs at m servers, the rate is
     # min(j, m) / (1 + (1 - min(j - 1, m) / m)).
-    assert servers_of({"servers": 1, "rates": (0.5, 4 / 3, 2.0)}) == 2
+    assert servers_of(Station("s", servers=1, rates=(0.5, 4 / 3, 2.0))) == 2
     assert rates_with_servers([0.5, 4 / 3, 2.0], 1) == pytest.approx([0.5, 1.0])
     assert rates_with_servers([0.5, 4 / 3, 2.0], 4) == pytest.approx([0.5, 2 / 1.75, 2.0, 3.2, 4.0])
 
@@ -365,5 +353,5 @@ def test_a_wait_at_two_servers_with_room_for_four() -> None:
 
 
 def test_a_class_waits_among_others() -> None:
-    station = {"name": "queue", "discipline": "priority", "services": [{"class": "b"}, {"class": "a"}]}
-    assert waits_in_turn({"stations": [station]}, "a")
+    station = Station("queue", "priority", services=[Service("b", None, 0.1), Service("a", None, 0.1)])
+    assert waits_in_turn(EngineModel([], [station]), "a")

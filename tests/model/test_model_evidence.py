@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from towtank.analysis.statistics import lag_one
+from towtank.model import engine_model
+from towtank.model.engine_model import Service, Transaction, Variation
 from towtank.model.fitting.demand_classes import JUDGING, _class
 from towtank.model.fitting.demand_estimators import ESTIMATORS
 from towtank.model.fitting.model_file import Station, checked
@@ -102,21 +104,13 @@ def test_a_mixture_of_exponential_services_varies_more() -> None:
 
     The mean is 2 s and the mean square (2 + 18) / 2 = 10, so the squared coefficient of variation is 10 / 4 - 1 = 1.5.
     """
-    services = [
-        {
-            "class": name,
-            "service_time_s": time,
-            "visits": 1.0,
-            "priority": 0,
-            "variation": {"distribution": "exponential"},
-        }
-        for name, time in (("a", 1.0), ("b", 3.0))
-    ]
-    ones = [{"name": "a", "share": 0.5}, {"name": "b", "share": 0.5}]
-    found = _mixed({"services": services}, "both", ones)
+    services = [Service(name, 1.0, time, Variation("exponential")) for name, time in (("a", 1.0), ("b", 3.0))]
+    found = _mixed(
+        engine_model.Station("cpu", services=services), "both", [Transaction("a", 0.5), Transaction("b", 0.5)]
+    )
     assert found is not None
-    assert (found["visits"], found["service_time_s"]) == (1.0, 2.0)
-    assert found["variation"]["scv"] == pytest.approx(1.5)
+    assert (found.visits, found.service_time_s) == (1.0, 2.0)
+    assert found.variation.scv == pytest.approx(1.5)
 
 
 def evidence(what: str, highest: float, kind: str | None) -> Evidence:

@@ -270,7 +270,7 @@ stations:
 balancers:
   front: {policy: power-of-two, stations: [one, two]}
 """
-    behaviour = load_model(write(tmp_path, text)).document["behaviour"]
+    behaviour = load_model(write(tmp_path, text)).document.behaviour
     assert behaviour == {
         "patience": [
             {

@@ -10,7 +10,7 @@ from markov import mean, stationary
 from models import model, solved
 
 from towtank.errors import StudyError
-from towtank.model import SimulationSettings, load_model, simulate_models, solve_models
+from towtank.model import SimulationSettings, SolvedNetwork, load_model, simulate_models, solve_models
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
@@ -122,7 +122,7 @@ def test_own_think_times_count_by_their_shares() -> None:
 
 def test_percentiles_of_a_class_are_those_of_the_mixture_of_its_transactions() -> None:
     document = _problem(shop())
-    answer = solve_models([document])[0]["answer"]
+    answer = SolvedNetwork.model_validate(solve_models([document])[0]["answer"])
     stations = stations_of(answer)
     whole, method = response_percentiles(document, answer, stations, "users")
     parts = {name: response_percentiles(document, answer, stations, name)[0] for name in SHARES}

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from towtank.errors import MeasurementError, ModelError
+from towtank.model import EngineModel, JobClass, Pool, SolvedClass, SolvedNetwork, Station
 from towtank.sizing import bounds, quantities, simulated, simulated_pool, trust
 from towtank.sizing.factors import Factor, drawn_factors
 from towtank.sizing.growth import GivenGrowth, HistoricGrowth
 from towtank.sizing.interval import Interval, _below_all, between, draws_outside, interval_of, share_between, share_text
-from towtank.sizing.network import Layout, _strength, _with_nodes
+from towtank.sizing.network import Layout, _strong, _with_nodes
 from towtank.sizing.reading import check_sizing
 from towtank.sizing.scores import scores
 from towtank.sizing.tiers import Cost, Option, Tier, cost_of, machine_options, plain_options
-from towtank.solved import SolvedClass, SolvedNetwork
 from towtank.yamlfile import read
 
 
@@ -40,14 +40,6 @@ def test_growth_is_a_yearly_factor(text: str, factor: float) -> None:
 def test_growth_beyond_its_bounds_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="must be growth"):
         quantities.growth(text)
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [([2, 3, 4], "2..4"), ([2, 3], "2, 3"), ([2, 4, 5], "2, 4, 5"), ([2, 3, 5], "2, 3, 5"), ([8], "8"), ([], "")],
-)
-def test_three_numbers_in_a_row_are_a_range(values: list[int], text: str) -> None:
-    assert quantities.format_numbers(values) == text
 
 
 @pytest.mark.parametrize("value", [0.5, 1.0, 2.0])
@@ -189,13 +181,13 @@ def check(name: str | None, metric: str, *, limit: float = 1.0) -> Any:
 def test_the_best_value_within_the_bounds_follows_from_little(
     name: str | None, metric: str, users: int, most: float | None, best: float | None
 ) -> None:
-    model = {"classes": [{"name": "web", "users": users, "think_time_s": 2.0}]}
+    model = EngineModel([JobClass("web", users, 2.0)], [])
     found = bounds._best(check(name, metric), model, answer(1.1, 10.0, most))
     assert found == (None if best is None else pytest.approx(best))
 
 
 def test_a_candidate_that_misses_at_its_bounds_is_refused_and_any_other_cannot_be_judged() -> None:
-    model = {"classes": [{"name": "web", "users": 0, "think_time_s": 0.0}]}
+    model = EngineModel([JobClass("web", 0)], [])
     missed = SimpleNamespace(checks=[check("web", "mean", limit=0.1999)])
     assert "missed even at the theoretical bound, 0.2 s" in bounds.refused_by_bounds(missed, model, answer(2, 1), "x")
     met = SimpleNamespace(checks=[check("web", "mean", limit=0.2)])
@@ -232,17 +224,20 @@ def test_the_strongest_option_has_the_largest_number_of_each_kind() -> None:
 
 
 def test_jobs_at_once_grow_with_the_servers_and_pools_with_the_nodes() -> None:
-    station: dict[str, Any] = {"rates": None, "at_once": 10, "servers": 4}
-    assert _strength(station, Layout(1, 8, 1.0)) == {"servers": 8, "at_once": 20}
-    assert _strength({**station, "at_once": 1}, Layout(1, 2, 1.0)) == {"servers": 2, "at_once": 2}
-    assert _strength({**station, "at_once": None}, Layout(1, 2, 1.0)) == {"servers": 2}
-    assert _strength(station, None) == {}
-    document = {"pools": [{"size": 5, "holds": ["app", "db"]}, {"size": 4, "holds": ["lan"]}], "forks": []}
+    def strong(at_once: int | None, layout: Layout | None) -> tuple[int, int | None]:
+        found = _strong(Station("app", servers=4, at_once=at_once), layout)
+        return found.servers, found.at_once
+
+    assert strong(10, Layout(1, 8, 1.0)) == (8, 20)
+    assert strong(1, Layout(1, 2, 1.0)) == (2, 2)
+    assert strong(None, Layout(1, 2, 1.0)) == (2, None)
+    assert strong(10, None) == (4, 10)
+    model = EngineModel([], [], [Pool("threads", 5, ["app", "db"]), Pool("lock", 4, ["lan"])])
     layouts = {"app": Layout(3, 1, 1.0), "db": Layout(2, 1, 1.0)}
-    found = _with_nodes(document, {"app": ["app-1", "app-2", "app-3"], "db": ["db-1", "db-2"]}, layouts)
-    assert [pool["size"] for pool in found["pools"]] == [15, 4]
-    assert found["pools"][0]["holds"] == ["app-1", "app-2", "app-3", "db-1", "db-2"]
-    assert found["pools"][1]["holds"] == ["lan"]
+    found = _with_nodes(model, {"app": ["app-1", "app-2", "app-3"], "db": ["db-1", "db-2"]}, layouts)
+    assert [pool.size for pool in found.pools] == [15, 4]
+    assert found.pools[0].holds == ["app-1", "app-2", "app-3", "db-1", "db-2"]
+    assert found.pools[1].holds == ["lan"]
 
 
 SIZING = "schema: towtank/sizing/1\nobjectives: [p95 < 1 s]\n"

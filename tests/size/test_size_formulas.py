@@ -11,7 +11,7 @@ from certification import Tabled
 from certified_shares import record_share
 
 from towtank.errors import StudyError
-from towtank.model import load_model, solve_models
+from towtank.model import SolvedNetwork, Station, load_model, solve_models
 from towtank.model.percentiles import EXACT_PERCENTILES, erlang_b, erlang_c, mmm_percentile, response_percentiles
 from towtank.model.stations import stations_of
 from towtank.sizing.growth import GivenGrowth, HistoricGrowth, highest_drawn, highest_factor, reached
@@ -97,7 +97,7 @@ def percentile(tmp_path: Path, text: str, name: str, share: float) -> tuple[floa
     path = tmp_path / "model.yaml"
     path.write_text(text, "utf-8")
     model = load_model(path).document
-    answer = solve_models([model])[0]["answer"]
+    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
     found, method = response_percentiles(model, answer, stations_of(answer), name)
     return found(share), method
 
@@ -287,10 +287,10 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
 
     parameters = np.array([0.03, 0.05, 1.6])
     of_two = list(DependentCurve(2, 1.0).rates(parameters))
-    assert servers_of({"servers": 1, "rates": of_two}) == 2
+    assert servers_of(Station("s", rates=of_two)) == 2
     assert rates_with_servers(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
-    assert servers_of({"servers": 1, "rates": [1.0, 1.5, 1.7]}) is None
-    assert servers_of({"servers": 7, "rates": []}) == 7
+    assert servers_of(Station("s", rates=[1.0, 1.5, 1.7])) is None
+    assert servers_of(Station("s", servers=7)) == 7
 
 
 def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from sizing import sized, written
 
 from towtank.cli import main
+from towtank.model import EngineModel
 from towtank.sizing import evaluate, limit_search
 
 CLOSED = """
@@ -33,8 +34,8 @@ def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     solve = evaluate.solve_models
 
-    def counted(models: Sequence[dict[str, Any]]) -> Any:
-        found.extend(sum(each.get("users") or 0 for each in model["classes"]) for model in models)
+    def counted(models: Sequence[EngineModel]) -> Any:
+        found.extend(sum(each.users or 0 for each in model.classes) for model in models)
         return solve(list(models))
 
     monkeypatch.setattr(evaluate, "solve_models", counted)

@@ -231,7 +231,7 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
 
     solve = towtank.model.solve_models
 
-    def too_much(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def too_much(models: list[towtank.model.EngineModel]) -> list[dict[str, Any]]:
         answers = solve(models)
         for answer in answers:
             for station in answer.get("answer", {"stations": {}})["stations"].values():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import case
+from models import engine_model
 from sizing import sized, written
 
 from towtank.cli import main
@@ -41,7 +42,10 @@ def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, in
                 + [{"name": "lan", "discipline": "delay", "services": [{"class": "web", "service_time_s": 0.030}]}],
             }
         )  # fmt: skip
-    answers = [solved["answer"]["classes"]["web"]["response_time_s"] for solved in solve_models(models)]
+    answers = [
+        solved["answer"]["classes"]["web"]["response_time_s"]
+        for solved in solve_models([engine_model(each) for each in models])
+    ]
     return dict(zip(configurations, answers, strict=True))
 
 

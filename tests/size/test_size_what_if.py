@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
+from towtank.model import Service, Station
 from towtank.sizing import what_if
 from towtank.sizing.load import Load
 from towtank.sizing.tiers import Option, Tier
 from towtank.sizing.what_if import Variant, read_what_if
 
 STATIONS = {
-    "app": {"services": [{"class": "web", "visits": None, "service_time_s": 0.04}], "servers": 2},
-    "disk": {"services": [{"class": "web", "visits": 2.0, "service_time_s": 0.01}], "servers": 1},
+    "app": Station("app", servers=2, services=[Service("web", None, 0.04)]),
+    "disk": Station("disk", services=[Service("web", 2.0, 0.01)]),
 }
 
 
 def question(**load: Any) -> Any:
     tiers = (Tier("app", ("app",), (Option(1, 2),)), Tier("data", ("disk",), (Option(1, 1),), kind="disk"))
-    basis = SimpleNamespace(stations=STATIONS, transactions={}, source="x", model={"classes": []})
+    basis = SimpleNamespace(stations=STATIONS, transactions={}, source="x")
     kinds = {"ssd": SimpleNamespace(service_time=0.002)}
     file = SimpleNamespace(disk_kinds=kinds, hit_ratios={})
     given = {"users": {"web": 30.0, "batch": 10.0}, "rate": {}, "think_s": {"web": 2.0, "batch": 1.0}, **load}

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import StudyError
-from towtank.model import load_model, solve_models
+from towtank.model import EngineModel, JobClass, Pool, Service, Station, load_model, solve_models
+from towtank.model.engine_model import Fork, Route, Variation
+
+VARIED = ("think", "arrivals", "variation")
+"""Keys of a model of the engine that contain the variation of a time."""
 
 
 def seconds(value: Any) -> Any:
@@ -39,6 +43,27 @@ def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
     if "faults" in outcome:
         raise StudyError(problem.faults(outcome["faults"]))
     return dict(outcome["answer"])
+
+
+def engine_model(document: dict[str, Any]) -> EngineModel:
+    """Return a model of the engine, given with the keys of its JSON object."""
+    of_class = lambda part: {"job_class" if key == "class" else key: each for key, each in part.items()}  # noqa: E731
+    vary = lambda part: {key: Variation(**each) if key in VARIED else each for key, each in part.items()}  # noqa: E731
+    stations = [
+        Station(
+            **each
+            | {"services": [Service(**{"visits": None, **vary(of_class(service))}) for service in each["services"]]}
+        )
+        for each in document["stations"]
+    ]
+    return EngineModel(
+        [JobClass(**vary(each)) for each in document["classes"]],
+        stations,
+        [Pool(**each) for each in document.get("pools", ())],
+        [Fork(**each) for each in document.get("forks", ())],
+        [Route(**of_class(each)) for each in document.get("routing", ())],
+        document.get("behaviour", {}),
+    )
 
 
 def closed(users: int, demands: list[float], think: float = 0.0, **station: Any) -> dict[str, Any]:

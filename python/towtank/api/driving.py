@@ -387,12 +387,7 @@ def drive(
         options.checked()
         outcome = conducted(
             lambda display, stop: drive_target(
-                options,
-                display,
-                stop,
-                addresses=places,
-                out=None if out is None else Path(out),
-                allowed=allowed,
+                options, display, stop, addresses=places, out=None if out is None else Path(out), allowed=allowed
             ),
             progress,
         )

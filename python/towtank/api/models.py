@@ -16,7 +16,7 @@ from towtank.api.frames import Frame
 from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, interval_of
 
 if TYPE_CHECKING:
-    from towtank.solved import SolvedClass, SolvedNetwork, SolvedPart, SolvedPool, SolvedStation
+    from towtank.model import SolvedClass, SolvedNetwork, SolvedPart, SolvedPool, SolvedStation
     from towtank.yamlfile import Document
 
 Quantities = Mapping[str, Quantity]
@@ -106,7 +106,7 @@ class Solution:
 
     @classmethod
     def _of(cls, document: Mapping[str, object]) -> Solution:
-        from towtank.solved import SolvedNetwork  # noqa: PLC0415 - imports pydantic
+        from towtank.model import SolvedNetwork  # noqa: PLC0415 - imports pydantic
 
         return cls(document, SolvedNetwork.model_validate(document))
 

@@ -57,9 +57,7 @@ def application(arguments: list[str] | None = None) -> typer.Typer:
     return app
 
 
-def _version_option(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-) -> None:
+def _version_option(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     if version:
         from towtank.version import __version__  # noqa: PLC0415
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence, Set
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.cli.cache_answer import (
+from towtank.cli.solve_table import number, percent
+from towtank.model import (
     BytesPoint,
     CacheAnswer,
     CachedIndexAnswer,
@@ -19,7 +20,6 @@ from towtank.cli.cache_answer import (
     SkewRow,
     TraceAnswer,
 )
-from towtank.cli.solve_table import number, percent
 from towtank.units import format_duration, format_rate, format_size
 
 

@@ -52,10 +52,9 @@ def headline(compared: Compared) -> str:
     if compared.verdict in ("worse", "better"):
         worst = max(found, key=_size)
         because = f": {name_of(worst)} {decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
-    says = {
-        "undecided": f"undecided{_of_each(compared)}",
-        "same": f"B is the same{_of_each(compared)}",
-    }.get(compared.verdict, f"B is {compared.verdict}{because}")
+    says = {"undecided": f"undecided{_of_each(compared)}", "same": f"B is the same{_of_each(compared)}"}.get(
+        compared.verdict, f"B is {compared.verdict}{because}"
+    )
     return f"{says} ({runs})"
 
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, relaxed_words
-from towtank.cli.drive_result import DriveDoubt, DriveGenerator, DriveResult
+from towtank.conduct import DriveDoubt, DriveGenerator, DriveResult
 from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.report import failure_lines
 from towtank.terminal import visible

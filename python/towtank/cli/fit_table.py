@@ -83,10 +83,7 @@ def _parameters(document: Json) -> Table:
         places = _places(document[name], pair)
         others = (intervals[method].get(name) for method in ("profile", "bootstrap"))
         table.add_row(
-            title,
-            _value(document[name], places),
-            _pair(pair, places),
-            *(_pair(other, places) for other in others),
+            title, _value(document[name], places), _pair(pair, places), *(_pair(other, places) for other in others)
         )
     return table
 

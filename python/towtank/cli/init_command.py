@@ -22,8 +22,7 @@ def command(
         str | None, typer.Option(metavar="URL", help="Address of a running application, with the path of a page.")
     ] = None,
     command: Annotated[
-        str | None,
-        typer.Option(metavar="COMMAND", help="Command that starts the application, as typed in a shell."),
+        str | None, typer.Option(metavar="COMMAND", help="Command that starts the application, as typed in a shell.")
     ] = None,
     port: Annotated[
         int | None,

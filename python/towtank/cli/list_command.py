@@ -14,9 +14,7 @@ from towtank.errors import ExitStatus
 _FILES = ("workloads", "systems")
 
 
-def command(
-    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-) -> int:
+def command(json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> int:
     """List the studies, workloads, systems, kinds of services, observers, drivers and machines that come with
     Towtank.
     """

@@ -111,9 +111,9 @@ def command(
 
 
 def _show(document: Mapping[str, object], *, json: bool) -> None:
-    from towtank.cli.cache_answer import CacheAnswer  # noqa: PLC0415
     from towtank.cli.cache_table import cache_lines  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.model import CacheAnswer  # noqa: PLC0415
 
     if json:
         print_json(document)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import Changes, Json, ModelArgument
+from towtank.cli.options import Changes, JsonOption, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -52,15 +52,14 @@ def command(
     threads: Annotated[
         int | None, typer.Option(help="Number of threads; does not change the result. Default: all processors.")
     ] = None,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Simulate a queueing network, also one that cannot be solved; print means, percentiles and confidence
     intervals.
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
-    from towtank.model import checked_simulation_settings  # noqa: PLC0415
-    from towtank.solved import ComparedNetworks, SolvedNetwork  # noqa: PLC0415
+    from towtank.model import ComparedNetworks, SolvedNetwork, checked_simulation_settings  # noqa: PLC0415
 
     shares = {"--precision": precision, "--confidence": confidence}
     settings = checked_simulation_settings(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.cli.options import Changes, Json, ModelArgument
+from towtank.cli.options import Changes, JsonOption, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def command(
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="Solution method: auto, exact, bard-schweitzer or linearizer.")] = "auto",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Solve a queueing network: print throughput, response times and utilizations, with their bounds and the solution
     method."""
@@ -41,8 +41,11 @@ def command(
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.solve_points import points_of  # noqa: PLC0415
     from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
-    from towtank.model import SOLVING_METHODS, solve_points  # noqa: PLC0415
-    from towtank.solved import SolvedNetwork  # noqa: PLC0415
+    from towtank.model import (  # noqa: PLC0415
+        SOLVING_METHODS,
+        SolvedNetwork,
+        solve_points,
+    )
 
     check = OptionCheck()
     check.one_of("--method", method, SOLVING_METHODS)

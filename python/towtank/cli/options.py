@@ -15,7 +15,7 @@ __all__ = [
     "COMMAND_LINE",
     "AbortOn",
     "Changes",
-    "Json",
+    "JsonOption",
     "MaySend",
     "ModelArgument",
     "OptionCheck",
@@ -38,7 +38,7 @@ Changes = Annotated[
         help="Change a value of the file, for example stations.cpu.servers=8; repeatable.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 AbortOn = Annotated[
     list[str] | None,
     typer.Option(

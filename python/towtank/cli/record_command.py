@@ -63,10 +63,7 @@ def proxy(
     ] = False,
     password: Annotated[
         bool,
-        typer.Option(
-            "--password",
-            help=("Generate and print a password, and refuse clients that do not send it."),
-        ),
+        typer.Option("--password", help=("Generate and print a password, and refuse clients that do not send it.")),
     ] = False,
     keep_authority: Annotated[
         bool,

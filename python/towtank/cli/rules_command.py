@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from towtank.sizing import Rule, Rules
 
 RuleFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--rules", metavar="FILE", help="File or folder with further rules; repeatable."),
+    list[Path] | None, typer.Option("--rules", metavar="FILE", help="File or folder with further rules; repeatable.")
 ]
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from towtank.cli.solve_table import number, percent
 from towtank.estimates import duration_estimate, number_estimate, rounded_to, share_estimate
-from towtank.solved import ComparedNetworks, SolvedClass, SolvedNetwork, SolvedPart, SolvedStation
+from towtank.model import ComparedNetworks, SolvedClass, SolvedNetwork, SolvedPart, SolvedStation
 
 _PERCENTILES = ("p50", "p95", "p99")
 

@@ -76,8 +76,7 @@ def command(
     lose: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            help="Number of nodes that any tier with several nodes may lose without missing an objective.",
+            metavar="N", help="Number of nodes that any tier with several nodes may lose without missing an objective."
         ),
     ] = None,
     probability: Annotated[

@@ -9,8 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.estimates import FEW_DIGITS, duration_estimate, number_estimate, share_estimate, significant
-from towtank.model import ModelPoint
-from towtank.solved import Ends, Range, SolvedNetwork, SolvedPool, SolvedStation, SolvedTransaction
+from towtank.model import Ends, ModelPoint, Range, SolvedNetwork, SolvedPool, SolvedStation, SolvedTransaction
 from towtank.units import format_duration
 
 _MANY_NINES = 0.9995

@@ -67,8 +67,7 @@ def status(json: _Json = False) -> None:
 @group.command("down")
 def down(
     system: Annotated[
-        str | None,
-        typer.Argument(metavar="STUDY|SYSTEM", help="System to stop; default: all running systems."),
+        str | None, typer.Argument(metavar="STUDY|SYSTEM", help="System to stop; default: all running systems.")
     ] = None,
     *,
     json: _Json = False,

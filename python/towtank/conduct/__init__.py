@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from towtank.conduct.calibration import calibrate_here
     from towtank.conduct.display import Display, describe_frame, describe_length, display_for
     from towtank.conduct.drive_options import DriveOptions
+    from towtank.conduct.drive_result import DriveDoubt, DriveGenerator, DriveResult
     from towtank.conduct.driving import drive_target
     from towtank.conduct.envelope import load_envelope, save_envelope, state_folder
     from towtank.conduct.live_sending import LiveSending

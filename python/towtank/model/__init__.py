@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from towtank.model.caching import index_document as index_document
     from towtank.model.caching import trace_document as trace_document
     from towtank.model.caching import zipf_document as zipf_document
+    from towtank.model.caching.answer import BytesPoint as BytesPoint
+    from towtank.model.caching.answer import CacheAnswer as CacheAnswer
+    from towtank.model.caching.answer import CachedIndexAnswer as CachedIndexAnswer
+    from towtank.model.caching.answer import CacheLimit as CacheLimit
+    from towtank.model.caching.answer import CachePoint as CachePoint
+    from towtank.model.caching.answer import DiskLoad as DiskLoad
+    from towtank.model.caching.answer import EntriesPoint as EntriesPoint
+    from towtank.model.caching.answer import Sampling as Sampling
+    from towtank.model.caching.answer import SkewRow as SkewRow
+    from towtank.model.caching.answer import TraceAnswer as TraceAnswer
+    from towtank.model.engine_model import EngineModel as EngineModel
+    from towtank.model.engine_model import JobClass as JobClass
+    from towtank.model.engine_model import Pool as Pool
+    from towtank.model.engine_model import Service as Service
+    from towtank.model.engine_model import Station as Station
     from towtank.model.file import FittedFile as FittedFile
     from towtank.model.file import ModelCount as ModelCount
     from towtank.model.file import ModelFile as ModelFile
@@ -50,12 +65,23 @@ if TYPE_CHECKING:
     from towtank.model.fitting.prediction import predict_curve as predict_curve
     from towtank.model.fitting.selection import CurveCandidate as CurveCandidate
     from towtank.model.fitting.shape import BELOW_LINE as BELOW_LINE
+    from towtank.model.loading import ModelProblem as ModelProblem
     from towtank.model.loading import check_model as check_model
     from towtank.model.loading import load_model as load_model
     from towtank.model.percentiles import EXACT_PERCENTILES as EXACT_PERCENTILES
     from towtank.model.percentiles import response_percentiles as response_percentiles
     from towtank.model.simulating import SimulationSettings as SimulationSettings
     from towtank.model.simulating import simulate_models as simulate_models
+    from towtank.model.solved import ComparedNetworks as ComparedNetworks
+    from towtank.model.solved import Ends as Ends
+    from towtank.model.solved import Range as Range
+    from towtank.model.solved import SolvedClass as SolvedClass
+    from towtank.model.solved import SolvedNetwork as SolvedNetwork
+    from towtank.model.solved import SolvedOutcome as SolvedOutcome
+    from towtank.model.solved import SolvedPart as SolvedPart
+    from towtank.model.solved import SolvedPool as SolvedPool
+    from towtank.model.solved import SolvedStation as SolvedStation
+    from towtank.model.solved import SolvedTransaction as SolvedTransaction
     from towtank.model.solving import SOLVING_METHODS as SOLVING_METHODS
     from towtank.model.solving import solve_models as solve_models
     from towtank.model.stations import NODE_SEPARATOR as NODE_SEPARATOR
@@ -63,8 +89,6 @@ if TYPE_CHECKING:
     from towtank.model.stations import rates_with_servers as rates_with_servers
     from towtank.model.stations import servers_of as servers_of
     from towtank.model.stations import stations_of as stations_of
-    from towtank.model.transactions import chain_by_transaction as chain_by_transaction
-    from towtank.model.transactions import transactions_of as transactions_of
     from towtank.model.variants import ModelPoint as ModelPoint
     from towtank.model.variants import checked_simulation_settings as checked_simulation_settings
     from towtank.model.variants import simulate_variants as simulate_variants
@@ -76,6 +100,11 @@ __getattr__, __dir__ = door(
     __name__,
     {
         "caching": "CacheDisk CacheRequest CachedIndex index_document trace_document zipf_document",
+        "caching.answer": (
+            "BytesPoint CacheAnswer CacheLimit CachePoint CachedIndexAnswer DiskLoad EntriesPoint Sampling SkewRow "
+            "TraceAnswer"
+        ),
+        "engine_model": "EngineModel JobClass Pool Service Station",
         "file": "FittedFile ModelCount ModelFile",
         "fitting": "CurveAnswer FitRequest PointColumns demands_document fit_results is_results written_model",
         "fitting.across": "PREDICTION_FILE write_prediction",
@@ -89,12 +118,15 @@ __getattr__, __dir__ = door(
         "fitting.prediction": "predict_curve",
         "fitting.selection": "CurveCandidate",
         "fitting.shape": "BELOW_LINE",
-        "loading": "check_model load_model",
+        "loading": "ModelProblem check_model load_model",
         "percentiles": "EXACT_PERCENTILES response_percentiles",
         "simulating": "SimulationSettings simulate_models",
+        "solved": (
+            "ComparedNetworks Ends Range SolvedClass SolvedNetwork SolvedOutcome SolvedPart SolvedPool SolvedStation "
+            "SolvedTransaction"
+        ),
         "solving": "SOLVING_METHODS solve_models",
         "stations": "NODE_SEPARATOR StationAnswer rates_with_servers servers_of stations_of",
-        "transactions": "chain_by_transaction transactions_of",
         "variants": "ModelPoint checked_simulation_settings simulate_variants solve_points",
         "waiting": "wait_percentiles waits_in_turn",
     },

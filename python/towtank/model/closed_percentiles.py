@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
+from towtank.model.engine_model import EngineModel, Station
+from towtank.model.solved import SolvedNetwork
 from towtank.model.stations import StationAnswer
-from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
 
-Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
 """Highest number of open-class jobs that the Markov chain of a station allows for, in addition to the users of the
@@ -24,17 +23,18 @@ closed classes. [1]
 
 
 def closed_variance(
-    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+    model: EngineModel, answer: SolvedNetwork, station: Station, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
     """Return the variance of the time that a class or transaction spends at a station that closed classes visit.
     [s^2]
 
     Parameters
     ----------
-    model, answer : dict
-        The solved model in the engine's form, and its solution. A station of several nodes appears in both as one
+    model : EngineModel
+    answer : SolvedNetwork
+        The solution of the model. A station of several nodes appears in both as one
         station for each node.
-    station : dict
+    station : Station
         The station in the model; if it has several nodes, any of them.
     found : StationAnswer
         The station in the solution, with its nodes combined.
@@ -179,28 +179,24 @@ class _Crowd:
     squares: float
 
     @classmethod
-    def of(cls, model: Json, answer: Json, station: Json, found: StationAnswer, nodes: int) -> _Crowd:
-        services = {service["class"]: service for service in station["services"]}
+    def of(
+        cls, model: EngineModel, answer: SolvedNetwork, station: Station, found: StationAnswer, nodes: int
+    ) -> _Crowd:
         users, rates, present, work, squares = 0, [0.0, 0.0], [0.0, 0.0], 0.0, 0.0
-        for load in model["classes"]:
-            answered = answer["classes"][load["name"]]
-            kinds = {
-                transaction["name"]: answered["transactions"][transaction["name"]]
-                for transaction in transactions_of(load)
-            }
-            closed = bool(load.get("users"))
-            comes = False
-            for kind, figures in (kinds or {load["name"]: answered}).items():
-                if kind not in services or not found.residence_s.get(kind):
+        for load in model.classes:
+            closed, comes = bool(load.users), False
+            for kind in [each.name for each in load.transactions] or [load.name]:
+                service = station.service_of(kind)
+                if service is None or not found.residence_s.get(kind):
                     continue
-                rate, visits = float(figures["throughput_per_s"]), _visits_of(services[kind])
+                rate, visits = answer.transaction(kind).throughput_per_s or 0.0, service.visits_or_one
                 rates[closed] += rate * visits
                 present[closed] += rate * found.residence_s[kind] / nodes
-                time = float(services[kind]["service_time_s"])
+                time = service.service_time_s
                 work += rate * visits * time
-                squares += rate * visits * time**2 * (1 + squared_variation(services[kind]["variation"]))
+                squares += rate * visits * time**2 * (1 + service.variation.squared)
                 comes = True
-            users += round(load["users"]) if closed and comes else 0
+            users += load.users if load.users and comes else 0
         both = sum(present)
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
@@ -223,12 +219,8 @@ class _Crowd:
         return np.maximum(others - met * self.closed, 0.0) / away + self.outside, service
 
 
-def _visits_of(service: Json) -> float:
-    return 1.0 if service["visits"] is None else float(service["visits"])
-
-
 def _among_several(
-    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+    model: EngineModel, answer: SolvedNetwork, station: Station, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
     """Return the variance of the time of a class at a station that it shares with other closed classes. [s^2]
 
@@ -239,19 +231,18 @@ def _among_several(
     to the mean time of the solved model; for `fcfs`, only the moments of the wait are scaled. A job that finds k jobs
     at m servers waits for `max(0, k - m + 1)` service completions.
     """
-    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
-    visits, time = _visits_of(service), float(service["service_time_s"])
-    in_turn = station["discipline"] == "fcfs"
-    plain = (in_turn or station["discipline"] == "ps") and not station["rates"] and station["capacity"] is None
+    service = next(each for each in station.services if each.job_class == name)
+    visits, time = service.visits_or_one, service.service_time_s
+    in_turn = station.discipline == "fcfs"
+    plain = (in_turn or station.discipline == "ps") and not station.rates and station.capacity is None
     if not plain or visits <= 0 or (time <= 0 and not in_turn):
         return None
-    chain = chain_by_transaction(model).get(name, name)
-    own = next(job_class for job_class in model["classes"] if job_class["name"] == chain)
+    own = model.class_by_name[model.chain_by_transaction.get(name, name)]
     crowd = _Crowd.of(model, answer, station, found, nodes)
-    others = crowd.others(without=1 if own.get("users") else 0)
+    others = crowd.others(without=1 if own.users else 0)
     if others is None:
         return None
-    (come, their_time), servers = others, int(station["servers"])
+    (come, their_time), servers = others, station.servers
     met = np.arange(len(come), dtype=float)
     speed = np.minimum(1.0, servers / (met + 1))
     # `weights` are the probabilities of the numbers of other jobs at the station, as an arriving job finds them.
@@ -259,7 +250,7 @@ def _among_several(
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    scv = squared_variation(service["variation"])
+    scv = service.variation.squared
     residence = found.residence_s[name] / (visits * nodes)
     if in_turn:
         apart, their_scv = their_time / servers, crowd.squares / crowd.rate / their_time**2 - 1
@@ -288,25 +279,24 @@ def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mea
 
 
 def _repairman(
-    model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
+    model: EngineModel, answer: SolvedNetwork, station: Station, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
     """Return the variance of the time at an `fcfs` or `ps` station, for a model with a single closed class. [s^2]
 
     The result is None for any other model or station. The time that a job spends in the rest of the network counts
     as time away from the station. The variance is scaled to the mean time of the solved model.
     """
-    load = model["classes"][0]
-    if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):
+    load = model.classes[0]
+    if len(model.classes) > 1 or load.name != name or not load.users:
         return None
-    service = station["services"][0]
-    visits = 1.0 if service["visits"] is None else float(service["visits"])
-    rate = float(answer["classes"][name]["throughput_per_s"])
-    moments = {"fcfs": repairman_moments, "ps": sharing_moments}.get(station["discipline"])
-    plain = not station["rates"] and station["capacity"] is None
-    if moments is None or not plain or visits <= 0 or rate <= 0 or not service["service_time_s"]:
+    service = station.services[0]
+    visits, time, rate = service.visits_or_one, service.service_time_s, answer.classes[name].throughput_per_s or 0.0
+    moments = {"fcfs": repairman_moments, "ps": sharing_moments}.get(station.discipline)
+    plain = not station.rates and station.capacity is None
+    if moments is None or not plain or visits <= 0 or rate <= 0 or not time:
         return None
     residence = found.residence_s[name] / (visits * nodes)
-    away = float(load["users"]) / rate / visits - residence
-    scv = squared_variation(service["variation"])
-    mean, variance = moments(round(load["users"]), float(service["service_time_s"]), int(station["servers"]), away, scv)
+    away = load.users / rate / visits - residence
+    scv = service.variation.squared
+    mean, variance = moments(load.users, time, station.servers, away, scv)
     return visits * nodes * variance * (residence / mean) ** 2

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from towtank.model.engine_model import EngineModel
 from towtank.model.solving import solve_models
 
 Json = dict[str, Any]
@@ -25,14 +26,13 @@ _STATION = ("queue_length", "throughput_per_s")
 _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "queue_length": math.inf}
 
 
-def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
+def replicates(model: EngineModel, draws: Mapping[str, Sequence[float]]) -> list[EngineModel]:
     """Return copies of the model, one for each bootstrap replicate of the fit, with the service demands of the
     replicate.
 
     Parameters
     ----------
-    model : dict
-        A model, or a document of several models, in the engine's form.
+    model : EngineModel
     draws : mapping of str to sequence of float
         By station, the ratio of each replicate's demand to the demand in the model; all sequences have the same length.
         [ratio]
@@ -40,17 +40,17 @@ def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
     return [_replicate(model, dict(zip(draws, row, strict=True))) for row in zip(*draws.values(), strict=True)]
 
 
-def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
+def _replicate(model: EngineModel, factors: Mapping[str, float]) -> EngineModel:
     stations = []
-    for station in model["stations"]:
-        factor = max(factors.get(station["name"], 1.0), _LEAST_FACTOR)
-        services = [{**each, "service_time_s": each["service_time_s"] * factor} for each in station["services"]]
-        stations.append({**station, "services": services})
-    return {**model, "stations": stations}
+    for station in model.stations:
+        factor = max(factors.get(station.name, 1.0), _LEAST_FACTOR)
+        services = [replace(each, service_time_s=each.service_time_s * factor) for each in station.services]
+        stations.append(replace(station, services=services))
+    return replace(model, stations=stations)
 
 
 def with_intervals(
-    answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
+    answers: Sequence[Json | None], models: Sequence[EngineModel], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
     """Add `confidence_interval` to the parts of the solved models, and the number of replicates to each solved model.
 
@@ -61,8 +61,7 @@ def with_intervals(
     ----------
     answers : sequence of dict or None
         Answers of `models`; None for a model that has no answer.
-    models : sequence of dict
-        The model, or models, in the engine's form.
+    models : sequence of EngineModel
     draws : mapping of str to sequence of float
         As in `replicates`; may be empty.
     method : str
@@ -107,7 +106,7 @@ class _Replicate:
     stuck: frozenset[str] = frozenset()
 
 
-def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
+def _solved(model: EngineModel, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
     """Solve the model of every bootstrap replicate.
 
     An open network without a steady state is solved a second time without its saturated stations.
@@ -126,22 +125,21 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
     ]
 
 
-def _saturated(model: Json, solved: Json) -> frozenset[str]:
+def _saturated(model: EngineModel, solved: Json) -> frozenset[str]:
     """Return the stations that the jobs of open classes saturate.
 
     The result is empty if the model also has closed classes or pools, because the throughput at the other stations is
     then unknown.
     """
     paths = [fault["path"] for fault in solved["faults"]]
-    closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
-    if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
+    closed = any(each.arrival_rate_per_s is None for each in model.classes)
+    if closed or model.pools or any(len(path) != 2 or path[0] != "stations" for path in paths):
         return frozenset()
     return frozenset(path[1] for path in paths)
 
 
-def _visitors(model: Json, names: frozenset[str]) -> frozenset[str]:
-    stations = [station for station in model["stations"] if station["name"] in names]
-    return frozenset(service["class"] for station in stations for service in station["services"])
+def _visitors(model: EngineModel, names: frozenset[str]) -> frozenset[str]:
+    return frozenset(each.job_class for station in model.stations if station.name in names for each in station.services)
 
 
 def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:

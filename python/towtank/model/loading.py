@@ -14,7 +14,18 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.behaviour import behaviour_document, behaviour_faults
 from towtank.model.between import Between, mean_of
-from towtank.model.file import ClassFile, FittedFile, ModelFile, StationFile
+from towtank.model.engine_model import (
+    EngineModel,
+    Fork,
+    JobClass,
+    Pool,
+    Route,
+    Service,
+    Station,
+    Transaction,
+    Variation,
+)
+from towtank.model.file import FittedFile, ModelFile, StationFile
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
@@ -33,12 +44,12 @@ class ModelProblem:
     tree : Node
         YAML tree of the file, with the changes from the command line. It is needed to find the lines of the engine's
         faults.
-    document : dict
+    document : EngineModel
         The model in the engine's form, with times in seconds.
     """
 
     tree: Node
-    document: dict[str, Any]
+    document: EngineModel
 
     @property
     def fitted(self) -> FittedFile | None:
@@ -294,73 +305,52 @@ def _each(model: ModelFile, value: Any) -> dict[str, Any]:
     return found
 
 
-def _document(model: ModelFile) -> dict[str, Any]:
-    return {
-        "classes": [
-            {
-                "name": name,
-                "users": load.users,
-                "think_time_s": mean_of(load.think or 0.0),
-                "think": _variation(load.think_distribution, load.think_scv, load.think),
-                "arrival_rate_per_s": load.rate,
-                "arrivals": _variation(load.arrival_distribution, load.arrival_scv),
-                "priority": load.priority,
-                **_transactions(load),
-            }
+def _document(model: ModelFile) -> EngineModel:
+    return EngineModel(
+        [
+            JobClass(
+                name,
+                load.users,
+                mean_of(load.think or 0.0),
+                _variation(load.think_distribution, load.think_scv, load.think),
+                load.rate,
+                _variation(load.arrival_distribution, load.arrival_scv),
+                load.priority,
+                tuple(Transaction(key, each.share, each.think) for key, each in load.transactions.items()),
+            )
             for name, load in model.classes.items()
         ],
-        "stations": [_station(model, name, station) for name, station in model.stations.items()],
-        "pools": [{"name": name, **pool.model_dump()} for name, pool in model.pools.items()],
-        "forks": [{"name": name, **fork.model_dump()} for name, fork in model.forks.items()],
-        "routing": [
-            {"class": name, "start": route.get("start", {}), "next": {k: v for k, v in route.items() if k != "start"}}
+        [_station(model, name, station) for name, station in model.stations.items()],
+        [Pool(name, pool.size, pool.holds, pool.classes) for name, pool in model.pools.items()],
+        [Fork(name, fork.branches, fork.classes) for name, fork in model.forks.items()],
+        [
+            Route(name, route.get("start", {}), {key: each for key, each in route.items() if key != "start"})
             for name, route in model.routing.items()
         ],
-        "behaviour": behaviour_document(model),
-    }
+        behaviour_document(model),
+    )
 
 
-def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the transactions of a class under the key `transactions`; an empty dict if the class has none."""
-    if not load.transactions:
-        return {}
-    return {
-        "transactions": [
-            {"name": name, "share": transaction.share, "think_time_s": transaction.think}
-            for name, transaction in load.transactions.items()
-        ]
-    }
+def _variation(distribution: str | None, scv: float | None, time: float | Between | None = None) -> Variation:
+    """Return the variation of a time; a time between two bounds is uniform."""
+    return Variation("uniform", time.scv) if isinstance(time, Between) else Variation(distribution, scv)
 
 
-def _variation(distribution: str | None, scv: float | None, time: float | Between | None = None) -> dict[str, Any]:
-    """Return the variation of a time in the form of the engine; a time between two bounds is uniform."""
-    if isinstance(time, Between):
-        return {"distribution": "uniform", "scv": time.scv}
-    return {"distribution": distribution, "scv": scv}
-
-
-def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any]:
+def _station(model: ModelFile, name: str, station: StationFile) -> Station:
     visits = _each(model, station.visits) if station.visits is not None else {}
     scv = _each(model, station.scv) if station.scv is not None else {}
     forms = _each(model, station.distribution) if station.distribution is not None else {}
     chains = _chains(model)
     ranks = {job_class: place for place, job_class in enumerate(station.priority or (), start=1)}
-    return {
-        "name": name,
-        "discipline": station.discipline,
-        "servers": station.servers,
-        "rates": station.rates or [],
-        "capacity": station.capacity,
-        "at_once": station.at_once,
-        "preemptive": station.preemptive,
-        "services": [
-            {
-                "class": job_class,
-                "visits": visits.get(job_class),
-                "service_time_s": mean_of(time),
-                "variation": _variation(forms.get(job_class), scv.get(job_class), time),
-                "priority": ranks.get(chains.get(job_class, job_class)),
-            }
-            for job_class, time in _given_times(model, station).items()
-        ],
-    }
+    services = [
+        Service(
+            job_class,
+            visits.get(job_class),
+            mean_of(time),
+            _variation(forms.get(job_class), scv.get(job_class), time),
+            ranks.get(chains.get(job_class, job_class)),
+        )
+        for job_class, time in _given_times(model, station).items()
+    ]
+    limits = station.capacity, station.at_once, station.preemptive
+    return Station(name, station.discipline, station.servers, station.rates or (), *limits, services)

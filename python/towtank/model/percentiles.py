@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import scipy
 
 from towtank.model.closed_percentiles import closed_variance
+from towtank.model.engine_model import EngineModel, Station
+from towtank.model.solved import SolvedNetwork
 from towtank.model.stations import NODE_SEPARATOR, StationAnswer, servers_of
-from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
 
-Json = dict[str, Any]
 EXACT_PERCENTILES = "exact for M/M/m"
 GAMMA = "gamma distribution with the mean of the solution and the variances of the stations"
 
@@ -101,29 +101,29 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
     return float(scipy.optimize.brentq(lambda time: beyond(time) - (1 - share), 0.0, top, xtol=1e-12 * top, rtol=1e-12))
 
 
-def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
-    Callable[[float], float], str
-]:  # fmt: skip
+def response_percentiles(
+    model: EngineModel, answer: SolvedNetwork, stations: Mapping[str, StationAnswer], name: str
+) -> tuple[Callable[[float], float], str]:
     """Return a function that computes percentiles of a class's response time [s], and the name of the method.
 
     Parameters
     ----------
-    model : dict
-        The solved model in the engine's form, with each node as a station.
-    answer : dict
+    model : EngineModel
+        The solved model, with each node as a station.
+    answer : SolvedNetwork
         Solution of the model.
     stations : dict of str to StationAnswer
         Stations of the solution, with nodes combined.
     name : str
         Name of a class, or of a transaction of a class.
     """
-    parts = transactions_of(class_of(model, name))
-    if parts:
-        gammas = [(part["share"], _gamma(model, answer, stations, part["name"])) for part in parts if part["share"] > 0]
+    job_class = model.class_by_name.get(name)
+    if job_class is not None and job_class.transactions:
+        parts = [part for part in job_class.transactions if part.share > 0]
+        gammas = [(part.share, _gamma(model, answer, stations, part.name)) for part in parts]
         return lambda share: _of_mixture(gammas, share), f"{GAMMA}, of each transaction"
-    known = stations_by_name(model)
     visited = [each for each, station in stations.items() if station.residence_s.get(name)]
-    alone = lone_queue(model, known, visited, name)
+    alone = lone_queue(model, visited, name)
     if alone is not None:
         rate, service, servers, _ = alone
         return lambda share: mmm_percentile(rate, service, servers, share), EXACT_PERCENTILES
@@ -154,24 +154,13 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
     return float(scipy.optimize.brentq(beyond, low, high, xtol=1e-9 * high)) if beyond(low) < 0 < beyond(high) else high
 
 
-def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the class with the given name in a model; an empty dict if the model has no such class."""
-    return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
-
-
-def stations_by_name(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the stations of a model by their names."""
-    return {station["name"]: station for station in model["stations"]}
-
-
-def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
+def _gamma(
+    model: EngineModel, answer: SolvedNetwork, stations: Mapping[str, StationAnswer], name: str
+) -> tuple[float, float]:
     """Return the shape parameter and the mean [s] of the gamma distribution of a class's response time; the shape is
     infinite if the variance is zero.
     """
-    chain = chain_by_transaction(model).get(name)
-    figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
-    known = stations_by_name(model)
-    mean = float(figures["response_time_s"])
+    known, mean = model.station_by_name, answer.transaction(name).response_time_s or 0.0
     nodes = Counter(each.partition(NODE_SEPARATOR)[0] for each in known)
     variance = 0.0
     for each, found in stations.items():
@@ -183,12 +172,7 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
 
 
 def lone_queue(
-    model: Mapping[str, Any],
-    known: Mapping[str, Mapping[str, Any]],
-    visited: list[str],
-    name: str,
-    *,
-    bounded: bool = False,
+    model: EngineModel, visited: list[str], name: str, *, bounded: bool = False
 ) -> tuple[float, float, int, int | None] | None:
     """Return arrival rate, service time, servers and capacity if the model is one class at one M/M/m station; None for
     all other models.
@@ -196,26 +180,23 @@ def lone_queue(
     If the station has several nodes, the arrival rate of one node is returned. A station with limited capacity is
     accepted only if `bounded`.
     """
-    load = class_of(model, name)
-    if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
+    load, known = model.class_by_name.get(name), model.station_by_name
+    if len(visited) != 1 or len(model.classes) != 1 or load is None or not load.arrival_rate_per_s:
         return None
     station = known.get(visited[0]) or known[f"{visited[0]}{NODE_SEPARATOR}1"]
-    service = station["services"][0]
+    service = station.services[0]
     nodes = 1 if visited[0] in known else sum(each.partition(NODE_SEPARATOR)[0] == visited[0] for each in known)
-    poisson = (
-        load.get("arrivals", {}).get("distribution") in (None, "exponential")
-        and squared_variation(load.get("arrivals")) == 1
-    )
-    room = station["capacity"]
-    plain = station["discipline"] == "fcfs" and not station["rates"] and (bounded or room is None)
-    once = abs((service["visits"] or 1.0) * nodes - 1) < 1e-9
-    held = model["pools"] or model["forks"] or model["routing"]
-    if not (poisson and plain and once) or held or squared_variation(service["variation"]) != 1:
+    poisson = load.arrivals.distribution in (None, "exponential") and load.arrivals.squared == 1
+    room = station.capacity
+    plain = station.discipline == "fcfs" and not station.rates and (bounded or room is None)
+    once = abs((service.visits or 1.0) * nodes - 1) < 1e-9
+    held = model.pools or model.forks or model.routing
+    if not (poisson and plain and once) or held or service.variation.squared != 1:
         return None
-    return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"]), room
+    return load.arrival_rate_per_s / nodes, service.service_time_s, station.servers, room
 
 
-def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
+def _variance(station: Station, nodes: int, found: StationAnswer, name: str) -> float:
     """Return the variance of the time that a transaction spends at a station. [s^2]
 
     Notes
@@ -235,9 +216,9 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
            Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
     """
     visits, time, scv, residence = visits_of(station, nodes, found, name)
-    if station["discipline"] == "delay":
+    if station.discipline == "delay":
         return visits * scv * time**2
-    if station["discipline"] == "ps":
+    if station.discipline == "ps":
         share = 1 - time / residence
         return visits * residence**2 * (scv + (1 + scv) * share / (2 - share))
     wait = residence - time
@@ -265,16 +246,16 @@ class Visits(NamedTuple):
     residence_s: float
 
 
-def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name: str) -> Visits:
+def visits_of(station: Station, nodes: int, found: StationAnswer, name: str) -> Visits:
     """Return number and duration of the visits of a class or transaction to a station."""
-    service = next(candidate for candidate in station["services"] if candidate["class"] == name)
-    time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
+    service = next(each for each in station.services if each.job_class == name)
+    time, scv = service.service_time_s, service.variation.squared
     # The model states the visits to one node of a station, so they are multiplied by the number of nodes.
-    visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
+    visits = max(service.visits_or_one * nodes, 1e-12)
     return Visits(visits, time, scv, max(found.residence_s[name] / visits, time))
 
 
-def waiting_probability(station: Mapping[str, Any], found: StationAnswer, service_s: float, wait_s: float) -> float:
+def waiting_probability(station: Station, found: StationAnswer, service_s: float, wait_s: float) -> float:
     """Return the probability that a visit waits at a first-come-first-served station. [ratio]
 
     The larger of two estimates is returned: Erlang's C at utilization U, and m (1 - U) W / S with the mean wait W. Both

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.engine import binary
 from towtank.errors import EngineError
 from towtank.estimates import significant
+from towtank.model.engine_model import EngineModel, json_of
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
@@ -69,13 +71,12 @@ class SimulationSettings:
         return [text for key, value in values.items() if value is not None for text in (key, str(value))]
 
 
-def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings | None = None) -> dict[str, Any]:
+def simulate_models(models: Sequence[EngineModel], settings: SimulationSettings | None = None) -> dict[str, Any]:
     """Simulate one or more models with the same random numbers, and return estimates with confidence intervals.
 
     Parameters
     ----------
-    models : list of dict
-        Models in the engine's form (`docs/reference/model.md`).
+    models : sequence of EngineModel
     settings : SimulationSettings, optional
         Precision, bounds and seed.
 
@@ -85,9 +86,11 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
         `{"answers": [...], "comparisons": [...]}`, with a comparison of each further model to the first model, or
         `{"faults": [{"model", "path", "message"}]}`, where `model` is the position in `models`, counted from 0.
     """
-    chains = [_settled(chained(model)) for model in models]
+    chains = [chained(model) for model in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
-    done = subprocess.run(command, input=json.dumps(chains), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input=json.dumps(_settled(json.loads(json_of(chains)))), capture_output=True, text=True, check=False
+    )
     if done.returncode not in (0, 2) or not done.stdout:
         raise EngineError(f"towtank-engine simulate ended with status {done.returncode}: {done.stderr.strip()}")
     outcome: dict[str, Any] = json.loads(done.stdout)

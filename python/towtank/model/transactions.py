@@ -14,34 +14,18 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction, Variation
+
 Json = dict[str, Any]
-_SCV = {"deterministic": 0.0, "uniform": 1 / 3}
 # Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
 
 
-def transactions_of(job_class: Json) -> list[Json]:
-    """Return the transactions of a class, each with `name`, `share` and `think_time_s` (or None)."""
-    return list(job_class.get("transactions") or ())
-
-
-def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the class of each transaction of a model, by name of the transaction."""
-    return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
-
-
-def squared_variation(variation: Mapping[str, Any] | None) -> float:
-    """Return the squared coefficient of variation of a service time; 1 by default. [1]"""
-    if not variation:
-        return 1.0
-    given = variation.get("scv")
-    return float(given) if given is not None else _SCV.get(str(variation.get("distribution")), 1.0)
-
-
-def chained(document: Json) -> Json:
+def chained(document: EngineModel) -> EngineModel:
     """Return a model for the engine, with one job class (a chain) instead of the transactions of each class.
 
     Notes
@@ -50,71 +34,56 @@ def chained(document: Json) -> Json:
     each station and has the think time sum p_t Z_t. Its service time is the mean over the visits, with the variation of
     the mixture.
     """
-    shares = {
-        job_class["name"]: transactions_of(job_class) for job_class in document["classes"] if transactions_of(job_class)
-    }
-    mixed = {each["name"] for ones in shares.values() for each in ones}
+    shares = {job_class.name: job_class.transactions for job_class in document.classes if job_class.transactions}
+    mixed = document.chain_by_transaction
     stations = []
-    for station in document["stations"]:
-        services = [service for service in station["services"] if service["class"] not in mixed]
+    for station in document.stations:
+        services = [service for service in station.services if service.job_class not in mixed]
         services += [made for name, each in shares.items() if (made := _mixed(station, name, each)) is not None]
-        stations.append({key: value for key, value in station.items() if key != "at_once"} | {"services": services})
-    return {**document, "classes": [_chain(job_class) for job_class in document["classes"]], "stations": stations}
+        stations.append(replace(station, at_once=None, services=services))
+    return replace(document, classes=[_chain(job_class) for job_class in document.classes], stations=stations)
 
 
-def _chain(job_class: Json) -> Json:
-    ones = transactions_of(job_class)
+def _chain(job_class: JobClass) -> JobClass:
+    ones, own = job_class.transactions, job_class.think_time_s
     if not ones:
         return job_class
-    own = job_class["think_time_s"]
-    think = sum(each["share"] * (own if each["think_time_s"] is None else each["think_time_s"]) for each in ones)
-    return {**{key: value for key, value in job_class.items() if key != "transactions"}, "think_time_s": think}
+    think = sum(each.share * (own if each.think_time_s is None else each.think_time_s) for each in ones)
+    return replace(job_class, transactions=(), think_time_s=think)
 
 
-def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
+def _mixed(station: Station, name: str, ones: Sequence[Transaction]) -> Service | None:
     """Return the visits, the mean service time and its variation over all transactions of a chain at a station; None if
     no transaction of the chain visits the station.
     """
-    parts = [
-        (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
-    ]
-    weights = [share * _visits(service) for share, service in parts]
+    parts = [(each.share, service) for each in ones for service in station.services if service.job_class == each.name]
+    weights = [share * service.visits_or_one for share, service in parts]
     visits = sum(weights)
     if visits <= 0:
         return None
-    mean = sum(weight * service["service_time_s"] for weight, (_, service) in zip(weights, parts, strict=True)) / visits
+    mean = sum(weight * service.service_time_s for weight, (_, service) in zip(weights, parts, strict=True)) / visits
     square = sum(
-        weight * service["service_time_s"] ** 2 * (1 + squared_variation(service["variation"]))
+        weight * service.service_time_s**2 * (1 + service.variation.squared)
         for weight, (_, service) in zip(weights, parts, strict=True)
     )
     first = parts[0][1]
     alike = all(
-        service["service_time_s"] == first["service_time_s"] and service["variation"] == first["variation"]
-        for _, service in parts
+        service.service_time_s == first.service_time_s and service.variation == first.variation for _, service in parts
     )
     scv = square / visits / mean**2 - 1 if mean > 0 else 1.0
-    return {
-        "class": name,
-        "visits": visits,
-        "service_time_s": mean,
-        # Rounding errors must not make the variance negative.
-        "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
-        "priority": first["priority"],
-    }
+    # Rounding errors must not make the variance negative.
+    variation = first.variation if alike else Variation(scv=max(scv, 0.0))
+    return Service(name, visits, mean, variation, first.priority)
 
 
-def _visits(service: Json) -> float:
-    return 1.0 if service["visits"] is None else float(service["visits"])
-
-
-def spread(document: Json, chain: Json, answer: Json) -> Json:
+def spread(document: EngineModel, chain: EngineModel, answer: Json) -> Json:
     """Return the engine's answer for chains, with the figures of each transaction added.
 
     Parameters
     ----------
-    document : dict
+    document : EngineModel
         The model with its transactions.
-    chain : dict
+    chain : EngineModel
         `chained(document)`.
     answer : dict
         Answer of the engine for the chain.
@@ -138,66 +107,66 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """
-    if not chain_by_transaction(document):
+    if not document.chain_by_transaction:
         return answer
     stations = {
         name: {**station, "residence_time_by_transaction_s": {}} for name, station in answer["stations"].items()
     }
     classes = dict(answer["classes"])
-    chains = {station["name"]: station for station in chain["stations"]}
-    for job_class in document["classes"]:
-        ones, figures = transactions_of(job_class), answer["classes"].get(job_class["name"])
-        if not ones or figures is None:
+    chains = chain.station_by_name
+    for job_class in document.classes:
+        figures = answer["classes"].get(job_class.name)
+        if not job_class.transactions or figures is None:
             continue
-        for station in document["stations"]:
-            residence = stations[station["name"]]["residence_time_s"].get(job_class["name"])
-            service = next(
-                (each for each in chains[station["name"]]["services"] if each["class"] == job_class["name"]), None
-            )
+        for station in document.stations:
+            solved = stations[station.name]
+            residence = solved["residence_time_s"].get(job_class.name)
+            service = chains[station.name].service_of(job_class.name)
             if residence is not None and service is not None:
-                found = _residences(station, service, ones, residence, answer["stations"][station["name"]])
-                stations[station["name"]]["residence_time_by_transaction_s"] |= found
-        classes[job_class["name"]] = {**figures, "transactions": _answers(job_class, figures, stations)}
+                found = _residences(station, service, job_class.transactions, residence, solved)
+                solved["residence_time_by_transaction_s"] |= found
+        classes[job_class.name] = {**figures, "transactions": _answers(job_class, figures, stations)}
     return {**answer, "classes": classes, "stations": stations}
 
 
-def _residences(station: Json, chain: Json, ones: list[Json], residence: float, figures: Json) -> dict[str, float]:
-    mean, visits = chain["service_time_s"], chain["visits"]
+def _residences(
+    station: Station, chain: Service, ones: Sequence[Transaction], residence: float, figures: Json
+) -> dict[str, float]:
+    mean, visits = chain.service_time_s, chain.visits_or_one
     waiting = _waiting(station, mean, residence / visits, figures)
-    services = {candidate["class"]: candidate for candidate in station["services"]}
     found = {}
     for each in ones:
-        service = services.get(each["name"])
+        service = station.service_of(each.name)
         if service is not None:
             # Outside of the queue, processor sharing slows all transactions by the same factor.
-            shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
-            found[each["name"]] = _visits(service) * (shared + waiting)
+            shared = (residence / visits - waiting) * (service.service_time_s / mean if mean > 0 else 1.0)
+            found[each.name] = service.visits_or_one * (shared + waiting)
     return found
 
 
-def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
+def _waiting(station: Station, mean: float, residence: float, figures: Json) -> float:
     """Return the time that a visit to a station waits in the queue, which is equal for all transactions. [s]"""
-    if station["discipline"] in _IN_TURN and not station["rates"]:
+    if station.discipline in _IN_TURN and not station.rates:
         return max(0.0, residence - mean)
-    at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]
-    if at_once is None or station["discipline"] != "ps" or not present:
+    at_once, servers, present = station.at_once, station.servers, figures["queue_length"]
+    if at_once is None or station.discipline != "ps" or not present:
         return 0.0
     used = figures["utilization"]
     beyond = max(0.0, present - servers * used) * used ** max(0, at_once - servers)
     return float(residence * beyond / present)
 
 
-def _answers(job_class: Json, figures: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
-    name, rate, whole = job_class["name"], figures["throughput_per_s"], figures["response_time_s"]
+def _answers(job_class: JobClass, figures: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
+    name, rate, whole = job_class.name, figures["throughput_per_s"], figures["response_time_s"]
     unexplained = None
     if whole is not None:
         unexplained = whole - sum(each["residence_time_s"].get(name) or 0.0 for each in stations.values())
     found = {}
-    for each in transactions_of(job_class):
-        times = [station["residence_time_by_transaction_s"].get(each["name"], 0.0) for station in stations.values()]
+    for each in job_class.transactions:
+        times = [station["residence_time_by_transaction_s"].get(each.name, 0.0) for station in stations.values()]
         response = None if unexplained is None else max(0.0, sum(times) + unexplained)
-        throughput = None if rate is None else rate * each["share"]
-        found[each["name"]] = {
+        throughput = None if rate is None else rate * each.share
+        found[each.name] = {
             "throughput_per_s": throughput,
             "response_time_s": response,
             "users_in_system": None if throughput is None or response is None else throughput * response,

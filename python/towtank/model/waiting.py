@@ -10,19 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import scipy
 
-from towtank.model.percentiles import (
-    EXACT_PERCENTILES,
-    erlang_c,
-    lone_queue,
-    stations_by_name,
-    visits_of,
-    waiting_probability,
-)
+from towtank.model.engine_model import EngineModel, Station
+from towtank.model.percentiles import EXACT_PERCENTILES, erlang_c, lone_queue, visits_of, waiting_probability
 from towtank.model.stations import NODE_SEPARATOR, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
@@ -30,12 +23,9 @@ IN_TURN = frozenset({"fcfs", "priority"})
 GAMMA_WAIT = "gamma distribution of the waits, with the mean of the solution and the variances of the stations"
 
 
-def waits_in_turn(model: Mapping[str, Any], name: str) -> bool:
+def waits_in_turn(model: EngineModel, name: str) -> bool:
     """Return True if a class visits a station where jobs wait in a queue."""
-    return any(
-        station["discipline"] in IN_TURN and any(service["class"] == name for service in station["services"])
-        for station in stations_by_name(model).values()
-    )
+    return any(station.discipline in IN_TURN and station.service_of(name) for station in model.stations)
 
 
 def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: int | None = None) -> float:
@@ -93,26 +83,25 @@ def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: in
 
 
 def wait_percentiles(
-    model: Mapping[str, Any], stations: Mapping[str, StationAnswer], name: str
+    model: EngineModel, stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[Callable[[float], float], str]:
     """Return a function that computes percentiles of the wait of a class, and the name of the method.
 
     Parameters
     ----------
-    model : dict
-        The solved model in the engine's form, with each node as a station.
+    model : EngineModel
+        The solved model, with each node as a station.
     stations : dict of str to StationAnswer
         Stations of the solution, with nodes combined.
     name : str
         Name of a class.
     """
-    known = stations_by_name(model)
     visited = [each for each, station in stations.items() if station.residence_s.get(name)]
-    alone = lone_queue(model, known, visited, name, bounded=True)
+    alone = lone_queue(model, visited, name, bounded=True)
     if alone is not None:
         rate, service, servers, room = alone
         return lambda share: mmm_wait(rate, service, servers, share, room), EXACT_PERCENTILES
-    none, mean, square = _moments(known, stations, name)
+    none, mean, square = _moments(model.station_by_name, stations, name)
     if mean <= 0 or none >= 1:
         return lambda _: 0.0, GAMMA_WAIT
     mean, square = mean / (1 - none), square / (1 - none)
@@ -127,7 +116,7 @@ def wait_percentiles(
 
 
 def _moments(
-    known: Mapping[str, Mapping[str, Any]], stations: Mapping[str, StationAnswer], name: str
+    known: Mapping[str, Station], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[float, float, float]:
     """Return the probability that a transaction does not wait, and the first two moments of its total wait.
     [1], [s], [s^2]
@@ -136,7 +125,7 @@ def _moments(
     none, mean, variance = 1.0, 0.0, 0.0
     for each, found in stations.items():
         station = known.get(each) or known[f"{each}{NODE_SEPARATOR}1"]
-        if not found.residence_s.get(name) or station["discipline"] not in IN_TURN:
+        if not found.residence_s.get(name) or station.discipline not in IN_TURN:
             continue
         visits, time, _, residence = visits_of(station, nodes[each], found, name)
         wait = residence - time

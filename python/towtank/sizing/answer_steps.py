@@ -53,7 +53,7 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
     intervals = answer.intervals()
     known = None if intervals is None else intervals.utilization.get(station)
     busy = known and known.times(option.nodes * option.cpus)
-    if question.basis.document["routing"]:
+    if question.basis.document.routing:
         values: dict[str, object] = {"U": used, "servers": option.nodes * option.cpus}
         source = "utilization, solved with the routing"
         steps.add(Step(f"work at {station}", "U servers", values, work, "erlang", source, busy))
@@ -70,11 +70,8 @@ def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], st
 
 def _demands(question: Question, station: str, option: Option) -> dict[str, float]:
     """Return the service demand of each class at a station on the chosen hardware, by class name. [s]"""
-    services = question.basis.stations[station]["services"]
-    return {
-        each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / option.speed
-        for each in services
-    }
+    services = question.basis.stations[station].services
+    return {each.job_class: each.service_time_s * each.visits_or_one / option.speed for each in services}
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +19,13 @@ from towtank.model import (
     LIMIT_NONE,
     LIMIT_OTHER,
     CurveAnswer,
+    EngineModel,
     FitRequest,
     FittedFile,
+    JobClass,
+    ModelProblem,
     NetworkAnswer,
-    chain_by_transaction,
+    Station,
     fit_results,
     is_results,
     load_model,
@@ -36,7 +38,6 @@ from towtank.model import (
 from towtank.sizing.result import Assumption
 from towtank.sizing.scores import scores
 
-Json = dict[str, Any]
 MODEL_CHOICES = ("auto", "network", "curve")
 """Models that can be fitted to measured results; `auto` chooses between network and curve."""
 DRAWS = 200
@@ -53,8 +54,7 @@ class Basis:
     ----------
     source : str
         Name of the source as given by the user.
-    document : dict
-        The model in the engine's form.
+    document : EngineModel
     fitted : FittedFile or None
         Measurements behind the model; None for a model that was not fitted.
     assumptions : tuple of Assumption
@@ -72,7 +72,7 @@ class Basis:
     """
 
     source: str
-    document: Json
+    document: EngineModel
     fitted: FittedFile | None = None
     assumptions: tuple[Assumption, ...] = ()
     why: str = ""
@@ -91,7 +91,7 @@ class Basis:
     @property
     def transactions(self) -> dict[str, str]:
         """Class to which each transaction belongs, by the name of the transaction."""
-        return chain_by_transaction(self.document)
+        return self.document.chain_by_transaction
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
         """Return the ratio of a measured to a computed percentile, with the lowest and the highest value of this ratio.
@@ -116,19 +116,19 @@ class Basis:
         return float(ratio), float(low), float(high)
 
     @property
-    def classes(self) -> dict[str, Json]:
+    def classes(self) -> dict[str, JobClass]:
         """Job classes of the model, by name."""
-        return {job_class["name"]: job_class for job_class in self.document["classes"]}
+        return self.document.class_by_name
 
     @property
-    def stations(self) -> dict[str, Json]:
+    def stations(self) -> dict[str, Station]:
         """Stations of the model, by name."""
-        return {station["name"]: station for station in self.document["stations"]}
+        return self.document.station_by_name
 
     @property
     def queues(self) -> list[str]:
         """Names of the stations with a queue; these are all stations except pure delays."""
-        return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
+        return [name for name, station in self.stations.items() if station.discipline != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
         """Return random factors of the service demands: for each random draw, a mapping from station to factor. The
@@ -187,7 +187,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
         message = "must be a model file or a results folder, got a folder without results"
         raise StudyError.at(source, message)
     problem = load_model(source)
-    _refuse_unsolvable(source, problem.document, problem)
+    _refuse_unsolvable(source, problem)
     return _of_fitted(Basis(str(source), problem.document, problem.fitted))
 
 
@@ -205,17 +205,17 @@ def _of_fitted(basis: Basis) -> Basis:
     )
 
 
-def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
+def _refuse_unsolvable(source: Path, problem: ModelProblem) -> None:
     """Raise StudyError if the solver rejects the model even at a very low load. Sizing solves the model many times, so
     it does not accept models that need simulation.
     """
     light = [
-        {**job_class, "users": 1}
-        if job_class.get("users")
-        else {**job_class, "arrival_rate_per_s": 1e-9 * job_class["arrival_rate_per_s"]}
-        for job_class in document["classes"]
+        replace(job_class, users=1)
+        if job_class.users
+        else replace(job_class, arrival_rate_per_s=1e-9 * (job_class.arrival_rate_per_s or 0.0))
+        for job_class in problem.document.classes
     ]
-    faults = solve_models([{**document, "classes": light}])[0].get("faults")
+    faults = solve_models([replace(problem.document, classes=light)])[0].get("faults")
     if faults:
         raise StudyError(
             problem.faults(faults),

@@ -5,14 +5,12 @@ hardware.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from towtank.errors import ModelError
 from towtank.estimates import few_digits
+from towtank.model import EngineModel, SolvedNetwork
 from towtank.sizing.question import Check, Question
-from towtank.solved import SolvedNetwork
 
-Json = dict[str, Any]
 _TOLERANCE = 1e-6
 """Relative rounding error by which a computed value may exceed its theoretical bound. [ratio]"""
 
@@ -29,7 +27,7 @@ def outside(answer: SolvedNetwork) -> str:
     return ""
 
 
-def refused_by_bounds(question: Question, model: Json, answer: SolvedNetwork, wrong: str) -> str:
+def refused_by_bounds(question: Question, model: EngineModel, answer: SolvedNetwork, wrong: str) -> str:
     """Describe an objective that a candidate violates even if every computed value is at its theoretical bound.
 
     Raises
@@ -48,7 +46,7 @@ def refused_by_bounds(question: Question, model: Json, answer: SolvedNetwork, wr
     )
 
 
-def _best(check: Check, model: Json, answer: SolvedNetwork) -> float | None:
+def _best(check: Check, model: EngineModel, answer: SolvedNetwork) -> float | None:
     """Return the best value of an objective's metric that is possible within the theoretical bounds; None if the metric
     has no bound. [s], [1/s]
     """
@@ -63,8 +61,8 @@ def _best(check: Check, model: Json, answer: SolvedNetwork) -> float | None:
     if check.upward:
         return rate
     least = bounds[check.name].response_time_s.lower or 0.0
-    job_class = next(each for each in model["classes"] if each["name"] == check.name)
-    if not job_class.get("users") or not rate:
+    job_class = model.class_by_name[check.name]
+    if not job_class.users or not rate:
         return least
     # By N = X (R + Z), the response time R is shortest if the throughput X is at its upper bound.
-    return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least
+    return max(least, job_class.users / rate - job_class.think_time_s) if math.isfinite(rate) else least

@@ -7,7 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from towtank.model import StationAnswer, response_percentiles, servers_of, solve_models, stations_of, wait_percentiles
+from towtank.model import (
+    EngineModel,
+    SolvedClass,
+    SolvedNetwork,
+    SolvedOutcome,
+    SolvedTransaction,
+    StationAnswer,
+    response_percentiles,
+    servers_of,
+    solve_models,
+    stations_of,
+    wait_percentiles,
+)
 from towtank.sizing.bounds import outside, refused_by_bounds
 from towtank.sizing.factors import Factors, drawn_factors
 from towtank.sizing.interval import Interval, duration_text, rate_text, share_text
@@ -15,9 +27,7 @@ from towtank.sizing.load import Load
 from towtank.sizing.network import Layout, on_layouts
 from towtank.sizing.question import Check, Question
 from towtank.sizing.tiers import Candidate
-from towtank.solved import SolvedClass, SolvedNetwork, SolvedOutcome, SolvedTransaction
 
-Json = dict[str, Any]
 BATCH = 2000
 """Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
@@ -216,8 +226,8 @@ def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
     return found
 
 
-def model_of(question: Question, job: Job) -> Json:
-    """Return the model to solve for a candidate under a load, in the engine's form."""
+def model_of(question: Question, job: Job) -> EngineModel:
+    """Return the model to solve for a candidate under a load."""
     factors = None if job.draw is None else question.factors(job.candidate, job.draw)
     return on_layouts(question.basis.document, layouts_of(question, job), job.load.changes(job.demand), factors)
 
@@ -256,7 +266,7 @@ def _nothing(question: Question, job: Job, why: str, *, invalid: bool = False) -
     return Outcome(job, values, {}, {}, {}, {}, {}, why, invalid=invalid)
 
 
-def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome:
+def _outcome(question: Question, job: Job, model: EngineModel, solved: Mapping[str, object]) -> Outcome:
     outcome = SolvedOutcome.model_validate(solved)
     answer = outcome.answer
     if answer is None:
@@ -268,7 +278,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     wrong = outside(answer)
     if wrong:
         return _nothing(question, job, refused_by_bounds(question, model, answer, wrong))
-    stations = stations_of(solved["answer"])
+    stations = stations_of(answer)
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
     figures = {name: figures_of(job_class) for name, job_class in answer.classes.items()}
     throughput = {name: each.throughput for name, each in figures.items()}
@@ -276,9 +286,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
-        value = _value(check, (model, solved["answer"]), answer, stations, methods) * _correction(
-            question, check, methods
-        )
+        value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
         scaled = value * (job.scale[number].value if number in job.scale else 1.0)
         values.append(scaled)
         of_classes = throughput if check.upward else response if check.objective.metric == "mean" else {}
@@ -329,12 +337,11 @@ def figures_of(answered: SolvedTransaction) -> Figures:
 
 def _value(
     check: Check,
-    models: tuple[Json, Json],
+    model: EngineModel,
     answer: SolvedNetwork,
     stations: Mapping[str, StationAnswer],
     methods: dict[str, str],
 ) -> float:
-    """Return the value of an objective. `models` are the model and its solution, both in the engine's form."""
     if check.upward and check.name is None:
         return float(sum(figures_of(job_class).throughput for job_class in answer.classes.values()))
     classes: dict[str, SolvedTransaction] = {**answer.classes}
@@ -348,9 +355,9 @@ def _value(
     if check.upward or check.objective.metric == "mean":
         return figures.throughput if check.upward else figures.response_s
     if check.is_wait:
-        percentile, methods[f"wait of {name}"] = wait_percentiles(models[0], stations, name)
+        percentile, methods[f"wait of {name}"] = wait_percentiles(model, stations, name)
     else:
-        percentile, methods[name] = response_percentiles(*models, stations, name)
+        percentile, methods[name] = response_percentiles(model, answer, stations, name)
     return percentile(check.share)
 
 

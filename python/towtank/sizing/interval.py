@@ -89,9 +89,7 @@ def interval_document(interval: Interval | None) -> dict[str, object] | None:
     return None if interval is None else interval.document()
 
 
-def interval_of(
-    found: Interval | Mapping[str, float | None] | Sequence[float | None] | None,
-) -> Interval | None:
+def interval_of(found: Interval | Mapping[str, float | None] | Sequence[float | None] | None) -> Interval | None:
     """Read an interval from a JSON document. Documents of earlier versions store a list of two numbers."""
     if found is None or isinstance(found, Interval):
         return found

@@ -65,7 +65,7 @@ class Load:
 def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
     """Return faults of the load settings in a sizing file that contradict the model."""
     found = []
-    closed = [name for name, job_class in basis.classes.items() if job_class.get("users")]
+    closed = [name for name, job_class in basis.classes.items() if job_class.users]
     opened = [name for name in basis.classes if name not in closed]
     asked = file.load
     ones = list(basis.transactions)
@@ -111,15 +111,12 @@ def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, flo
 def load_now(file: SizingFile, basis: Basis) -> Load:
     """Return the load of today, by class."""
     asked = file.load
-    users = {name: float(job_class["users"]) for name, job_class in basis.classes.items() if job_class.get("users")}
+    closed = {name: job_class for name, job_class in basis.classes.items() if job_class.users}
+    users = {name: float(job_class.users or 0) for name, job_class in closed.items()}
     rate = {
-        name: float(job_class["arrival_rate_per_s"])
-        for name, job_class in basis.classes.items()
-        if not job_class.get("users")
+        name: job_class.arrival_rate_per_s or 0.0 for name, job_class in basis.classes.items() if name not in closed
     }
-    think = {
-        name: float(job_class["think_time_s"]) for name, job_class in basis.classes.items() if job_class.get("users")
-    }
+    think = {name: job_class.think_time_s for name, job_class in closed.items()}
     if isinstance(asked.think, dict):
         think |= asked.think
     elif asked.think is not None:

@@ -206,7 +206,7 @@ def _operations(machine: Machine) -> float:
     stated = [disk.count * disk.operations for disk in machine.disks.values() if disk.operations is not None]
     if not stated or len(stated) < len(machine.disks):
         raise ModelError(
-            f"the disks of {machine.name} must be measured by `towtank rate`, or all have `operations` in its file",
+            f"the disks of {machine.name} must be measured by `towtank rate`, or all have `operations` in its file"
         )
     return math.fsum(stated)
 

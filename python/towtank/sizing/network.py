@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from towtank.model import NODE_SEPARATOR, chain_by_transaction, rates_with_servers, transactions_of
-
-Json = dict[str, Any]
+from towtank.model import NODE_SEPARATOR, EngineModel, JobClass, Service, Station, rates_with_servers
 
 
 @dataclass(frozen=True)
@@ -53,14 +50,13 @@ class Changes:
 
 
 def on_layouts(
-    document: Json, layouts: Mapping[str, Layout], changes: Changes, factors: Mapping[str, float] | None = None
-) -> Json:
+    document: EngineModel, layouts: Mapping[str, Layout], changes: Changes, factors: Mapping[str, float] | None = None
+) -> EngineModel:
     """Return a model for the engine, with the hardware of its stations replaced.
 
     Parameters
     ----------
-    document : dict
-        The model.
+    document : EngineModel
     layouts : dict of str to Layout
         Layout by station; stations without a layout stay unchanged.
     changes : Changes
@@ -74,92 +70,79 @@ def on_layouts(
     all servers.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
-    chains = chain_by_transaction(document)
+    chains = document.chain_by_transaction
     names: dict[str, list[str]] = {}
     stations = []
-    for station in document["stations"]:
-        name = station["name"]
+    for station in document.stations:
+        name = station.name
         layout = layouts.get(name)
         shares = _services(station, layout, changes, (factors or {}).get(name, 1.0))
-        shares = [each for each in shares if each["class"] not in gone and chains.get(each["class"]) not in gone]
+        shares = [each for each in shares if each.job_class not in gone and chains.get(each.job_class) not in gone]
         nodes = 1 if layout is None else layout.nodes
         names[name] = [name] if nodes == 1 else [f"{name}{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
-        stations += [
-            {**station, **_strength(station, layout), "name": node, "services": shares} for node in names[name]
-        ]
-    classes = [_load(job_class, changes) for job_class in document["classes"] if job_class["name"] not in gone]
-    whole = {**document, "classes": classes, "stations": [station for station in stations if station["services"]]}
+        stations += [replace(_strong(station, layout), name=node, services=shares) for node in names[name]]
+    classes = [_load(job_class, changes) for job_class in document.classes if job_class.name not in gone]
+    whole = replace(document, classes=classes, stations=[station for station in stations if station.services])
     spread = any(len(nodes) > 1 for nodes in names.values())
     return _with_nodes(whole, names, layouts) if spread else whole
 
 
-def _strength(station: Json, layout: Layout | None) -> Json:
-    """Return the servers of one node as keys of the model: their number, or the rates of a load-dependent station."""
+def _strong(station: Station, layout: Layout | None) -> Station:
+    """Return a station with the servers of one node: their number, or the rates of a load-dependent station."""
     if layout is None:
-        return {}
-    if station["rates"]:
-        return {"rates": rates_with_servers(station["rates"], layout.servers)}
-    found: Json = {"servers": layout.servers}
-    if station.get("at_once"):
+        return station
+    if station.rates:
+        return replace(station, rates=rates_with_servers(station.rates, layout.servers))
+    at_once = station.at_once
+    if at_once:
         # The limit of concurrent jobs is proportional to the number of servers.
-        found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
-    return found
+        at_once = max(layout.servers, round(at_once * layout.servers / station.servers))
+    return replace(station, servers=layout.servers, at_once=at_once)
 
 
-def _services(station: Json, layout: Layout | None, changes: Changes, factor: float) -> list[Json]:
+def _services(station: Station, layout: Layout | None, changes: Changes, factor: float) -> list[Service]:
     speed, nodes = (1.0, 1) if layout is None else (layout.speed, layout.nodes)
     rows = []
-    for service in station["services"]:
+    for service in station.services:
         times = factor / speed
-        for key in ((station["name"], None), (station["name"], service["class"])):
+        for key in ((station.name, None), (station.name, service.job_class)):
             times *= changes.demand.get(key, 1.0)
-        visits = service.get("visits")
-        share = visits if nodes == 1 else (1.0 if visits is None else visits) / nodes
-        rows.append({**service, "service_time_s": service["service_time_s"] * times, "visits": share})
+        visits = service.visits if nodes == 1 else service.visits_or_one / nodes
+        rows.append(replace(service, service_time_s=service.service_time_s * times, visits=visits))
     return rows
 
 
-def _load(job_class: Json, changes: Changes) -> Json:
-    name = job_class["name"]
-    if job_class.get("users"):
-        found = {
-            **job_class,
-            "users": changes.users.get(name, job_class["users"]),
-            "think_time_s": changes.think_s.get(name, job_class["think_time_s"]),
-        }
-        return found | _mixed(job_class, changes) if transactions_of(job_class) else found
-    return {**job_class, "arrival_rate_per_s": changes.rate.get(name, job_class["arrival_rate_per_s"])}
+def _load(job_class: JobClass, changes: Changes) -> JobClass:
+    name = job_class.name
+    if not job_class.users:
+        return replace(job_class, arrival_rate_per_s=changes.rate.get(name, job_class.arrival_rate_per_s))
+    shares = changes.shares.get(name, {})
+    return replace(
+        job_class,
+        users=changes.users.get(name, job_class.users),
+        think_time_s=changes.think_s.get(name, job_class.think_time_s),
+        transactions=[
+            replace(
+                each,
+                share=shares.get(each.name, each.share),
+                think_time_s=changes.think_s.get(each.name, each.think_time_s),
+            )
+            for each in job_class.transactions
+        ],
+    )
 
 
-def _mixed(job_class: Json, changes: Changes) -> Json:
-    """Return the transactions of a class, with changed shares and think times."""
-    shares = changes.shares.get(job_class["name"], {})
-    return {
-        "transactions": [
-            {
-                **each,
-                "share": shares.get(each["name"], each["share"]),
-                "think_time_s": changes.think_s.get(each["name"], each["think_time_s"]),
-            }
-            for each in transactions_of(job_class)
-        ]
-    }
-
-
-def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> Json:
+def _with_nodes(document: EngineModel, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> EngineModel:
     """Replace each station in pools and branches by all its nodes, and multiply pool sizes by the number of nodes."""
 
-    def spread(each: list[str]) -> list[str]:
+    def spread(each: Sequence[str]) -> list[str]:
         return [node for name in each for node in names.get(name, [name])]
 
-    def most(each: list[str]) -> int:
+    def most(each: Sequence[str]) -> int:
         return max((layouts[name].nodes for name in each if name in layouts), default=1)
 
-    return {
-        **document,
-        "pools": [
-            {**pool, "size": pool["size"] * most(pool["holds"]), "holds": spread(pool["holds"])}
-            for pool in document["pools"]
-        ],
-        "forks": [{**fork, "branches": [spread(branch) for branch in fork["branches"]]} for fork in document["forks"]],
-    }
+    return replace(
+        document,
+        pools=[replace(pool, size=pool.size * most(pool.holds), holds=spread(pool.holds)) for pool in document.pools],
+        forks=[replace(fork, branches=[spread(branch) for branch in fork.branches]) for fork in document.forks],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -97,24 +97,11 @@ def day(value: object) -> str:
         raise ValueError(f"must be a date such as 2026-01-31, got {shown(value)} instead") from None
 
 
-def format_numbers(values: list[int]) -> str:
-    """Render whole numbers, with consecutive numbers as a range.
-
-    Examples
-    --------
-    >>> format_numbers([2, 3, 4]), format_numbers([2, 4]), format_numbers([8])
-    ('2..4', '2, 4', '8')
-    """
-    if len(values) > 2 and values == list(range(values[0], values[-1] + 1)):
-        return f"{values[0]}..{values[-1]}"
-    return ", ".join(map(str, values))
-
-
 def _text(pattern: str, *examples: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": pattern, "examples": list(examples)})
 
 
-_NUMBERS: dict[str, Any] = {
+_NUMBERS = {
     "anyOf": [
         {"type": "integer", "minimum": 1},
         {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},

@@ -62,10 +62,7 @@ EXPLANATIONS = {
         "The rounds of these kernels differ much; their intervals show by how much.",
         "compare machines by these kernels only if the difference is larger than the intervals",
     ),
-    Kind.NOT_MEASURED: (
-        "A scale has no rating if one of its kernels is missing.",
-        "rate a folder on a local disk",
-    ),
+    Kind.NOT_MEASURED: ("A scale has no rating if one of its kernels is missing.", "rate a folder on a local disk"),
     Kind.FOLDER_IN_MEMORY: (
         "Files in this folder are kept in memory, so their speed does not measure a disk.",
         "rate a folder on the disk that is to be rated",

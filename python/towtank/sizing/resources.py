@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import scipy
 
 from towtank.distributions import normal_density, normal_tail
-from towtank.model import NODE_SEPARATOR, solve_models
+from towtank.model import NODE_SEPARATOR, EngineModel, Pool, SolvedOutcome, solve_models
 from towtank.sizing.drawn import Draws
 from towtank.sizing.evaluate import Job, Outcome, layouts_of, model_of
 from towtank.sizing.interval import Interval, between, duration_text, size_text
@@ -19,7 +18,6 @@ from towtank.sizing.question import Question
 from towtank.sizing.sizing_file import MemoryFile, SizingFile, WantedPoolFile
 from towtank.sizing.steps import Step, Steps
 from towtank.sizing.tiers import Option, Tier
-from towtank.solved import SolvedOutcome
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
@@ -452,7 +450,7 @@ class _Needs:
         return high
 
 
-def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
+def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> EngineModel:
     """Return the model of a candidate with an additional pool."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
@@ -460,7 +458,7 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
     for station in wanted.holds:
         nodes = layouts[station].nodes if station in layouts else 1
         holds += [station] if nodes == 1 else [f"{station}{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
-    return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
+    return replace(model, pools=[*model.pools, Pool(name, size, holds)])
 
 
 def longest_waits(

@@ -198,7 +198,7 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
         return {name: (name,) for name in able}
     found: dict[str, tuple[str, ...]] = {}
     owner: dict[str, str] = {}
-    routed = {each for route in basis.document["routing"] for each in route["next"]}
+    routed = {each for route in basis.document.routing for each in route.next}
     for name, tier in file.tiers.items():
         found[name] = tuple(tier.stations or (name,))
         path = ("tiers", name, "stations") if tier.stations else ("tiers", name)
@@ -332,7 +332,7 @@ def _tier(
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
     """Return the hardware options whose number of servers is at most the job capacity of every station."""
-    rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
+    rooms = [room for station in stations if (room := basis.stations[station].capacity) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
         raise ModelError(

@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towtank.model import EXACT_PERCENTILES, SimulationSettings, simulate_models
+from towtank.model import EXACT_PERCENTILES, SimulationSettings, SolvedClass, SolvedNetwork, simulate_models
 from towtank.sizing.evaluate import Job, Outcome, model_of
 from towtank.sizing.factors import Factor, Factors
 from towtank.sizing.question import Check, Question
 from towtank.sizing.tiers import Candidate
-from towtank.solved import SolvedClass, SolvedNetwork
 
 PRECISION = 0.02
 EVENTS = 100_000_000

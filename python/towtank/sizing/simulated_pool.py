@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from towtank.model import SimulationSettings, simulate_models, solve_models
+from towtank.model import EngineModel, SimulationSettings, SolvedNetwork, simulate_models, solve_models
 from towtank.sizing.drawn import Draws
 from towtank.sizing.evaluate import COARSE, Job, Outcome
 from towtank.sizing.factors import Factor
@@ -18,7 +17,6 @@ from towtank.sizing.scores import scores
 from towtank.sizing.simulated import EVENTS, PRECISION, SEED
 from towtank.sizing.sizing_file import WantedPoolFile
 from towtank.sizing.steps import Step, Steps
-from towtank.solved import SolvedNetwork
 
 _ROUNDS = 12
 """Highest number of pool sizes that are simulated. Each size is larger than the previous size by an eighth. [1]"""
@@ -120,7 +118,7 @@ def _simulated_wait(
     return _Wait(size, value, interval)
 
 
-def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
+def _wait(model: EngineModel, name: str, precision: float) -> tuple[float, Interval]:
     """Simulate a model, and return the mean wait for a pool unit of the class that waits longest, with its interval.
     [s]
     """

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from towtank.model import solve_models
+from towtank.model import SolvedNetwork, SolvedOutcome, solve_models
 from towtank.sizing.answer_steps import answer_steps
 from towtank.sizing.basis import Basis
 from towtank.sizing.by_interval import sized_day
@@ -34,8 +34,6 @@ from towtank.sizing.tiers import Option, Tier
 from towtank.sizing.trust import no_probability, refuse_a_guess, trust, without_draws
 from towtank.sizing.what_if_rows import read_questions, rows
 from towtank.treecheck import Checked
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -331,13 +329,14 @@ def _one_queue(
         )
         for draw in numbers
     ]
-    first, *drawn = (solved.get("answer") for solved in solve_models(models))
+    first, *drawn = (SolvedOutcome.model_validate(solved).answer for solved in solve_models(models))
     if first is None:
         return None, None
-    times = {name: job_class["response_time_s"] for name, job_class in first["classes"].items()}
+    times = {name: _response(first, name) for name in first.classes}
     return times, {name: between(_response(each, name) for each in drawn) if drawn else None for name in times}
 
 
-def _response(answer: Json | None, name: str) -> float:
+def _response(answer: SolvedNetwork | None, name: str) -> float:
     """Return the mean response time of a class; infinite without a steady state. [s]"""
-    return math.inf if answer is None else float(answer["classes"][name]["response_time_s"])
+    found = None if answer is None else answer.classes[name].response_time_s
+    return math.inf if found is None else found

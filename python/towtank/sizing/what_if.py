@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from towtank import units
 from towtank.errors import ModelError
@@ -221,13 +220,12 @@ def _disk(tier: str, stations: tuple[str, ...], kind: str, question: Question) -
 
     def change(variant: Variant) -> Variant:
         for name in stations:
-            for service in known[name]["services"]:
-                visits, now = service.get("visits"), service["service_time_s"]
-                if visits is None:
+            for service in known[name].services:
+                if service.visits is None:
                     raise ModelError(
                         f"disk {tier}={kind}: {name} must have visits and a service time, got a demand only"
                     )
-                variant = variant.slower(name, service["class"], time / now)
+                variant = variant.slower(name, service.job_class, time / service.service_time_s)
         return variant
 
     return change
@@ -266,8 +264,8 @@ def _hit_ratio(cache: HitRatioFile, size: int) -> float:
 
 
 def _load(word: str, name: str | None, value: str, question: Question) -> Change:
-    loads: dict[str, Any] = {"users": question.load.users, "rate": question.load.rate, "think": question.load.think_s}
-    names = list(loads[word])
+    load = question.load
+    names = list({"users": load.users, "rate": load.rate, "think": load.think_s}[word])
     if word == "think":
         names = list(dict.fromkeys([*names, *question.basis.transactions]))
     if not names:
@@ -328,6 +326,6 @@ def _demand(rest: str, question: Question) -> Change:
     station, _, each = str(name).partition(".")
     _one_of("station", station, list(question.basis.stations))
     if each:
-        known = [service["class"] for service in question.basis.stations[station]["services"]]
+        known = [service.job_class for service in question.basis.stations[station].services]
         _one_of(f"class that comes to {station}", each, known)
     return lambda variant: variant.slower(station, each or None, factor)

@@ -147,10 +147,7 @@ def _objectives(
     """
     return tuple(
         ChangedObjective(
-            **dict(result),
-            band_95=_band(result.interval),
-            met=check.ratio(outcome.values[number]) <= 1,
-            by=by(number),
+            **dict(result), band_95=_band(result.interval), met=check.ratio(outcome.values[number]) <= 1, by=by(number)
         )
         for number, (check, result) in enumerate(
             zip(question.checks, objective_results(question, outcome, intervals), strict=True)

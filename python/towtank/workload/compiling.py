@@ -19,19 +19,7 @@ from towtank.workload.model import Group, Page, Pool, Transaction
 from towtank.workload.noted import note_part
 from towtank.workload.reading_back import without_reading
 from towtank.workload.requests import RequestWriter
-from towtank.workload.steps import (
-    Branch,
-    Draw,
-    If,
-    Pick,
-    Pop,
-    Push,
-    Repeat,
-    Request,
-    Set,
-    Step,
-    Think,
-)
+from towtank.workload.steps import Branch, Draw, If, Pick, Pop, Push, Repeat, Request, Set, Step, Think
 from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean

@@ -63,11 +63,7 @@ def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
                 elif placed.path == ("reads",) and workload.readers.get(name) not in (None, placed.text):
                     yield place, f"must be the kind that {name} reads back, got {placed.text!r} instead", False
                 elif placed.path == ("reads",) and name not in workload.readers:
-                    yield (
-                        place,
-                        "must be in a transaction that reads back (`stored: {KIND: {read_back: ...}}`)",
-                        True,
-                    )
+                    yield (place, "must be in a transaction that reads back (`stored: {KIND: {read_back: ...}}`)", True)
 
 
 def _used(workload: WorkloadFile) -> Iterator[Problem]:

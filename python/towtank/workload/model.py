@@ -55,8 +55,7 @@ class Pool(FileModel):
         ),
     )
     weight: Name | None = Field(
-        None,
-        description="Name of the column with the weights; the probability of a row is proportional to its weight.",
+        None, description="Name of the column with the weights; the probability of a row is proportional to its weight."
     )
 
     @model_validator(mode="after")
@@ -293,8 +292,7 @@ class WorkloadFile(FileModel):
     name: Name = Field(description="Name of the workload.")
     title: str = Field("", description="Description of the workload in one line.")
     parameters: dict[Name, Scalar] = Field(
-        default_factory=dict,
-        description="Values that the file uses as `${parameters.NAME}`; a study may change them.",
+        default_factory=dict, description="Values that the file uses as `${parameters.NAME}`; a study may change them."
     )
     data: dict[Name, Pool] = Field(
         default_factory=dict, description="Pools of data from which users draw rows, by name."

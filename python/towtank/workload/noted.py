@@ -36,8 +36,7 @@ Stores = Annotated[
     ),
 ]
 Replaces = Annotated[
-    Keyed | None,
-    Field(description="Item, written `{KIND: KEY}`, whose stored content the request replaces."),
+    Keyed | None, Field(description="Item, written `{KIND: KEY}`, whose stored content the request replaces.")
 ]
 Removes = Annotated[Keyed | None, Field(description="Item, written `{KIND: KEY}`, that the request removes.")]
 Reads = Annotated[

@@ -10,19 +10,7 @@ from towtank.workload import templates
 from towtank.workload.calls import CallStep
 from towtank.workload.model import Defaults, Page, Transaction
 from towtank.workload.noted import note_of
-from towtank.workload.steps import (
-    Auth,
-    Branch,
-    Draw,
-    If,
-    Pick,
-    Pop,
-    Push,
-    Repeat,
-    Request,
-    Set,
-    Step,
-)
+from towtank.workload.steps import Auth, Branch, Draw, If, Pick, Pop, Push, Repeat, Request, Set, Step
 from towtank.yamlfile import Path_
 
 

@@ -36,11 +36,7 @@ class Scope:
     """
 
     def __init__(
-        self,
-        workload: WorkloadFile,
-        columns: dict[str, list[str] | None],
-        pools: list[str],
-        doubtful: set[str],
+        self, workload: WorkloadFile, columns: dict[str, list[str] | None], pools: list[str], doubtful: set[str]
     ) -> None:
         self.workload = workload
         self.columns = columns

@@ -158,8 +158,7 @@ class Auth(FileModel):
 
 
 AuthOrNone = Annotated[
-    Annotated[Auth, Tag("<mapping>")] | Annotated[Literal["none"], Tag("<plain>")],
-    Discriminator(mapping_or_plain),
+    Annotated[Auth, Tag("<mapping>")] | Annotated[Literal["none"], Tag("<plain>")], Discriminator(mapping_or_plain)
 ]
 
 
@@ -195,8 +194,7 @@ class Request(FileModel):
     )
     check: Check | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
-        default_factory=dict,
-        description="Variables to set, each with the part of the response that is its value.",
+        default_factory=dict, description="Variables to set, each with the part of the response that is its value."
     )
     timeout: PositiveTimedDuration | None = Field(
         None, description="Time limit of the whole response; default: `defaults.timeout`."

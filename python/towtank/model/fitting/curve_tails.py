@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis import Estimate, estimate_from_document
+from towtank.model.engine_model import EngineModel
 from towtank.model.loading import load_model
 from towtank.model.percentiles import response_percentiles
+from towtank.model.solved import SolvedNetwork
 from towtank.model.solving import solve_models
 from towtank.model.stations import stations_of
 
-Json = dict[str, Any]
 MAIN = "p95"
 """Percentile that decides the order of service. Every model file contains the ratio of the measured to the computed
 value of this percentile.
@@ -122,11 +123,12 @@ def over_levels(rows: Ratios) -> tuple[float, float, float]:
 
 
 def _tails(measured: Mapping[str, Mapping[float, Estimate]], text: str, order: str, name: str) -> Tails:
-    document, loads = _document(text), sorted({load for levels in measured.values() for load in levels})
-    models = [{**document, "classes": [{**document["classes"][0], "users": round(load)}]} for load in loads]
+    model, loads = _model(text), sorted({load for levels in measured.values() for load in levels})
+    models = [replace(model, classes=[replace(model.classes[0], users=round(load))]) for load in loads]
+    answers = [SolvedNetwork.model_validate(solved["answer"]) for solved in solve_models(models)]
     computed = {
-        load: response_percentiles(model, solved["answer"], stations_of(solved["answer"]), name)[0]
-        for load, model, solved in zip(loads, models, solve_models(models), strict=True)
+        load: response_percentiles(model, answer, stations_of(answer), name)[0]
+        for load, model, answer in zip(loads, models, answers, strict=True)
     }
     rows: dict[str, Ratios] = {metric: [] for metric in SHARES}
     for metric, share in SHARES.items():
@@ -138,7 +140,7 @@ def _tails(measured: Mapping[str, Mapping[float, Estimate]], text: str, order: s
     return Tails(order, *over_levels(rows[MAIN]), tuple((load, ratio) for load, ratio, *_ in rows[MAIN]), others)
 
 
-def _document(text: str) -> Json:
+def _model(text: str) -> EngineModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")

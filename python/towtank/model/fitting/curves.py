@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -151,34 +151,3 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
 """For each scalability law, the next larger family of curves, of which the law is a special case."""
-
-
-@dataclass(frozen=True)
-class Inverse:
-    """Universal scalability law, solved for the load.
-
-    Attributes
-    ----------
-    parameters : dict
-        `lambda` [1/s], `sigma`, `kappa`.
-    """
-
-    parameters: dict[str, float] = field(default_factory=dict)
-
-    def load_at_response(self, response_s: float) -> float:
-        """Return the load at which the response time N / X(N) has a given value. [1]
-
-        Notes
-        -----
-        N(R) = [κ - σ + sqrt(σ^2 + κ^2 + 2 κ (2 λ R + σ - 2))] / (2 κ), from κ N^2 + (σ - κ) N + 1 - σ - λ R = 0;
-        for κ = 0 it is (λ R + σ - 1) / σ. The law has no think time: N counts the requests in the system.
-        """
-        scale, sigma, kappa = (self.parameters[name] for name in USL_PARAMETERS)
-        if kappa == 0:
-            return (scale * response_s + sigma - 1) / sigma
-        root = math.sqrt(sigma**2 + kappa**2 + 2 * kappa * (2 * scale * response_s + sigma - 2))
-        return (kappa - sigma + root) / (2 * kappa)
-
-    def throughput_at_response(self, response_s: float) -> float:
-        """Return the throughput at which the response time N / X(N) has a given value. [1/s]"""
-        return self.load_at_response(response_s) / response_s

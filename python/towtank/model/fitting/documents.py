@@ -24,13 +24,7 @@ from towtank.model.fitting.demands import ResourceDemand, resource_demands
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.fit import CURVES
 from towtank.model.fitting.goodness import FIT_REJECTED, Judgement
-from towtank.model.fitting.intervals import (
-    CONFIDENCE,
-    percentiles,
-    profile_intervals,
-    standard_errors,
-    t_intervals,
-)
+from towtank.model.fitting.intervals import CONFIDENCE, percentiles, profile_intervals, standard_errors, t_intervals
 from towtank.model.fitting.knees import Knee
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.measured_limit import of_curve

@@ -103,10 +103,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
     limit = t_quantile(0.5 + confidence / 2, fit.freedom)
     sides = range(len(fit.parameters))
     return {
-        fit.curve.parameters[number]: (
-            _profile_end(fit, number, -1, limit),
-            _profile_end(fit, number, 1, limit),
-        )
+        fit.curve.parameters[number]: (_profile_end(fit, number, -1, limit), _profile_end(fit, number, 1, limit))
         for number in sides
     }
 

@@ -274,10 +274,7 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
     points = candidate.fit.points
     tests = {test.test for test in candidate.judgement.tests}
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
-    found = [
-        Assumption(f"the curve has the shape of {candidate.name}", spread),
-        _assumed_of_demands(candidate),
-    ]
+    found = [Assumption(f"the curve has the shape of {candidate.name}", spread), _assumed_of_demands(candidate)]
     if points.work is not None:
         found.append(
             Assumption(

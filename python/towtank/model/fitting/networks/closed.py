@@ -6,18 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from towtank.errors import EngineError
+from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
+from towtank.model.solved import SolvedNetwork
 from towtank.model.solving import solve_models
 
-Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
@@ -57,15 +57,16 @@ class Solved:
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
         Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
-    models, answers : list of dict
+    models : list of EngineModel
+    answers : list of SolvedNetwork
     """
 
     throughput: Floats
     response: Floats
     responses: Floats
     utilization: Floats
-    models: list[Json]
-    answers: list[Json]
+    models: list[EngineModel]
+    answers: list[SolvedNetwork]
 
 
 @cache
@@ -90,7 +91,7 @@ def station_names(of: Measured) -> list[str]:
     return safe_names(tuple(station.name for station in of.stations), ELSEWHERE)
 
 
-def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
+def engine_model(of: Measured, parameters: Parameters, at: Condition) -> EngineModel:
     """Return the network for given users, think time, mix and other programs as a model for `solve_models`."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
@@ -99,42 +100,27 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
         for key, station, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
     ]
     delays = _services(names, parameters.delays, np.ones(len(names)), parameters.delays > 0)
-    stations.append({**_station(ELSEWHERE, 1, parameters, delays), "discipline": "delay", "at_once": None})
-    ones = [
-        {"name": name, "share": float(share), "think_time_s": None}
-        for name, share in zip(names, at.shares, strict=True)
-    ]
-    variation = {"distribution": None, "scv": None}
-    users = {
-        "name": CLASS, "users": at.users, "think_time_s": at.think_s, "think": variation, "arrival_rate_per_s": None,
-        "arrivals": variation, "priority": None, "transactions": ones,
-    }  # fmt: skip
-    return {
-        "classes": [users], "stations": [station for station in stations if station["services"]],
-        "pools": [], "forks": [], "routing": [],
-    }  # fmt: skip
+    stations.append(Station(ELSEWHERE, "delay", services=delays))
+    ones = [Transaction(name, float(share)) for name, share in zip(names, at.shares, strict=True)]
+    users = JobClass(CLASS, at.users, at.think_s, transactions=ones)
+    return EngineModel([users], [station for station in stations if station.services])
 
 
-def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station for the engine with the order of service `fcfs` or `ps`. With `ps`, the number of requests in
-    service at the same time may be limited.
+def _station(name: str, servers: int, parameters: Parameters, services: list[Service]) -> Station:
+    """Return a station with the order of service `fcfs` or `ps`. With `ps`, the number of requests in service at the
+    same time may be limited.
     """
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
-    return {
-        "name": name, "discipline": "fcfs" if parameters.in_turn else "ps", "servers": servers, "rates": [],
-        "capacity": None, "at_once": at_once, "preemptive": False, "services": services,
-    }  # fmt: skip
+    order = "fcfs" if parameters.in_turn else "ps"
+    return Station(name, order, servers, at_once=at_once, services=services)
 
 
-def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt.NDArray[np.bool_]) -> list[Json]:
+def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt.NDArray[np.bool_]) -> list[Service]:
     return [
-        {
-            "class": name, "visits": float(each), "service_time_s": float(demand / each),
-            "variation": {"distribution": None, "scv": None}, "priority": None,
-        }
+        Service(name, float(each), float(demand / each))
         for name, demand, each, comes in zip(names, demands, visits, coming, strict=True)
         if comes
-    ]  # fmt: skip
+    ]
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
@@ -159,17 +145,17 @@ def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     """Solve many networks by one call of the engine."""
-    models = [document(of, *row) for row in rows]
+    models = [engine_model(of, *row) for row in rows]
     solved = solve_models(models)
     faults = [each["faults"] for each in solved if "faults" in each]
     if faults:
         raise EngineError(f"the engine refused a network that was fitted to measurements: {faults[0]}")
-    answers = [each["answer"] for each in solved]
-    chains = [each["classes"][CLASS] for each in answers]
-    throughput = np.array([float(each["throughput_per_s"]) for each in chains])
+    answers = [SolvedNetwork.model_validate(each["answer"]) for each in solved]
+    chains = [each.classes[CLASS] for each in answers]
+    throughput = np.array([each.throughput_per_s for each in chains], dtype=float)
     names = class_names(of)
     responses = np.array(
-        [[float(each["transactions"][name]["response_time_s"]) for name in names] for each in chains]
+        [[each.transactions[name].response_time_s for name in names] for each in chains], dtype=float
     ).reshape(len(rows), len(of.classes))
     capacity = np.array([station.capacity for station in of.stations])
     used = [
@@ -178,7 +164,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     ]
     return Solved(
         throughput,
-        np.array([float(each["response_time_s"]) for each in chains]),
+        np.array([each.response_time_s for each in chains], dtype=float),
         responses,
         np.array(used).reshape(len(rows), len(capacity)),
         models,

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from towtank.errors import ModelError
 from towtank.files import put_text
+from towtank.model.engine_model import EngineModel, Station
 from towtank.model.fitting.curve_tails import tails_lines
 from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.held_out import error_lines
 from towtank.model.fitting.measured_limit import MeasuredLimit, of_network
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
-from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
+from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, engine_model, station_names
 from towtank.model.fitting.networks.drifting import drifted
 from towtank.model.fitting.networks.replicates import Network
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.shape import classify
 from towtank.units import exact_duration, exact_rate
 
-Json = dict[str, Any]
 _DIGITS = 5
 
 
@@ -49,9 +48,9 @@ def network_text(answer: NetworkAnswer, source: str) -> str:
     if answer.verdict.level == FIT_REJECTED:
         reasons = "; ".join(text for level, text in answer.verdict.reasons if level == FIT_REJECTED)
         raise ModelError(f"the network is rejected: {reasons}")
-    model = document(network.measured, network.parameters, typical(network.measured))
+    model = engine_model(network.measured, network.parameters, typical(network.measured))
     lines = [*_comment(network, source), "schema: towtank/model/1", *_classes(model), "stations:"]
-    for station in model["stations"]:
+    for station in model.stations:
         lines += _station(station)
     stations = [station.name for station in network.measured.stations]
     limit = of_network(classify(answer.configuration), stations, *answer.top_errors)
@@ -71,30 +70,29 @@ def _comment(network: Network, source: str) -> list[str]:
     ]
 
 
-def _classes(model: Json) -> list[str]:
-    users = model["classes"][0]
-    lines = [
+def _classes(model: EngineModel) -> list[str]:
+    users = model.classes[0]
+    return [
         "classes:",
         f"  {CLASS}:",
-        f"    users: {users['users']}",
-        f"    think: {exact_duration(users['think_time_s'])}",
+        f"    users: {users.users}",
+        f"    think: {exact_duration(users.think_time_s)}",
+        "    transactions:",
+        *(f"      {each.name}: {{share: {100 * each.share:.12g} %}}" for each in users.transactions),
     ]
-    lines.append("    transactions:")
-    return lines + [f"      {each['name']}: {{share: {100 * each['share']:.12g} %}}" for each in users["transactions"]]
 
 
-def _station(station: Json) -> list[str]:
-    if not station["services"]:
+def _station(station: Station) -> list[str]:
+    if not station.services:
         return []
-    if station["discipline"] == "delay":
-        times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
-        return [f"  {station['name']}:  # time that no resource explains at low load", "    discipline: delay",
+    times = ", ".join(f"{each.job_class}: {exact_duration(each.service_time_s)}" for each in station.services)
+    if station.discipline == "delay":
+        return [f"  {station.name}:  # time that no resource explains at low load", "    discipline: delay",
                 f"    demand: {{{times}}}"]  # fmt: skip
-    times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
-    visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in station["services"])
-    lines = [f"  {station['name']}:", f"    discipline: {station['discipline']}", f"    servers: {station['servers']}"]
-    if station["at_once"] is not None:
-        lines.append(f"    at_once: {station['at_once']}")
+    visits = ", ".join(f"{each.job_class}: {each.visits:.6g}" for each in station.services)
+    lines = [f"  {station.name}:", f"    discipline: {station.discipline}", f"    servers: {station.servers}"]
+    if station.at_once is not None:
+        lines.append(f"    at_once: {station.at_once}")
     return [*lines, f"    visits: {{{visits}}}", f"    service_time: {{{times}}}"]
 
 

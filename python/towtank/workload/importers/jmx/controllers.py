@@ -9,16 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from towtank.units import exact_share
-from towtank.workload.importers.draft import (
-    ROUNDS_AT_MOST,
-    ImportDraft,
-    Step,
-    identifier,
-    page,
-    seconds,
-    think,
-    unique,
-)
+from towtank.workload.importers.draft import ROUNDS_AT_MOST, ImportDraft, Step, identifier, page, seconds, think, unique
 from towtank.workload.importers.jmx.data import add_pool
 from towtank.workload.importers.jmx.requests import Requests, Scope, read_defaults, read_headers, read_logins
 from towtank.workload.importers.jmx.texts import Texts

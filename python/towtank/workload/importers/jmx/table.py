@@ -89,11 +89,7 @@ _GROUP: dict[str, Key] = {
     **carried("ThreadGroup.on_sample_error", why="`on_failure` of each request"),
     **noted("ThreadGroup.delay", "the start delay of the group is ignored: all groups start together", "0"),
     **noted("ThreadGroup.delayedStart", "threads are always created when they start", "false"),
-    **noted(
-        "ThreadGroup.same_user_on_next_iteration",
-        "a user keeps its connections from round to round",
-        "true",
-    ),
+    **noted("ThreadGroup.same_user_on_next_iteration", "a user keeps its connections from round to round", "true"),
     **noted("ThreadGroup.start_time", "a load test starts without a schedule", "0"),
     **noted("ThreadGroup.end_time", "a load ends with its stages", "0"),
 }

@@ -26,7 +26,7 @@ from towtank.workload.importers.k6.values import (
     File,
     FilePart,
     Function,
-    Json,
+    JsonText,
     Namespace,
     Part,
     Random,
@@ -247,7 +247,7 @@ class Calls:
         if name == "Object.assign" and values and all(isinstance(each, dict) for each in values):
             return {key: value for each in values for key, value in each.items()}
         if name == "JSON.stringify" and values:
-            return Json(first)
+            return JsonText(first)
         if name == "String" and values:
             return first
         if name == "encodeURIComponent" and values:

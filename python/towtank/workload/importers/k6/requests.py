@@ -14,7 +14,7 @@ from towtank.workload.importers.encoded import QUERY_SAFE, decoded, encoded, sur
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6.table import OPTIONS
 from towtank.workload.importers.k6.urls import located
-from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Random, Text, Unknown, Writer
+from towtank.workload.importers.k6.values import File, FilePart, JsonText, Part, Random, Text, Unknown, Writer
 
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
@@ -150,7 +150,7 @@ class Requests:
         media = headers[given].partition(";")[0].strip().lower() if given else ""
         found: Body | None
         body = _content(body)
-        if isinstance(body, Json):
+        if isinstance(body, JsonText):
             found = self._json(self._known(body.value, "value", place), media, place)
         elif isinstance(body, dict):
             found = self._fields(self._known(body, "field", place), headers, place)
@@ -164,7 +164,7 @@ class Requests:
             and body != ""
             and found is not None
             and found.key == "body"
-            and not isinstance(body, dict | Json)
+            and not isinstance(body, dict | JsonText)
         ):
             self.draft.notes.add(
                 place, "header Content-Type", "k6 sends texts without this header; the workload sends text/plain"
@@ -201,7 +201,7 @@ class Requests:
         if written is None:
             return None
         if written[0] is None or not isinstance(written[0], dict | list):
-            return Body("body", self.writer.text(Json(value)) or "null")
+            return Body("body", self.writer.text(JsonText(value)) or "null")
         if _numbers(value):
             why = "values that are only known during the run are sent as texts, even if the script sends numbers"
             self.draft.notes.add(place, "values in a JSON body", why)

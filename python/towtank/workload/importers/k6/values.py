@@ -34,7 +34,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Json:
+class JsonText:
     """Value that the script converts to a JSON text."""
 
     value: Any
@@ -194,7 +194,7 @@ class Writer:
             return value.template
         if isinstance(value, Random):
             return self.random(value)
-        if isinstance(value, Json):
+        if isinstance(value, JsonText):
             written = self.json(value.value)
             return None if written is None else json.dumps(written[0], ensure_ascii=False)
         if isinstance(value, Part):

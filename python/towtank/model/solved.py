@@ -73,6 +73,7 @@ class SolvedStation(SolvedPart):
     hit_ratio: float | None = None
     availability: float | None = None
     residence_time_s: dict[str, float | None] = {}
+    residence_time_by_transaction_s: dict[str, float | None] = {}
     utilization_by_class: dict[str, float | None] = {}
 
 
@@ -143,6 +144,12 @@ class SolvedNetwork(_Part):
     simulation: SimulationRun | None = None
     fitted: FittedModel | None = None
     warnings: tuple[str, ...] = ()
+
+    def transaction(self, name: str) -> SolvedTransaction:
+        """Return the results of a class, or of a transaction of a class; raises KeyError for any other name."""
+        if name in self.classes:
+            return self.classes[name]
+        return {key: each for found in self.classes.values() for key, each in found.transactions.items()}[name]
 
 
 class SolverFault(_Part):
