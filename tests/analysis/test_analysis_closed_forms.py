@@ -17,6 +17,7 @@ from towtank.analysis.statistics.change_points import _p_value, _worth
 from towtank.analysis.statistics.estimates import BATCH_MEANS, ORDER_STATISTICS, RUNS, Estimate
 from towtank.analysis.statistics.intervals import difference_interval, ratio_interval, welch_difference
 from towtank.analysis.statistics.run_to_run import METHOD, with_run_to_run
+from towtank.analysis.system.entries import TierUse
 
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
@@ -230,8 +231,8 @@ def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None
     assert line.interval.high == pytest.approx(0.45 * (1 + relative), rel=1e-6)
 
 
-def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str, Any]:
-    return {"utilization": busy, "cpus_used": {"value": used}, "cpus_allotted": cpus}
+def tier(busy: float | None, used: float | None, cpus: float | None) -> TierUse:
+    return TierUse(utilization=busy, cpus_used=Estimate(used), cpus_allotted=cpus)
 
 
 def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:

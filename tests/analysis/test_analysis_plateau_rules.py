@@ -175,7 +175,7 @@ def test_a_generator_that_is_half_busy_is_saturated_if_its_lag_grows() -> None:
 
 
 def test_long_stalls_beyond_the_third_are_counted() -> None:
-    stalls = [{"start_s": float(n), "end_s": n + 1.5} for n in range(5)]
+    stalls = [SimpleNamespace(start_s=float(n), end_s=n + 1.5) for n in range(5)]
     assert generator._times(stalls[:1]) == "from 0.0 s to 1.5 s of the run"
     assert generator._times(stalls[:3]).endswith("from 2.0 s to 3.5 s of the run")
     assert generator._times(stalls).endswith("from 2.0 s to 3.5 s of the run and 2 more times")

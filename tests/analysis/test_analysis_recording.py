@@ -10,7 +10,8 @@ from towtank.analysis.doubts import DoubtLevel
 
 
 def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int = 2, cost: float | None = None) -> Any:
-    summary = {"damage": {"bad_lines": bad, "torn_tail": torn}, "observation": {"cpus_used": cost}}
+    damage, observation = SimpleNamespace(bad_lines=bad, torn_tail=torn), SimpleNamespace(cpus_used=cost)
+    summary = SimpleNamespace(damage=damage, observation=observation)
     return SimpleNamespace(
         manifest={"run": "r001"}, summary=summary, bad_histograms=histograms, workers=2, workers_found=found
     )

@@ -3,7 +3,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from towtank.cli.options import OptionCheck
 from towtank.conduct.drive import Exchange, Load
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TowtankError
+from towtank.plan import Plan
 from towtank.results.folder import RunFolder
 from towtank.workload import load_workload
 from towtank.workload.targets import host_and_port
@@ -58,7 +58,7 @@ def listening_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def plan(folder: Path, *changes: str, port: int) -> dict[str, Any]:
+def plan(folder: Path, *changes: str, port: int) -> Plan:
     run = RunFolder.create(folder / "run", {})
     exchange = Exchange(str(workload(folder)), changes=changes)
     return prepare_plan(run, exchange, Load(), [f"127.0.0.1:{port}"], [])
@@ -66,7 +66,7 @@ def plan(folder: Path, *changes: str, port: int) -> dict[str, Any]:
 
 def test_drive_sets_parameters(tmp_path: Path, listening_port: int) -> None:
     made = plan(tmp_path, "parameters.path=b=c", "parameters.count=4", port=listening_port)
-    assert made["transactions"][0]["ops"][0]["ops"][0]["path"] == ["/b=c"]
+    assert made.workload["transactions"][0]["ops"][0]["ops"][0]["path"] == ["/b=c"]
 
 
 def test_drive_names_every_wrong_change_at_once(tmp_path: Path, listening_port: int) -> None:
