@@ -102,5 +102,5 @@ def test_colours_of_a_drawing_are_short_and_what_is_opaque_by_itself_does_not_sa
 def test_the_page_and_its_figures_have_the_same_fonts(html: str) -> None:
     assert f"--sans: {theme.FONT};" in html
     families = set(re.findall(r'font-family[:=] ?"?([^";}]*)', html.split("<script>", maxsplit=1)[0]))
-    foreign = [family for family in families if family not in (theme.FONT, "var(--sans)", "Report Sans")]
+    foreign = [family for family in families if family not in (theme.FONT, "var(--sans)", "Report Sans", "inherit")]
     assert [family for family in foreign if "monospace" not in family and "DejaVu Sans Mono" not in family] == []
