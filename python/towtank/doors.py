@@ -39,7 +39,10 @@ def door(package: str, homes: Mapping[str, str] | None = None) -> tuple[Callable
     def modules() -> dict[str, str]:
         if homes is not None:
             return {name: f"{package}.{module}" for module, names in homes.items() for name in names.split()}
-        text = Path(str(sys.modules[package].__file__)).read_text("utf-8")
+        module = sys.modules[package]
+        # A package in a ZIP archive is no file, and not every loader, such as that of pytest, has its source.
+        source = getattr(module.__loader__, "get_source", None)
+        text = source(package) if source else Path(str(module.__file__)).read_text("utf-8")
         return {name: module for module, *names in _IMPORT.findall(text) for name in re.findall(r"\w+", "".join(names))}
 
     def get(name: str) -> Any:

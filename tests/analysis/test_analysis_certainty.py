@@ -58,6 +58,46 @@ def test_the_certainty_follows_from_claims_and_runs(
     assert found.certainty_words == f"{word.capitalize()}."
 
 
+def test_throughput_beside_claims_without_a_decision_is_not_sure() -> None:
+    summary = study(15, configurations=2, question="How much throughput does each setting carry?")
+    place = {"tier": "app", "host": None, "transaction": None, "part": None}
+    for each in summary["configurations"]:
+        each["diagnosis"] = {"cause": "cpu", "place": place, "sure": 0.9}
+    found = concluded(OPEN, summary=summary)
+    assert found.found[0].startswith("Highest throughput")
+    assert found.certainty == "not sure"
+
+
+@pytest.mark.parametrize(("claims", "word"), [([GOOD], "fairly sure"), ([], "fairly sure")])
+def test_a_single_level_that_ran_once_makes_an_answer_fairly_sure(claims: list[dict[str, Any]], word: str) -> None:
+    summary = study(13)
+    point = summary["configurations"][0]["points"][0]
+    point["verdicts"][1:] = ["invalid", "invalid"]
+    found = concluded(*claims, summary=summary) if claims else conclude(summary)
+    assert found.certainty == word
+    assert found.sure[-1] == "Each level has 1 to 3 runs; brackets are 95 % intervals."
+
+
+def test_a_missed_objective_of_a_suspect_run_is_fairly_sure() -> None:
+    missed = {"text": "p95 < 100 ms", "met": False, "certain": True, "suspect_runs": ["default0"], "configuration": {}}
+    found = concluded(GOOD, summary=study(14, 1, objectives=[missed]))
+    assert found.found[0].endswith(", from a suspect run.")
+    assert found.certainty == "fairly sure"
+    assert found.sure[1] == "Claims rest on valid runs only, but another statement includes a suspect run."
+
+
+def test_claims_that_could_not_be_judged_are_no_sure_answer() -> None:
+    assert conclude(study(15), {}).certainty == "not sure"
+
+
+def test_valid_runs_without_an_answer_are_not_forbidden() -> None:
+    assert concluded(OPEN).sure == ("All 15 runs are valid, but they give no answer.",)
+    nothing = study(15, configurations=0)
+    found = conclude(nothing)
+    assert found.found[0].startswith("No run of this study supports a result")
+    assert found.certainty == "no answer"
+
+
 def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
     summary = study(15)
     summary["verdict"] |= RELAXED

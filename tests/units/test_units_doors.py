@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import zipfile
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.resources import files
@@ -33,6 +34,19 @@ def test_a_door_has_the_declared_names(package: str) -> None:
     names = declared(package)
     assert names == set(dir(module))
     assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_a_package_in_an_archive_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = (
+        "from typing import TYPE_CHECKING\n\nfrom towtank.doors import door\n\n"
+        "if TYPE_CHECKING:\n    from packed.inner import seven\n\n__getattr__, __dir__ = door(__name__)\n"
+    )
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("packed/__init__.py", package)
+        archive.writestr("packed/inner.py", "seven = 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    packed = import_module("packed")
+    assert (dir(packed), packed.seven) == (["seven"], 7)
 
 
 @pytest.mark.parametrize("package", list(doors()))

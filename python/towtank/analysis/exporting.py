@@ -16,7 +16,7 @@ from towtank.analysis.compaction import described
 from towtank.analysis.run import describe, read_run, study_limits
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
-from towtank.analysis.study import describe_study, known_summary
+from towtank.analysis.study import conclude_study, describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, Material, ResultsFolder, RunFolder, RunMaterial, lines
@@ -103,8 +103,9 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     missing = [planned for planned in design if planned["run"] not in there]
     described = {**manifest, "design": design} if wanted else manifest
     summary = describe_study(described, [run.summary for run in runs])
-    judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs]) or {}
-    return _material(results.path, summary, runs, missing, judged)
+    judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs])
+    summary |= conclude_study(results, summary, judged)
+    return _material(results.path, summary, runs, missing, judged or {})
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:

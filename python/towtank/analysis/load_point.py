@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate, estimate_from_document
@@ -30,7 +38,20 @@ Measured = Annotated[Estimate, BeforeValidator(_estimate), PlainSerializer(Estim
 
 
 class Part(BaseModel):
+    """Part of a study summary. A malformed key gets the default of its field, so that the other keys can be read."""
+
     model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True, defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _without_malformed_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if not isinstance(data, Mapping):
+                raise
+            wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+            return handler({key: value for key, value in data.items() if key not in wrong})
 
 
 class AtLoad(Part):

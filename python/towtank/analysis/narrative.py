@@ -39,6 +39,7 @@ _AT_THE_END = {
 }
 """End of a configuration's sentence in the headline, by the kind of limit that was found."""
 FROM_SUSPECT = ", from a suspect run"
+NO_RESULT = "No run of this study supports a result"
 """Words of a sentence whose numbers depend on a suspect run."""
 _NAMED = 3
 """Largest number of configurations or runs that one sentence lists individually. [1]"""
@@ -470,7 +471,7 @@ def answers(summary: Summary) -> list[str]:
     usable = [configuration for configuration in study.configurations if _valid(configuration)]
     if not usable:
         why = _because(study.verdict, study.configurations)
-        return [f"No run of this study supports a result{why or '; see the verdicts of the runs'}"]
+        return [f"{NO_RESULT}{why or '; see the verdicts of the runs'}"]
     shown = usable if len(usable) <= _NAMED else _extremes(usable)
     sentences = [_answer(configuration, study.objectives) for configuration in shown]
     if len(usable) > _NAMED:

@@ -113,9 +113,7 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
-    block_s = attempt_or("duration of the runs", None, block_length, results)
-    if dig(summary, "conclusion"):
-        summary |= attempt_or("conclusion", {}, _concluded, summary, judged, block_s, _command(manifest))
+    summary |= conclude_study(results, summary, judged)
     if judged is not None:
         summary["claims"] = judged["counts"]
         if any(judged["required"].values()):
@@ -123,6 +121,22 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
         summary["answers"] = [sentence(claim) for claim in judged["claims"]]
         offer_json(results.path / claims.CLAIMS_FILE, judged)
     return summary
+
+
+def conclude_study(
+    results: ResultsFolder, summary: kept.Document, judged: Mapping[str, object] | None
+) -> kept.Document:
+    """Return the conclusion of a study with its claims, and its statements as headline; empty if the summary has none.
+
+    `judged` is the content of `claims.json`; None if the study has no claims, or if they could not be judged.
+    """
+    if not dig(summary, "conclusion"):
+        return {}
+    manifest = results.manifest
+    if judged is None and dig(manifest, "study", "claims"):
+        judged = {}
+    block_s = attempt_or("duration of the runs", None, block_length, results)
+    return attempt_or("conclusion", {}, _concluded, summary, judged, block_s, _command(manifest))
 
 
 def _command(manifest: Mapping[str, object]) -> Mapping[str, object]:
@@ -196,7 +210,9 @@ def known_summary(run: RunFolder) -> kept.Document | None:
     made_by = (known.get("schema"), known.get("towtank"))
     current = made_by == (RUN_SUMMARY_SCHEMA, __version__)
     own = current and status in ENDED and (known.get("status"), known.get("run")) == (status, run.run_id)
-    return earlier.run_summary(known) if own and is_current(run, known) else None
+    if not (own and is_current(run, known)):
+        return None
+    return earlier.run_summary(known if known.get("factors") else {**known, "factors": run.manifest.get("factors")})
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:

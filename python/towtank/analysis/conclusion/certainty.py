@@ -27,7 +27,7 @@ class Support:
     valid, suspect, invalid, missing : int
         Numbers of runs. [1]
     least, most : int
-        Smallest and largest number of runs per load level; 0 without load levels. [1]
+        Smallest and largest number of valid and suspect runs per load level; 0 without load levels. [1]
     answered, leaning : tuple of JudgedClaim
         Decided claims, and those of them that depend on suspect runs.
     first_leans : bool
@@ -65,19 +65,24 @@ class Support:
         leans = self.first_leans or len(self.leaning) > _HALF * len(self.answered)
         if not self.has_claims:
             leans = self.suspect > _HALF * (self.valid + self.suspect)
-        is_single = self.most <= 1
-        if leans or self.invalid > _HALF * self.total or (is_single and not self.has_claims):
+        is_undecided = self.has_claims and not self.answered
+        never_repeated = self.most <= 1 and not self.has_claims
+        if leans or is_undecided or never_repeated or self.invalid > _HALF * self.total:
             return Certainty.NOT_SURE
         is_incomplete = bool(self.invalid or self.missing)
-        if self.some_lean or is_single or is_incomplete or self.is_relaxed or _assumed(self.answered):
+        if self.some_lean or self.least <= 1 or is_incomplete or self.is_relaxed or _assumed(self.answered):
             return Certainty.FAIRLY_SURE
         return Certainty.SURE
 
 
 def support_of(
-    summary: Mapping[str, object], claims: Sequence[JudgedClaim], statements: Sequence[Statement]
+    summary: Mapping[str, object],
+    claims: Sequence[JudgedClaim],
+    statements: Sequence[Statement],
+    *,
+    has_claims: bool,
 ) -> Support:
-    """Return the support of an answer by the runs of a study."""
+    """Return the support of an answer by the runs of a study; `has_claims` is also True if no claim could be judged."""
     answered = tuple(claim for claim in claims if claim.is_answered)
     leaning = tuple(claim for claim in answered if claim.leans)
     least, most = repetitions_of(summary)
@@ -90,7 +95,7 @@ def support_of(
         first_leans=any(claim.leans for claim in by_weight(claims)[:1]),
         some_lean=bool(leaning) or any(statement.leans for statement in statements),
         has_answer=any(statement.is_answer for statement in statements),
-        has_claims=bool(claims),
+        has_claims=has_claims,
         is_relaxed=bool(dig(summary, "verdict", "relaxed_limits")),
     )
 
@@ -99,7 +104,8 @@ def reasons(summary: Mapping[str, object], support: Support) -> list[str]:
     """Return sentences without full stops: the reasons of the certainty of an answer."""
     if support.certainty is Certainty.NO_ANSWER:
         counted = _counts(summary, support)
-        return [f"{counted}: do not use the numbers"] if counted else []
+        why = ", but they give no answer" if support.valid else ": do not use the numbers"
+        return [f"{counted}{why}"] if counted else []
     relaxed = relaxed_words(dig(summary, "verdict", "relaxed_limits") or ())
     parts = (_counts(summary, support), _leaning(summary, support), _repetitions(support), relaxed)
     return [f"{part[:1].upper()}{part[1:]}" for part in parts if part]
@@ -139,7 +145,7 @@ def _leaning(summary: Mapping[str, object], support: Support) -> str:
     leaning, answered = support.leaning, support.answered
     if not leaning:
         if support.some_lean:
-            return "Claims rest on valid runs only, but the highest throughput includes a suspect run"
+            return "Claims rest on valid runs only, but another statement includes a suspect run"
         return "The answer rests on valid runs only"
     rest = "rests" if len(leaning) == 1 else "rest"
     provisional = "its number is provisional" if len(leaning) == 1 else "their numbers are provisional"
@@ -175,9 +181,9 @@ def _leaning_configurations(summary: Mapping[str, object]) -> str:
 
 
 def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
-    """Return the smallest and the largest number of runs per load level; (0, 0) without load levels."""
+    """Return the smallest and the largest number of runs per load level that are not invalid; (0, 0) without levels."""
     sizes = [
-        len(dig(point, "runs") or ())
+        sum(verdict != "invalid" for verdict in dig(point, "verdicts") or dig(point, "runs") or ())
         for configuration in dig(summary, "configurations") or ()
         for point in dig(configuration, "points") or ()
     ]

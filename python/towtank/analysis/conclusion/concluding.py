@@ -24,7 +24,7 @@ def conclude(
     summary : dict
         Summary of the study.
     judged : dict or None
-        Content of `claims.json`; None if the study has no claims.
+        Content of `claims.json`; empty if the claims could not be judged; None if the study has no claims.
     block_s : float or None
         Duration of one run of each combination of factor levels; None if unknown. [s]
     command : dict or None
@@ -32,7 +32,7 @@ def conclude(
     """
     claims = read_claims(judged)
     stated, further = statements(summary, claims)
-    support = support_of(summary, claims, stated)
+    support = support_of(summary, claims, stated, has_claims=judged is not None)
     system, measurement = next_steps(summary, claims, block_s, command)
     return Conclusion(
         found=_stopped([*(statement.text for statement in stated), *filter(None, [further])]),

@@ -87,7 +87,10 @@ def statements(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     statement. Claims that differ in one level share a statement.
     """
     if not claims:
-        return [Statement(text, narrative.FROM_SUSPECT in text) for text in narrative.answers(dict(summary))], ""
+        texts = narrative.answers(dict(summary))
+        return [
+            Statement(text, narrative.FROM_SUSPECT in text, not text.startswith(narrative.NO_RESULT)) for text in texts
+        ], ""
     throughputs = narrative.throughputs(dict(summary)) if _is_about_throughput(summary) else ""
     chosen = [*_missed(summary), *([Statement(throughputs, narrative.FROM_SUSPECT in throughputs)] * bool(throughputs))]
     shown = _shown(_groups(by_weight(claims)), max(1, STATEMENTS - len(chosen)))
@@ -152,7 +155,9 @@ def _missed(summary: Mapping[str, object]) -> list[Statement]:
     upto = dig(missed[0], "holds_up_to")
     holds = "" if upto is None else f", met up to a load of {upto:,.10g}"
     more = f"; {len(missed) - 1} more missed" if len(missed) > 1 else ""
-    return [Statement(f"Objective missed: {text}{where}{holds}{more}")]
+    leans = bool(dig(missed[0], "suspect_runs"))
+    doubt = narrative.FROM_SUSPECT if leans else ""
+    return [Statement(f"Objective missed: {text}{where}{holds}{doubt}{more}", leans)]
 
 
 def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> str:
