@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
 _Record = TypeVar("_Record")
 
@@ -51,8 +51,13 @@ def record_of(kind: type[_Record], document: Mapping[str, Any]) -> _Record:
     try:
         return read.validate_python(document)
     except ValidationError as error:
-        wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
-        return read.validate_python({key: document[key] for key in document if key not in wrong})
+        return read.validate_python(without_malformed(document, error))
+
+
+def without_malformed(document: Mapping[str, object], error: ValidationError) -> dict[str, object]:
+    """Return a JSON object without the keys whose values an error names as malformed."""
+    wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+    return {key: value for key, value in document.items() if key not in wrong}
 
 
 @cache

@@ -22,6 +22,7 @@ from pydantic import (
 
 from towtank.analysis.limits.estimate import TESTED
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, RUNS, Estimate, estimate_from_document
+from towtank.documents import without_malformed
 from towtank.estimates import few_digits, interval_texts
 from towtank.over_runs import Range
 
@@ -50,8 +51,7 @@ class Part(BaseModel):
         except ValidationError as error:
             if not isinstance(data, Mapping):
                 raise
-            wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
-            return handler({key: value for key, value in data.items() if key not in wrong})
+            return handler(without_malformed(data, error))
 
 
 class AtLoad(Part):

@@ -212,7 +212,7 @@ def known_summary(run: RunFolder) -> kept.Document | None:
     own = current and status in ENDED and (known.get("status"), known.get("run")) == (status, run.run_id)
     if not (own and is_current(run, known)):
         return None
-    return earlier.run_summary(known if known.get("factors") else {**known, "factors": run.manifest.get("factors")})
+    return earlier.run_summary(known, run.manifest)
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:

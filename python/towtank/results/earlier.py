@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from towtank.digging import dig
+
 _STORED_KEYS = {"told": "acknowledged", "told_s": "acknowledged_s"}
 _WINDOW_OUTCOMES = {"cannot tell": "undecided"}
 
@@ -28,18 +30,20 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def run_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+def run_summary(summary: Mapping[str, Any], manifest: Mapping[str, object] | None = None) -> dict[str, Any]:
     """Return the summary of a run with the present names of its keys and values.
 
     Parameters
     ----------
     summary : mapping
         `summary.json` of any version. Older versions have other keys in `stored`, and the outcome `cannot tell` of a
-        window instead of `undecided`. A summary without `factors` is that of a run without factors.
+        window instead of `undecided`.
+    manifest : mapping, optional
+        `run.json`, whose factors complete a summary without `factors`; without a manifest, such a run has no factors.
     """
     found = dict(summary)
     if found and not found.get("factors"):
-        found["factors"] = {}
+        found["factors"] = dig(manifest, "factors") or {}
     if isinstance(stored := found.get("stored"), Mapping):
         found["stored"] = stored_document(stored)
     if isinstance(window := found.get("window"), Mapping):

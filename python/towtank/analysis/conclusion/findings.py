@@ -14,6 +14,7 @@ from towtank.analysis.claims.places import INVALID
 from towtank.analysis.conclusion.finding_words import bare_value, finding, is_similar, likewise
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
+from towtank.analysis.study_summary import StudySummary
 from towtank.conclusion_words import FURTHER, SUSPECT_MARK
 from towtank.digging import dig
 
@@ -147,17 +148,16 @@ def _nothing(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> st
 
 def _missed(summary: Mapping[str, object]) -> list[Statement]:
     """Return a statement about the objectives that are missed; empty if none is."""
-    missed = [objective for objective in dig(summary, "objectives") or () if dig(objective, "met") is False]
+    missed = [each for each in StudySummary.model_validate(summary).objectives if each.met is False]
     if not missed:
         return []
-    text = objective_words(str(dig(missed[0], "text")))
-    where = f" with {dig(missed[0], 'label')}" if dig(missed[0], "configuration") else ""
-    upto = dig(missed[0], "holds_up_to")
-    holds = "" if upto is None else f", met up to a load of {upto:,.10g}"
+    first = missed[0]
+    where = f" with {first.label}" if first.configuration else ""
+    holds = "" if first.holds_up_to is None else f", met up to a load of {first.holds_up_to:,.10g}"
     more = f"; {len(missed) - 1} more missed" if len(missed) > 1 else ""
-    leans = bool(dig(missed[0], "suspect_runs"))
+    leans = bool(first.suspect_runs)
     doubt = narrative.FROM_SUSPECT if leans else ""
-    return [Statement(f"Objective missed: {text}{where}{holds}{doubt}{more}", leans)]
+    return [Statement(f"Objective missed: {objective_words(first.text)}{where}{holds}{doubt}{more}", leans)]
 
 
 def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> str:
