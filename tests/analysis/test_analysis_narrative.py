@@ -17,9 +17,9 @@ from towtank.analysis.doubts import (
     seconds,
     signed_percent,
 )
-from towtank.analysis.narrative import Sentence, _failed, _limits, _quality, _response, interval
+from towtank.analysis.narrative import Sentence, _comparisons, _failed, _limits, _quality, _response, interval
 from towtank.analysis.statistics.estimates import estimate_from_document
-from towtank.analysis.study_summary import Configuration, StudyVerdict
+from towtank.analysis.study_summary import Configuration, StudySummary, StudyVerdict
 from towtank.estimates import few_digits, relative_error
 from towtank.model.fitting.goodness import _percent
 
@@ -150,3 +150,15 @@ def test_a_run_in_which_nothing_came_up_is_told_why_and_not_to_take_longer(died:
     step = "check the last lines of its log" if died else "find the cause of the early end"
     assert text.startswith(f"No run of this study supports a result, because {why}. Do: {step}")
     assert "lengthen" not in text
+
+
+def test_of_changes_of_the_cpu_demand_only_those_beyond_chance_have_a_sentence() -> None:
+    about = {"factor": "cache", "from": "small", "to": "large", "users": 10, "load": 10}
+    ratio = {"value": 1.5, "low": 1.2, "high": 1.9, "method": "runs", "n": 3}
+    changes = [
+        {**about, "metric": "cpu_demand_s of web", "tier": "web", "ratio": ratio, "differs": True},
+        {**about, "metric": "cpu_demand_s of data", "tier": "data", "ratio": {**ratio, "low": 0.9}, "differs": False},
+        {**about, "metric": "throughput_per_s", "ratio": {**ratio, "low": 0.9}, "differs": False},
+    ]
+    found = list(_comparisons(StudySummary.model_validate({"comparisons": changes})))
+    assert [sentence.numbers["metric"] for sentence in found] == ["cpu_demand_s of web", "throughput_per_s"]

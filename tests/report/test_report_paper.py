@@ -179,6 +179,20 @@ def test_a_table_that_is_slightly_too_wide_gets_smaller_letters() -> None:
     assert sum(part.widths_pt) == pytest.approx(0.9 * whole)
 
 
+def test_in_a_table_of_long_texts_the_longest_text_has_the_widest_column() -> None:
+    heads = ("Configuration", "Answer", "Evidence", "Against", "Not observed", "Next step")
+    row = (
+        "settings default",
+        "limit not known " * 3,
+        "the busiest resource is a CPU " * 12,
+        *["raise the load " * 3] * 3,
+    )
+    (part,) = paper_tables.parts(Table("limits", tuple(map(Column, heads)), (row,)), 493.0)
+    assert part.size_pt == paper_tables.SIZE_PT
+    assert max(part.widths_pt) == part.widths_pt[2]
+    assert part.widths_pt[2] > 1.4 * part.widths_pt[3]
+
+
 def test_a_long_table_has_its_first_rows_and_their_number() -> None:
     rows = tuple((f"row {number}",) for number in range(1381))
     (table,) = json.loads(paper.content(of_blocks(Table("long", (Column("name"),), rows))))["sections"][0]["blocks"]

@@ -306,7 +306,7 @@ def _pool(configuration: Configuration) -> Iterator[Sentence]:
 
 def _comparisons(study: StudySummary) -> Iterator[Sentence]:
     """Describe the effect of each factor at the lowest and the highest load. Effects on CPU demand are described at the
-    highest load only.
+    highest load only, and only if they exceed what chance explains.
     """
     groups: dict[tuple[object, ...], dict[float, list[Comparison]]] = {}
     for each in study.comparisons:
@@ -317,7 +317,8 @@ def _comparisons(study: StudySummary) -> Iterator[Sentence]:
             shown = [each for each in loads[load] if each.transaction is not None][:1] + [
                 each
                 for each in loads[load]
-                if each.metric == "throughput_per_s" or (each.tier is not None and load == max(loads))
+                if each.metric == "throughput_per_s"
+                or (each.tier is not None and load == max(loads) and each.is_certain)
             ]
             yield from (_change(each, each.points(study.configurations)) for each in shown)
 

@@ -29,9 +29,9 @@ _EM = {
 }
 _SMALL_EM, _CAPITAL_EM, _FOREIGN_EM, _BOLD = 0.56, 0.73, 1.0, 1.09
 _LATIN, _SIGNS = 0x250, "\N{LEFT SINGLE QUOTATION MARK}\N{EN DASH}\N{DAGGER}\N{MINUS SIGN}"
-# Largest width that a column of text can demand in a table that is wider than the page; longer cells have several
-# lines. [pt]
-_TEXT_PT = 110.0
+# Smallest width of a column of text whose cells are longer, and the width to which it is reduced in a table that is
+# otherwise wider than the page. The room that is left goes to the columns with the longest cells. [pt]
+_TEXT_PT, _NARROW_TEXT_PT = 110.0, 64.0
 # Largest width of a cell with a number that is not broken into lines. [pt]
 _NUMBER_PT = 130.0
 _ROUNDING_PT = 0.01
@@ -85,8 +85,11 @@ def parts(table: Table, page_pt: float) -> tuple[Part, ...]:
         Width of the text of a page. [pt]
     """
     wanted = [_wanted_pt(table, number) for number in range(len(table.columns))]
-    least = [_least_pt(table, number, whole) for number, whole in enumerate(wanted)]
-    scale = (page_pt - GAP_PT * (len(least) - 1)) / sum(least)
+    room = page_pt - GAP_PT * (len(wanted) - 1)
+    least = [_least_pt(table, number, whole, _TEXT_PT) for number, whole in enumerate(wanted)]
+    if sum(least) > room:
+        least = [_least_pt(table, number, whole, _NARROW_TEXT_PT) for number, whole in enumerate(wanted)]
+    scale = room / sum(least)
     scale = scale if _SMALLEST <= scale < 1 else 1.0
     wanted, least = [scale * width for width in wanted], [scale * width for width in least]
     return tuple(
@@ -127,15 +130,15 @@ def _wanted_pt(table: Table, number: int) -> float:
     return max([_longest_pt(_head(table.columns[number]), bold=True), *map(width_pt, _cells(table, number))])
 
 
-def _least_pt(table: Table, number: int, whole: float) -> float:
+def _least_pt(table: Table, number: int, whole: float, text_pt: float) -> float:
     """Return the smallest acceptable width of a column, which shows its longest word and its numbers without line
-    breaks. [pt]
+    breaks. A column of text whose cells are longer has at least the width `text_pt`. [pt]
     """
     column, cells = table.columns[number], _cells(table, number)
     longest = max([_longest_pt(_head(column), bold=True), *map(_longest_pt, cells)])
     if column.numeric:
         return max(longest, min(whole, _NUMBER_PT))
-    return max(longest, min(whole, _TEXT_PT))
+    return max(longest, min(whole, text_pt))
 
 
 def _longest_pt(text: str, *, bold: bool = False) -> float:
