@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from reference_pages.import_tables import TABLES, import_table
 
 from towtank.workload.importers import IMPORT_FORMATS
 from towtank.workload.importers.accounting import Fate, Ledger, UnaccountedError, key_table
 from towtank.workload.importers.draft import ImportNotes
-from towtank.workload.importers.tables import TABLES, import_table
 
 
 def test_every_format_has_a_table() -> None:
