@@ -92,7 +92,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
     for exchange in exchanges:
         secrets.hide_rest(exchange.step, place_of(exchange.node))
     _targets(draft, exchanges)
-    pauses = between_pages([after.exchanges[0].start - before.end for before, after in _pairs(views)], draft)
+    pauses = between_pages([after.exchanges[0].start - before.end for before, after in pairwise(views)], draft)
     items: list[Step] = []
     for index, view in enumerate(views):
         if index:
@@ -117,10 +117,6 @@ def _load(path: Path, draft: ImportDraft) -> Node:
     root = jsonfile.parse(f"{whole}]}}}}", str(path))
     draft.notes.add((len(lines), 1), "last exchange", "left out: the recording ends within it")
     return root
-
-
-def _pairs(views: list[View]) -> list[tuple[View, View]]:
-    return list(pairwise(views))
 
 
 def _exchanges(log: Node, draft: ImportDraft) -> list[Exchange]:
