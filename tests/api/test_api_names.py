@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from reference_pages import public_names
+
 import towtank
 from towtank import errors
-from towtank.api import reference_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 NAMES = {name: getattr(towtank, name) for name in towtank.__all__ if name != "errors"}
@@ -73,7 +74,7 @@ def reachable() -> dict[type, str]:
 
 
 def test_every_type_of_a_public_attribute_has_an_entry() -> None:
-    page = PAGE.read_text("utf-8").partition(reference_page.MARK)[2]
+    page = PAGE.read_text("utf-8").partition(public_names.MARK)[2]
     titles = {line.strip("# `").removeprefix("towtank.").removeprefix("errors.") for line in page.splitlines()
               if line.startswith("###")}  # fmt: skip
     found = reachable()
@@ -83,5 +84,5 @@ def test_every_type_of_a_public_attribute_has_an_entry() -> None:
 
 def test_every_type_of_a_result_is_a_public_name() -> None:
     """Users need these names to annotate variables."""
-    of_errors = {*ERRORS, *reference_page._OF_ERRORS}
+    of_errors = {*ERRORS, *public_names._OF_ERRORS}
     assert {kind.__name__: way for kind, way in reachable().items() if kind not in of_errors}.keys() <= NAMES.keys()

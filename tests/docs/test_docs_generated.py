@@ -8,11 +8,11 @@ import re
 
 import pytest
 from pages import ROOT, page
+from reference_pages import commands_page
+from reference_pages.schemas import FILES, REFERENCES, json_schema
 
 from towtank.analysis.doubts import DoubtKind
-from towtank.cli import commands_page
 from towtank.errors import ExitStatus
-from towtank.schemas import FILES, REFERENCES, json_schema
 from towtank.system.service_model import SERVICE_KINDS
 
 _TABLED = re.compile(r"<!-- keys of (\w+) -->")

@@ -12,12 +12,12 @@ import pytest
 from accounts import ACCOUNTS
 from judgements import Python
 from pages import ROOT, page
+from reference_pages import public_names
 from results_1 import RESULTS_1
 from sessions import ADDRESS, RESULTS
 from tiny_study import write_tiny_study
 
 import towtank
-from towtank.api import reference_page
 from towtank.engine import binary
 
 pytestmark = pytest.mark.waits
@@ -59,8 +59,8 @@ def test_sessions_run_as_they_stand(name: str, here: Path) -> None:
 
 def test_the_page_lists_every_public_name() -> None:
     text = (ROOT / PYTHON).read_text("utf-8")
-    assert text == reference_page.with_names(text), "run scripts/schemas"
-    names = text.partition(reference_page.MARK)[2]
+    assert text == public_names.with_names(text), "run scripts/schemas"
+    names = text.partition(public_names.MARK)[2]
     missing = [
         name
         for name in towtank.__all__

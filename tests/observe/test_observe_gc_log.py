@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from metric_tables import metric_names
 
 from towtank.observe import ScrapeError, gc_log, jetty
 from towtank.observe.gc_log import GcCounts, GcLogScraper
 from towtank.observe.scraper import series_name
-from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
@@ -120,7 +120,7 @@ def test_rounding_never_makes_the_allocation_shrink(tmp_path: Path) -> None:
 @pytest.mark.parametrize("collector", PAUSES)
 def test_the_table_names_what_is_reported(collector: str) -> None:
     reported = {name.partition("{")[0] for name in read(LOGS / f"{collector}.log")}
-    assert reported <= {metric.name for metric in JVM.metrics}
+    assert reported <= metric_names("Java virtual machines")
     assert gc_log.GcLogScraper.source == "gc_log"
 
 
@@ -169,7 +169,7 @@ def test_jetty_reports_requests_connections_and_heap() -> None:
         series_name("jetty_answers_total", status="4xx"): 0,
         series_name("jetty_answers_total", status="5xx"): 0,
     }
-    assert {name.partition("{")[0] for name in values} == {metric.name for metric in JETTY.metrics}
+    assert {name.partition("{")[0] for name in values} == metric_names("Jetty")
 
 
 @pytest.mark.parametrize("text", ["", "<html>no</html>", PAGE.replace("requestsTimeTotal: 54", "requestsTimeTotal: x")])

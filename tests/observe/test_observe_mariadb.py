@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from metric_tables import metric_names
 
 from towtank.observe import MariadbScraper, ScrapeError
 from towtank.observe.mariadb import parse
-from towtank.observe.service_metrics import MARIADB
 
 # Some status variables of MariaDB 10.11 after a short load.
 TOLD = {
@@ -41,7 +41,7 @@ def test_all_that_is_asked_for_stands_in_the_reference_and_the_other_way_round()
     from towtank.observe import mariadb  # noqa: PLC0415 - its private names are needed once
 
     reported = {**dict.fromkeys(mariadb._VARIABLES, "1"), mariadb._LOOKED_FOR: "2"}
-    assert set(parse(reported)) == {metric.name for metric in MARIADB.metrics}
+    assert set(parse(reported)) == metric_names("MariaDB")
     assert all(f"'{name}'" in mariadb._QUERY for name in reported)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from metric_tables import metric_names
 from waiting import PATIENCE_S, until
 
 from towtank.observe import PostgresqlScraper, ScrapeError
 from towtank.observe import postgresql as module
-from towtank.observe.metrics import POSTGRESQL
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
@@ -94,7 +94,7 @@ def bare(name: str) -> str:
 def test_all_views_are_read_and_named_in_the_reference(server: Server) -> None:
     with closing(PostgresqlScraper("database", server.dsn)) as scraper, psycopg.connect(server.dsn):
         values = scraper.scrape()
-    known = {metric.name for metric in POSTGRESQL.metrics}
+    known = metric_names("PostgreSQL")
     found = {bare(name) for name in values}
     assert found <= known
     assert found >= {

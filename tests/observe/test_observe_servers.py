@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from dripping import dripping
+from metric_tables import metric_names
 from waiting import PATIENCE_S
 
 from towtank.observe import ScrapeError, haproxy, httpd, nginx, openldap, redis
 from towtank.observe.gc_log import GcCounts
 from towtank.observe.nginx import MembersLog
 from towtank.observe.scraper import series_name
-from towtank.observe.service_metrics import HAPROXY, HTTPD, NGINX, OPENLDAP, REDIS
 
 # Response of Apache httpd 2.4.71; some lines are omitted.
 HTTPD_PAGE = """\
@@ -103,7 +103,7 @@ def test_httpd_reports_workers_and_members_by_name() -> None:
         member("127.0.0.1:18102"): 4,
         series_name("httpd_member_ok", member="127.0.0.1:18102"): 0,
     }
-    assert bare(values) <= {metric.name for metric in HTTPD.metrics}
+    assert bare(values) <= metric_names("Apache httpd")
 
 
 def test_nginx_reports_connections_and_requests() -> None:
@@ -117,7 +117,7 @@ def test_nginx_reports_connections_and_requests() -> None:
         "nginx_connections_writing": 1,
         "nginx_connections_waiting": 2,
     }
-    assert bare(values) <= {metric.name for metric in NGINX.metrics}
+    assert bare(values) <= metric_names("nginx")
 
 
 def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_haproxy_reports_members_queues_and_answers() -> None:
     assert values["haproxy_queue"] == 3
     assert values["haproxy_frontend_sessions"] == 1
     assert values[series_name("haproxy_answers_total", status="5xx")] == 1
-    assert bare(values) <= {metric.name for metric in HAPROXY.metrics}
+    assert bare(values) <= metric_names("HAProxy")
 
 
 def test_redis_reports_memory_hits_and_calls() -> None:
@@ -166,7 +166,7 @@ def test_redis_reports_memory_hits_and_calls() -> None:
         series_name("redis_call_seconds_total", command="get"): pytest.approx(30e-6),
         series_name("redis_keys", database="0"): 12,
     }
-    assert bare(values) <= {metric.name for metric in REDIS.metrics}
+    assert bare(values) <= metric_names("Redis")
 
 
 def test_openldap_reports_operations_threads_and_pages() -> None:
@@ -179,7 +179,7 @@ def test_openldap_reports_operations_threads_and_pages() -> None:
         "openldap_pages_limit": 2048,
         "openldap_pages_used": 15,
     }
-    assert bare(values) <= {metric.name for metric in OPENLDAP.metrics}
+    assert bare(values) <= metric_names("OpenLDAP")
 
 
 @pytest.mark.parametrize("page", ["", "<html>", "BusyWorkers: many\n"])

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from metric_tables import metric_names
 
 from towtank.observe import ScrapeError, SqliteScraper
-from towtank.observe.metrics import SQLITE
 
 ROWS = 2000
 
@@ -47,7 +47,7 @@ def test_the_log_is_measured_and_its_checkpoint_not_delayed(scraper: SqliteScrap
     with closing(fill(scraper.path, wal=True)) as connection:
         values = scraper.scrape()
         assert values["sqlite_wal_bytes"] == scraper.path.with_name(scraper.path.name + "-wal").stat().st_size > 0
-        assert {metric.name for metric in SQLITE.metrics} == values.keys()
+        assert metric_names("SQLite") == values.keys()
         busy, log, done = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         assert (busy, log, done) == (0, 0, 0)
         assert scraper.scrape()["sqlite_wal_bytes"] == 0

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from reference_pages.schemas import json_schema
 
 from towtank import yamlfile
 from towtank.errors import StudyError
 from towtank.filecheck import check_file
 from towtank.record.script import BrowserAction, actions_opening, load_script
-from towtank.schemas import json_schema
 
 GOOD = """schema: towtank/browser-script/1
 steps:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from reference_pages.schemas import FILES, documents, json_schema
 from small_study import Files
 
 from towtank import yamlfile
-from towtank.schemas import FILES, documents, json_schema
 from towtank.study import shipped_studies
 
 ROOT = Path(__file__).parents[2]

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from towtank.observe.scraper import Concluding, ScrapeError, Scraper
-from towtank.observe.stream import LineStream
-from towtank.results import stream_forms
+from towtank.results import lines, stream_forms
 
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
 """Time within which the scraping thread must end. Scraping one service takes two seconds at most. [s]"""
+
+
+class LineStream:
+    """File to which checksummed lines are appended.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, which is created if missing; existing content is kept.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write(self, document: Mapping[str, object]) -> None:
+        """Append a document as one line. The line survives if this process is killed after this call."""
+        line = memoryview(lines.encode(document))
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+    def close(self) -> None:
+        """Flush the file to disk, and close it."""
+        try:
+            os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         rule_source_text,
         rules_document,
     )
-    from towtank.sizing.rules.facts import Situation, SystemFacts, facts_table
+    from towtank.sizing.rules.facts import Situation, SystemFacts
     from towtank.sizing.rules.file import RuleExample, RuleFile
     from towtank.sizing.rules.measured import measured_situations, study_file_of
     from towtank.sizing.rules.rule import InputValue

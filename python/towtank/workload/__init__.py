@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from towtank.workload.importers.accesslog.lines import is_access_log, read_access_log
     from towtank.workload.importers.draft import ImportDraft, ImportNotes, identifier, url_address
     from towtank.workload.importers.multipart import multipart_params
-    from towtank.workload.importers.tables import import_table
     from towtank.workload.importers.writing import ImportResult, finish_import, import_document, import_note_lines
     from towtank.workload.loading import Workload, check_workload, check_workload_as_written, load_workload
     from towtank.workload.model import Group, WorkloadFile

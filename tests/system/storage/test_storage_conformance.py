@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from metric_tables import metric_names
 from storage_cases import CASES, ON_TWO_HOSTS, StorageBench
 
-from towtank.observe.service_metrics import GLUSTERFS
 from towtank.system.hosts import cleaning
 
 pytestmark = pytest.mark.waits
@@ -173,7 +173,7 @@ def test_each_step_is_reported(storage: StorageBench) -> None:
     servers = sum(value for key, value in grown.items() if re.match(r'glusterfs_server_calls_total.*"write"', key))
     assert servers >= (2 if storage.case.survives else 1)
     names = {key.partition("{")[0] for key in before}
-    assert names == {metric.name for metric in GLUSTERFS.metrics}
+    assert names == metric_names("GlusterFS mounts")
 
 
 @pytest.mark.applies(storage=lambda case: case.is_mount)

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from reference_pages.import_tables import TABLES, import_table
 
 from towtank.workload.importers import IMPORT_FORMATS
-from towtank.workload.importers.accounting import Fate, Ledger, UnaccountedError, carried
+from towtank.workload.importers.accounting import Fate, Ledger, UnaccountedError, key_table
 from towtank.workload.importers.draft import ImportNotes
-from towtank.workload.importers.tables import TABLES, import_table
 
 
 def test_every_format_has_a_table() -> None:
@@ -30,7 +30,7 @@ def test_what_is_not_carried_says_why(form: str) -> None:
 
 
 def test_an_oversight_of_an_importer_is_an_exception_in_tests_and_a_note_for_users() -> None:
-    table = {"kind": carried("key")}
+    table = key_table("kind\n    carried key")
     with pytest.raises(UnaccountedError, match="3:4: kind: key = 'x' is listed as carried, but was not read"):
         Ledger(ImportNotes("f"), table, strict=True).settle("kind", "key", "x", (3, 4), read=False)
     notes = ImportNotes("f")

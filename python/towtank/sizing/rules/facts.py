@@ -200,12 +200,3 @@ def _text(value: float, unit: str) -> str:
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
     """Return all names of system properties that rules can use, in the order of the rules."""
     return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
-
-
-def facts_table() -> str:
-    """Render the system properties that study results provide as a Markdown table for the reference."""
-    rows = [(name, *rest) for name, rest in COMMON.items()]
-    rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
-    rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]
-    lines = ["| fact | unit | meaning |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in rows)]) + "\n"

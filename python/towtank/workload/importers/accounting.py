@@ -8,11 +8,14 @@ mode (tests) and otherwise becomes a note.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from towtank.workload.importers.draft import ImportNotes
+from towtank.workload.importers.nodes import place_of
+from towtank.yamlfile import Node
 
 
 class Fate(Enum):
@@ -36,29 +39,60 @@ class Key:
         the reason why nothing is lost.
     default : tuple of str
         Values that need no note, because the other tool assumes them if the key is absent.
+    inner : str
+        Construct in the table that the value of the key contains; an empty text if its keys are not checked.
+    named : bool
+        True if the value maps names to constructs; False if it is a construct or a list of constructs.
     """
 
     fate: Fate
     why: str = ""
     default: tuple[str, ...] = ()
+    inner: str = ""
+    named: bool = False
 
 
 Table = Mapping[str, Mapping[str, Key]]
+_ENTRY = re.compile(r"([^=>]+)(?:=([^>]*))?(>{0,2})(\w*)")
 
 
-def carried(*names: str, why: str = "") -> dict[str, Key]:
-    """Declare keys that the importer converts into the workload."""
-    return {name: Key(Fate.CARRIED, why) for name in names}
+def key_table(text: str) -> dict[str, dict[str, Key]]:
+    """Parse the table of a format, which states how the importer handles each key.
 
+    A line without indentation names constructs of the format, separated by commas. Each row below it has four blanks of
+    indentation and consists of a treatment, keys, and after a colon the result or the reason. Lines with a deeper
+    indentation continue the line before them. Later rows of a construct complete or replace earlier ones.
 
-def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that the importer reports in a note, unless its value is a default value."""
-    return {name: Key(Fate.NOTED, why, default)}
+    A key may be followed by values that need no note, `key=first|second`, and by the construct that it contains:
+    `key>construct` for a construct or a list of constructs, `key>>construct` for a mapping of names to constructs. A
+    key that begins with a dot has the prefix of the key before it.
 
-
-def harmless(why: str, *names: str) -> dict[str, Key]:
-    """Declare keys that do not change the load, together with the reason."""
-    return {name: Key(Fate.HARMLESS, why) for name in names}
+    Examples
+    --------
+    >>> found = key_table("page, frame\\n    noted Page.size=0 .style: is not sent")["frame"]
+    >>> found["Page.size"].default, found["Page.style"].why
+    (('0',), 'is not sent')
+    """
+    made: dict[str, dict[str, Key]] = {}
+    kinds: list[str] = []
+    for line in filter(None, re.sub(r"\n {5,}", " ", text).split("\n")):
+        if not line.startswith(" "):
+            kinds = line.split(", ")
+            for kind in kinds:
+                made.setdefault(kind, {})
+            continue
+        row, _, why = line.strip().partition(": ")
+        fate, *names = row.split()
+        prefix = ""
+        for name in names:
+            entry = _ENTRY.fullmatch(f"{prefix}{name}" if name.startswith(".") else name)
+            assert entry is not None  # tables are constants of the importers, and tests read all of them
+            key, default, arrows, inner = entry.groups()
+            prefix = key.rpartition(".")[0]
+            values = () if default is None else tuple(default.split("|"))
+            for kind in kinds:
+                made[kind][key] = Key(Fate(fate), why, values, inner, arrows == ">>")
+    return made
 
 
 class UnaccountedError(RuntimeError):
@@ -84,16 +118,10 @@ class Ledger:
     def __init__(
         self, notes: ImportNotes, table: Table, *, strict: bool = False, own: Callable[[str], bool] = lambda _: False
     ) -> None:
-        self._notes = notes
+        self.notes = notes
         self._table = table
         self._strict = strict
         self._own = own
-
-    def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note on a construct of the imported file. `why` names its replacement, or the reason why it is
-        missing.
-        """
-        self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
         """Check how a key of the file is handled; add a note if its value is lost.
@@ -108,10 +136,49 @@ class Ledger:
             return
         shown = f"{key} = {value[:60]!r}" if value and len(value) <= 60 and "\n" not in value else key
         if entry is None:
-            self._notes.add(place, f"{kind}: {shown}", "was not imported: the importer does not know this key")
+            self.notes.add(place, f"{kind}: {shown}", "was not imported: the importer does not know this key")
         elif entry.fate is Fate.NOTED and value and value not in entry.default:
-            self._notes.add(place, f"{kind}: {shown}", entry.why)
+            self.notes.add(place, f"{kind}: {shown}", entry.why)
         elif entry.fate is Fate.CARRIED and not read and value and value not in entry.default:
             if self._strict:
                 raise UnaccountedError(f"{place[0]}:{place[1]}: {kind}: {shown} is listed as carried, but was not read")
-            self._notes.add(place, f"{kind}: {shown}", "was not imported: this is a fault of the importer")
+            self.notes.add(place, f"{kind}: {shown}", "was not imported: this is a fault of the importer")
+
+    def settle_tree(self, node: Node, kind: str, resolve: Callable[[Node], Node | None] = lambda node: node) -> None:
+        """Check all keys in a tree of JSON or YAML nodes. A node to which several references lead is checked once.
+
+        Parameters
+        ----------
+        node : Node
+            Root mapping of the tree.
+        kind : str
+            Kind of the root mapping in the table.
+        resolve : callable
+            Returns the node to which a reference leads.
+        """
+        waiting, seen = [(node, kind)], set()
+        while waiting:
+            found, kind = waiting.pop()
+            target = resolve(found)
+            if target is None or id(target) in seen or not isinstance(target.value, dict):
+                continue
+            seen.add(id(target))
+            for name, child in target.value.items():
+                self.settle(kind, name, _shown(child), target.keys.get(name, place_of(child)))
+                key = self._table.get(kind, {}).get(name)
+                if key is None or not key.inner:
+                    continue
+                inside = child.value
+                if isinstance(inside, dict):
+                    waiting += [(each, key.inner) for each in (inside.values() if key.named else (child,))]
+                elif isinstance(inside, list):
+                    waiting += [(each, key.inner) for each in inside]
+
+
+def _shown(node: Node) -> str:
+    """Return a value as text for notes; an empty text if the node has no value."""
+    if isinstance(node.value, dict | list):
+        return "..." if node.value else ""
+    if isinstance(node.value, bool):
+        return "true" if node.value else "false"
+    return "" if node.value is None else str(node.value)

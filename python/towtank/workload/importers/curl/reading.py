@@ -14,7 +14,7 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.bodies import body_of, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file
 from towtank.workload.importers.curl.forms import Content, contents_of
-from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
+from towtank.workload.importers.curl.table import OPTIONS, SHORT, VALUED
 from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, separator, urls_of
 from towtank.workload.importers.curl.variables import Variables
 from towtank.workload.importers.curl.words import Splitter, Word
@@ -274,7 +274,7 @@ class _Reader:
     def _settle(self, name: str, word: Word) -> None:
         """Add a note about an option that no other method handles, unless the option is harmless."""
         base = name.removeprefix("no-")
-        if name not in OPTIONS and base in SWITCHES:
+        if name not in OPTIONS and base in OPTIONS and base not in VALUED:
             return  # the option switches off a feature that is off by default, so it has no effect
         entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known; if it has a value, the value is read as a URL"))
         if entry.fate is not Fate.HARMLESS:

@@ -6,423 +6,67 @@ The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/i
 
 from __future__ import annotations
 
-from towtank.workload.importers.accounting import Fate, Key, carried, harmless, noted
+from dataclasses import replace
 
+from towtank.workload.importers.accounting import key_table
+
+# A short name stands before its option, as in `X/request`. An option that needs a value ends with `=`.
+(_WRITTEN,) = key_table("""\
+options
+    noted abstract-unix-socket= alt-svc= connect-to= dns-interface= dns-ipv4-addr= dns-ipv6-addr= dns-servers=
+        doh-cert-status doh-insecure doh-url= interface= 4/ipv4 6/ipv6 local-port= resolve= unix-socket=: set the
+        address of the target with --address
+    noted anyauth aws-sigv4= delegation= digest krb= login-options= negotiate n/netrc netrc-file= netrc-optional ntlm
+        ntlm-wb sasl-authzid= sasl-ir service-name=: only Basic authentication and bearer tokens are supported
+    noted a/append compressed-ssh C/continue-at= crlf disable-eprt disable-epsv disallow-username-in-url etag-save=
+        expect100-timeout= form-escape ftp-account= ftp-alternative-to-user= ftp-create-dirs ftp-method= ftp-pasv
+        P/ftp-port= ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode= ftp-ssl-control happy-eyeballs-timeout-ms=
+        hostpubmd5= hostpubsha256= ignore-content-length j/junk-session-cookies limit-rate= l/list-only mail-auth=
+        mail-from= mail-rcpt= mail-rcpt-allowfails max-filesize= metalink no-keepalive proto= proto-default= pubkey=
+        Q/quote= raw request-target= Y/speed-limit= y/speed-time= tcp-fastopen t/telnet-option= tftp-blksize=
+        tftp-no-options tr-encoding B/use-ascii: has no counterpart in a workload
+    harmless basic keepalive-time= tcp-nodelay: is the default
+    noted cacert= capath= E/cert= cert-status cert-type= ciphers= crlfile= curves= egd-file= engine= false-start hsts=
+        k/insecure key= key-type= no-alpn no-npn no-sessionid pass= pinnedpubkey= random-file= ssl ssl-allow-beast
+        ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort 2/sslv2 3/sslv3 tls-max= tls13-ciphers=
+        tlsauthtype= tlspassword= tlsuser= 1/tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3: certificates and TLS are set for
+        the target, not in the workload
+    noted compressed: responses are requested without compression, so that they can be checked
+    noted K/config=: the options in that file are not read
+    carried connect-timeout= m/max-time=: `timeout`, `connect_timeout`
+    noted b/cookie=: left out: every user keeps the cookies that the server sets; add the login to the workload
+    noted c/cookie-jar=: every user has its own cookies
+    harmless create-dirs create-file-mode= q/disable D/dump-header= f/fail fail-with-body h/help= i/include libcurl=
+        M/manual N/no-buffer no-clobber no-progress-meter o/output= output-dir= #/progress-bar J/remote-header-name
+        O/remote-name remote-name-all R/remote-time remove-on-error S/show-error s/silent stderr= styled-output
+        suppress-connect-headers trace= trace-ascii= trace-time v/verbose V/version w/write-out= xattr: concerns the
+        output and files of curl, not the request
+    carried d/data= data-ascii= data-binary= data-raw= data-urlencode= json=: body
+    noted etag-compare= z/time-cond=: users have no cache and request the whole content
+    noted fail-early: after a failed request, the other requests of the line are still sent
+    carried F/form= form-string=: `multipart`
+    carried G/get I/head X/request= T/upload-file= url= url-query=: method, path and query
+    carried g/globoff path-as-is: without these options, sets and ranges denote several URLs, and `..` is resolved
+    noted haproxy-protocol noproxy= preproxy= x/proxy= proxy-anyauth proxy-basic proxy-cacert= proxy-capath=
+        proxy-cert= proxy-cert-type= proxy-ciphers= proxy-crlfile= proxy-digest proxy-header= proxy-insecure
+        proxy-key= proxy-key-type= proxy-negotiate proxy-ntlm proxy-pass= proxy-pinnedpubkey= proxy-service-name=
+        proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers= proxy-tlsauthtype= proxy-tlspassword=
+        proxy-tlsuser= proxy-tlsv1 U/proxy-user= proxy1.0= p/proxytunnel socks4= socks4a= socks5= socks5-basic
+        socks5-gssapi socks5-gssapi-nec socks5-gssapi-service= socks5-hostname=: requests go to the target directly
+    carried H/header= r/range= e/referer= A/user-agent=: headers
+    noted http0.9 0/http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only: the version of HTTP is set for the
+        target
+    noted L/location location-trusted max-redirs= post301 post302 post303 proto-redir=: redirects are not followed;
+        add the next request as a step
+    carried :/next: a separate request
+    carried oauth2-bearer= u/user=: `auth`, header Authorization
+    noted Z/parallel parallel-immediate parallel-max= rate=: the requests of a user are sequential
+    noted retry= retry-all-errors retry-connrefused retry-delay= retry-max-time=: each request is sent once; failures
+        are counted
+""").values()
+
+_LONG = {name: name.removeprefix(name[: name.find("/") + 1]) for name in _WRITTEN}
+OPTIONS = {_LONG[name]: replace(key, default=()) for name, key in _WRITTEN.items()}
+SHORT = {name[0]: long for name, long in _LONG.items() if name != long}
 # Options of curl that need a value.
-VALUED = frozenset(
-    [
-        "abstract-unix-socket",
-        "alt-svc",
-        "aws-sigv4",
-        "cacert",
-        "capath",
-        "cert",
-        "cert-type",
-        "ciphers",
-        "config",
-        "connect-timeout",
-        "connect-to",
-        "continue-at",
-        "cookie",
-        "cookie-jar",
-        "create-file-mode",
-        "crlfile",
-        "curves",
-        "data",
-        "data-ascii",
-        "data-binary",
-        "data-raw",
-        "data-urlencode",
-        "delegation",
-        "dns-interface",
-        "dns-ipv4-addr",
-        "dns-ipv6-addr",
-        "dns-servers",
-        "doh-url",
-        "dump-header",
-        "egd-file",
-        "engine",
-        "etag-compare",
-        "etag-save",
-        "expect100-timeout",
-        "form",
-        "form-string",
-        "ftp-account",
-        "ftp-alternative-to-user",
-        "ftp-method",
-        "ftp-port",
-        "ftp-ssl-ccc-mode",
-        "happy-eyeballs-timeout-ms",
-        "header",
-        "help",
-        "hostpubmd5",
-        "hostpubsha256",
-        "hsts",
-        "interface",
-        "json",
-        "keepalive-time",
-        "key",
-        "key-type",
-        "krb",
-        "libcurl",
-        "limit-rate",
-        "local-port",
-        "login-options",
-        "mail-auth",
-        "mail-from",
-        "mail-rcpt",
-        "max-filesize",
-        "max-redirs",
-        "max-time",
-        "netrc-file",
-        "noproxy",
-        "oauth2-bearer",
-        "output",
-        "output-dir",
-        "parallel-max",
-        "pass",
-        "pinnedpubkey",
-        "preproxy",
-        "proto",
-        "proto-default",
-        "proto-redir",
-        "proxy",
-        "proxy-cacert",
-        "proxy-capath",
-        "proxy-cert",
-        "proxy-cert-type",
-        "proxy-ciphers",
-        "proxy-crlfile",
-        "proxy-header",
-        "proxy-key",
-        "proxy-key-type",
-        "proxy-pass",
-        "proxy-pinnedpubkey",
-        "proxy-service-name",
-        "proxy-tls13-ciphers",
-        "proxy-tlsauthtype",
-        "proxy-tlspassword",
-        "proxy-tlsuser",
-        "proxy-user",
-        "proxy1.0",
-        "pubkey",
-        "quote",
-        "random-file",
-        "range",
-        "rate",
-        "referer",
-        "request",
-        "request-target",
-        "resolve",
-        "retry",
-        "retry-delay",
-        "retry-max-time",
-        "sasl-authzid",
-        "service-name",
-        "socks4",
-        "socks4a",
-        "socks5",
-        "socks5-gssapi-service",
-        "socks5-hostname",
-        "speed-limit",
-        "speed-time",
-        "stderr",
-        "telnet-option",
-        "tftp-blksize",
-        "time-cond",
-        "tls-max",
-        "tls13-ciphers",
-        "tlsauthtype",
-        "tlspassword",
-        "tlsuser",
-        "trace",
-        "trace-ascii",
-        "unix-socket",
-        "upload-file",
-        "url",
-        "url-query",
-        "user",
-        "user-agent",
-        "write-out",
-    ]
-)
-# Options of curl without a value.
-SWITCHES = frozenset(
-    [
-        "anyauth",
-        "append",
-        "basic",
-        "cert-status",
-        "compressed",
-        "compressed-ssh",
-        "create-dirs",
-        "crlf",
-        "digest",
-        "disable",
-        "disable-eprt",
-        "disable-epsv",
-        "disallow-username-in-url",
-        "doh-cert-status",
-        "doh-insecure",
-        "fail",
-        "fail-early",
-        "fail-with-body",
-        "false-start",
-        "form-escape",
-        "ftp-create-dirs",
-        "ftp-pasv",
-        "ftp-pret",
-        "ftp-skip-pasv-ip",
-        "ftp-ssl-ccc",
-        "ftp-ssl-control",
-        "get",
-        "globoff",
-        "haproxy-protocol",
-        "head",
-        "http0.9",
-        "http1.0",
-        "http1.1",
-        "http2",
-        "http2-prior-knowledge",
-        "http3",
-        "http3-only",
-        "ignore-content-length",
-        "include",
-        "insecure",
-        "ipv4",
-        "ipv6",
-        "junk-session-cookies",
-        "list-only",
-        "location",
-        "location-trusted",
-        "mail-rcpt-allowfails",
-        "manual",
-        "metalink",
-        "negotiate",
-        "netrc",
-        "netrc-optional",
-        "next",
-        "no-alpn",
-        "no-buffer",
-        "no-clobber",
-        "no-keepalive",
-        "no-npn",
-        "no-progress-meter",
-        "no-sessionid",
-        "ntlm",
-        "ntlm-wb",
-        "parallel",
-        "parallel-immediate",
-        "path-as-is",
-        "post301",
-        "post302",
-        "post303",
-        "progress-bar",
-        "proxy-anyauth",
-        "proxy-basic",
-        "proxy-digest",
-        "proxy-insecure",
-        "proxy-negotiate",
-        "proxy-ntlm",
-        "proxy-ssl-allow-beast",
-        "proxy-ssl-auto-client-cert",
-        "proxy-tlsv1",
-        "proxytunnel",
-        "raw",
-        "remote-header-name",
-        "remote-name",
-        "remote-name-all",
-        "remote-time",
-        "remove-on-error",
-        "retry-all-errors",
-        "retry-connrefused",
-        "sasl-ir",
-        "show-error",
-        "silent",
-        "socks5-basic",
-        "socks5-gssapi",
-        "socks5-gssapi-nec",
-        "ssl",
-        "ssl-allow-beast",
-        "ssl-auto-client-cert",
-        "ssl-no-revoke",
-        "ssl-reqd",
-        "ssl-revoke-best-effort",
-        "sslv2",
-        "sslv3",
-        "styled-output",
-        "suppress-connect-headers",
-        "tcp-fastopen",
-        "tcp-nodelay",
-        "tftp-no-options",
-        "tlsv1",
-        "tlsv1.0",
-        "tlsv1.1",
-        "tlsv1.2",
-        "tlsv1.3",
-        "tr-encoding",
-        "trace-time",
-        "use-ascii",
-        "verbose",
-        "version",
-        "xattr",
-    ]
-)
-SHORT = dict(
-    pair.split("=", 1)
-    for pair in [
-        r"#=progress-bar",
-        r"0=http1.0",
-        r"1=tlsv1",
-        r"2=sslv2",
-        r"3=sslv3",
-        r"4=ipv4",
-        r"6=ipv6",
-        r":=next",
-        r"A=user-agent",
-        r"B=use-ascii",
-        r"C=continue-at",
-        r"D=dump-header",
-        r"E=cert",
-        r"F=form",
-        r"G=get",
-        r"H=header",
-        r"I=head",
-        r"J=remote-header-name",
-        r"K=config",
-        r"L=location",
-        r"M=manual",
-        r"N=no-buffer",
-        r"O=remote-name",
-        r"P=ftp-port",
-        r"Q=quote",
-        r"R=remote-time",
-        r"S=show-error",
-        r"T=upload-file",
-        r"U=proxy-user",
-        r"V=version",
-        r"X=request",
-        r"Y=speed-limit",
-        r"Z=parallel",
-        r"a=append",
-        r"b=cookie",
-        r"c=cookie-jar",
-        r"d=data",
-        r"e=referer",
-        r"f=fail",
-        r"g=globoff",
-        r"h=help",
-        r"i=include",
-        r"j=junk-session-cookies",
-        r"k=insecure",
-        r"l=list-only",
-        r"m=max-time",
-        r"n=netrc",
-        r"o=output",
-        r"p=proxytunnel",
-        r"q=disable",
-        r"r=range",
-        r"s=silent",
-        r"t=telnet-option",
-        r"u=user",
-        r"v=verbose",
-        r"w=write-out",
-        r"x=proxy",
-        r"y=speed-time",
-        r"z=time-cond",
-    ]
-)
-# Options for output or for files on the user's machine. They do not change the request.
-_PRINTED = "concerns the output and files of curl, not the request"
-_HARMLESS = [
-    "silent",
-    "show-error",
-    "verbose",
-    "include",
-    "output",
-    "output-dir",
-    "write-out",
-    "remote-name",
-    "remote-name-all",
-    "no-buffer",
-    "fail",
-    "fail-with-body",
-    "dump-header",
-    "progress-bar",
-    "remote-header-name",
-    "trace",
-    "trace-ascii",
-    "trace-time",
-    "stderr",
-    "no-progress-meter",
-    "create-dirs",
-    "create-file-mode",
-    "remote-time",
-    "remove-on-error",
-    "no-clobber",
-    "xattr",
-    "libcurl",
-    "styled-output",
-    "suppress-connect-headers",
-    "help",
-    "manual",
-    "version",
-    "disable",
-]
-_CERTIFICATE = "certificates and TLS are set for the target, not in the workload"
-_PROXY = "requests go to the target directly"
-_LOGIN = "only Basic authentication and bearer tokens are supported"
-_REDIRECT = "redirects are not followed; add the next request as a step"
-_VERSION = "the version of HTTP is set for the target"
-_NAMES = "set the address of the target with --address"
-_REPEATED = "each request is sent once; failures are counted"
-_PARALLEL = "the requests of a user are sequential"
-_REASONS = {
-    _CERTIFICATE: "insecure cacert capath cert cert-status cert-type ciphers tls13-ciphers key key-type pass "
-    "pinnedpubkey crlfile curves engine egd-file random-file tls-max tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 "
-    "sslv2 sslv3 ssl ssl-reqd "
-    "ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-revoke-best-effort tlsauthtype tlsuser tlspassword no-alpn "
-    "no-npn no-sessionid false-start hsts",
-    _LOGIN: "digest ntlm ntlm-wb negotiate anyauth aws-sigv4 delegation krb service-name login-options netrc "
-    "netrc-file netrc-optional sasl-authzid sasl-ir",
-    _REDIRECT: "location location-trusted max-redirs post301 post302 post303 proto-redir",
-    _VERSION: "http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only",
-    _NAMES: "resolve connect-to dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure "
-    "doh-cert-status unix-socket abstract-unix-socket interface local-port ipv4 ipv6 alt-svc",
-    _REPEATED: "retry retry-delay retry-max-time retry-connrefused retry-all-errors",
-    _PARALLEL: "parallel parallel-immediate parallel-max rate",
-    _PROXY: " ".join(name for name in VALUED | SWITCHES if "prox" in name or name.startswith("socks")),
-}
-
-
-def _options() -> dict[str, Key]:
-    nothing = {name: Key(Fate.NOTED, "has no counterpart in a workload") for name in sorted(VALUED | SWITCHES)}
-    reasons = {name: Key(Fate.NOTED, why) for why, names in _REASONS.items() for name in names.split()}
-    return {
-        **nothing,
-        **reasons,
-        **carried("request", "get", "head", "upload-file", "url", "url-query", why="method, path and query"),
-        **carried("header", "user-agent", "referer", "range", why="headers"),
-        **carried("data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json", why="body"),
-        **carried("form", "form-string", why="`multipart`"),
-        **carried("user", "oauth2-bearer", why="`auth`, header Authorization"),
-        **carried("max-time", "connect-timeout", why="`timeout`, `connect_timeout`"),
-        **carried(
-            "globoff",
-            "path-as-is",
-            why="without these options, sets and ranges denote several URLs, and `..` is resolved",
-        ),
-        **noted("fail-early", "after a failed request, the other requests of the line are still sent"),
-        **carried("next", why="a separate request"),
-        **harmless("is the default", "basic", "keepalive-time", "tcp-nodelay"),
-        **harmless(_PRINTED, *_HARMLESS),
-        **noted("cookie", "left out: every user keeps the cookies that the server sets; add the login to the workload"),
-        **noted("cookie-jar", "every user has its own cookies"),
-        **noted("compressed", "responses are requested without compression, so that they can be checked"),
-        **noted("config", "the options in that file are not read"),
-        **noted("time-cond", "users have no cache and request the whole content"),
-        **noted("etag-compare", "users have no cache and request the whole content"),
-    }
-
-
-OPTIONS: dict[str, Key] = _options()
+VALUED = frozenset(_LONG[name] for name, key in _WRITTEN.items() if key.default)

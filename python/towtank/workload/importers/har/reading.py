@@ -36,13 +36,12 @@ from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.har.correlation import Correlation, Exchange
 from towtank.workload.importers.har.forms import FORM, form_text, parts
 from towtank.workload.importers.har.secrets import Secrets, without_token
-from towtank.workload.importers.har.table import KEYS, SHAPE
+from towtank.workload.importers.har.table import KEYS
 from towtank.workload.importers.har.thinking import between_pages
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.multipart import multipart_params
 from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
 from towtank.workload.importers.textfile import read_text
-from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
 # Time without a request in flight after which the user is assumed to be reading. It is longer than the gaps between a
@@ -79,9 +78,9 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
         raise StudyError.at(path, message, line=root.line, column=root.column)
     exchanges = _main_host(_exchanges(log, draft), draft, options)
     ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith("_"))
-    account(log, "log", ledger, SHAPE)
+    ledger.settle_tree(log, "log")
     for exchange in exchanges:
-        account(exchange.node, "entry", ledger, SHAPE)
+        ledger.settle_tree(exchange.node, "entry")
     if not exchanges:
         return draft
     views = _views(exchanges)
@@ -93,7 +92,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
     for exchange in exchanges:
         secrets.hide_rest(exchange.step, place_of(exchange.node))
     _targets(draft, exchanges)
-    pauses = between_pages([after.exchanges[0].start - before.end for before, after in _pairs(views)], draft)
+    pauses = between_pages([after.exchanges[0].start - before.end for before, after in pairwise(views)], draft)
     items: list[Step] = []
     for index, view in enumerate(views):
         if index:
@@ -118,10 +117,6 @@ def _load(path: Path, draft: ImportDraft) -> Node:
     root = jsonfile.parse(f"{whole}]}}}}", str(path))
     draft.notes.add((len(lines), 1), "last exchange", "left out: the recording ends within it")
     return root
-
-
-def _pairs(views: list[View]) -> list[tuple[View, View]]:
-    return list(pairwise(views))
 
 
 def _exchanges(log: Node, draft: ImportDraft) -> list[Exchange]:

@@ -90,9 +90,9 @@ def _scenario(
     _stages(scenario, at, ledger)
     if duration(scenario.get("startTime")):
         why = f"starts after {scenario['startTime']}: in a workload all groups start together"
-        ledger.note(places.get(("startTime",), at), f"scenario {name}: startTime", why)
+        ledger.notes.add(places.get(("startTime",), at), f"scenario {name}: startTime", why)
     if "iterations" in scenario or kind.endswith("iterations"):
-        ledger.note(places.get(("iterations",), at), f"scenario {name}: iterations", _NOT_COUNTED)
+        ledger.notes.add(places.get(("iterations",), at), f"scenario {name}: iterations", _NOT_COUNTED)
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: ImportDraft) -> None:

@@ -28,10 +28,9 @@ from towtank.workload.importers.draft import (
 )
 from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
-from towtank.workload.importers.openapi.table import KEYS, SHAPE
+from towtank.workload.importers.openapi.table import KEYS
 from towtank.workload.importers.openapi.values import Maker, References
 from towtank.workload.importers.textfile import read_text
-from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
@@ -57,7 +56,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
     reader = _Reader(draft, root, only_reads=options.only_reads)
     reader.read()
     ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith(("x-", "/")))
-    account(root, "openapi", ledger, SHAPE, References(root, lambda *_: None).resolve)
+    ledger.settle_tree(root, "openapi", References(root, lambda *_: None).resolve)
     return draft
 
 

@@ -12,12 +12,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from reference_pages.import_tables import import_table
 from towtank.model import ModelFile
 from towtank.record import ScriptFile
-from towtank.sizing import MachineFile, RuleFile, SizingFile, facts_table
+from towtank.sizing import MachineFile, RuleFile, SizingFile
+from towtank.sizing.rules.facts import COMMON, OF_A_KIND, OF_A_TIER, TIER
 from towtank.study import StudyFile
 from towtank.system import SERVICE_KINDS, SystemFile
-from towtank.workload import WorkloadFile, import_table
+from towtank.workload import WorkloadFile
 
 FILES: dict[str, type[BaseModel]] = {
     "study": StudyFile,
@@ -124,6 +126,15 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
     text = _FACTS.sub(lambda block: f"{block[1]}{facts_table()}{block[2]}", text)
     text = _FORMS.sub(lambda block: f"{block[1]}{forms(schemas[block[2]], tabled)}{block[3]}", text)
     return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
+
+
+def facts_table() -> str:
+    """Render the system properties that study results provide as a Markdown table for the reference."""
+    rows = [(name, *rest) for name, rest in COMMON.items()]
+    rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
+    rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]
+    lines = ["| fact | unit | meaning |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in rows)]) + "\n"
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:

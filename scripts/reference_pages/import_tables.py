@@ -18,7 +18,6 @@ TABLES: dict[str, Table] = {
     "curl": {"options": curl_table.OPTIONS},
     "accesslog": {"fields of a line": FIELDS},
 }
-_WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless"}
 
 
 def import_table(form: str) -> str:
@@ -38,5 +37,5 @@ def import_table(form: str) -> str:
             unless = f" (unless its value is {values})" if values else ""
             rows.setdefault((key.fate, key.why), []).append(f"`{name}`{unless}")
         for (fate, why), names in sorted(rows.items(), key=lambda row: list(Fate).index(row[0][0])):
-            lines.append(f"| {', '.join(same)} | {', '.join(names)} | {_WORDS[fate]} | {why} |")
+            lines.append(f"| {', '.join(same)} | {', '.join(names)} | {fate.value} | {why} |")
     return "\n".join(lines) + "\n"
