@@ -54,6 +54,32 @@ def record_of(kind: type[_Record], document: Mapping[str, Any]) -> _Record:
         return read.validate_python(without_malformed(document, error))
 
 
+def malformed(kind: type[object], document: Mapping[str, object]) -> dict[str, str]:
+    """Return the malformed keys of a JSON object, to which `record_of` gives the defaults of their fields.
+
+    The value of each key is its first fault, with the expected and the actual value.
+
+    Examples
+    --------
+    >>> from towtank.load_level import Load
+    >>> malformed(Load, {"kind": "users", "level": "many"})
+    {'level': "level must be a number, got 'many' instead"}
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import
+
+    from towtank.treecheck import placed_text_of  # noqa: PLC0415 - slow to import
+
+    try:
+        _adapter(cast("Hashable", kind)).validate_python(document)
+    except ValidationError as error:
+        found: dict[str, str] = {}
+        for problem in error.errors(include_url=False):
+            for key in problem["loc"][:1]:
+                found.setdefault(str(key), placed_text_of(problem))
+        return found
+    return {}
+
+
 def without_malformed(document: Mapping[str, object], error: ValidationError) -> dict[str, object]:
     """Return a JSON object without the keys whose values an error names as malformed."""
     wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}

@@ -5,45 +5,35 @@ Importing all modules of a large package would take longer than the actual work 
 
 from __future__ import annotations
 
-import re
+import dis
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from types import CodeType
 from typing import Any
 
-_IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 
-
-def door(package: str, homes: Mapping[str, str] | None = None) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions `__getattr__` and `__dir__` of a package whose public names are imported when first used.
 
     Parameters
     ----------
     package : str
-        Name of the package. It imports its public names under `TYPE_CHECKING`, which type checkers read, and from
-        which the functions find the module of each name.
-    homes : dict of str to str, optional
-        Public names that each module of the package defines, separated by blanks; by default, the names that the
-        package imports under `TYPE_CHECKING`.
+        Name of the package that calls this function. It imports its public names under `TYPE_CHECKING`, which type
+        checkers read. The functions find the module of each name in the compiled code of the package, which contains
+        these imports although they are never executed.
 
     Examples
     --------
-    >>> get, names = door("json", {"decoder": "JSONDecoder JSONDecodeError"})
-    >>> names(), get("JSONDecoder").__name__
-    (['JSONDecodeError', 'JSONDecoder'], 'JSONDecoder')
+    >>> __getattr__, __dir__ = door(__name__)  # doctest: +SKIP
     """
+    caller = sys._getframe(1)
+    code, executed = caller.f_code, frozenset(caller.f_globals)
 
     @cache
     def modules() -> dict[str, str]:
-        if homes is not None:
-            return {name: f"{package}.{module}" for module, names in homes.items() for name in names.split()}
-        module = sys.modules[package]
-        # A package in a ZIP archive is no file, and not every loader, such as that of pytest, has its source.
-        source = getattr(module.__loader__, "get_source", None)
-        text = source(package) if source else Path(str(module.__file__)).read_text("utf-8")
-        return {name: module for module, *names in _IMPORT.findall(text) for name in re.findall(r"\w+", "".join(names))}
+        return {name: module for name, module in _imports(code) if name not in executed}
 
     def get(name: str) -> Any:
         if name not in modules():
@@ -53,3 +43,13 @@ def door(package: str, homes: Mapping[str, str] | None = None) -> tuple[Callable
         return found
 
     return get, lambda: sorted(modules())
+
+
+def _imports(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Yield the names that the statements `from MODULE import NAME` of compiled code import, each with the module."""
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME" and before is not None:
+            # The instruction before loads the list of names; it is None for `import MODULE`.
+            yield from ((name, instruction.argval) for name in before.argval or ())
+        before = instruction

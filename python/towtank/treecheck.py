@@ -22,6 +22,8 @@ MISSPELT_KEY = "misspelt_key"
 # Largest number of rounds of the check. Each round removes the invalid values that it finds, and the next round may
 # find further invalid values in the mappings that contain these entries.
 ROUNDS_AT_MOST = 20
+# Names of union branches, which pydantic adds to the path of an error.
+_BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
 @dataclass
@@ -99,9 +101,15 @@ _MUST_BE = {
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
     "dict_type": "must be a mapping of keys to values",
+    "mapping_type": "must be a mapping of keys to values",
+    "dataclass_type": "must be a mapping of keys to values",
     "model_type": "must be a mapping of keys to values",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
@@ -124,7 +132,7 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
     if kind in {"extra_forbidden", "unknown_key"}:
         return _unknown_key(root, problem, path, missing)
     if kind == "missing":
-        return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
+        return fault_at(root, path[:-1], text_of(problem))
     if kind in {"value_error", MISSPELT_KEY}:
         return fault_at(root, path, _text_of(context["error"]), key=kind == MISSPELT_KEY)
     return fault_at(root, path, message_of(problem))
@@ -155,6 +163,30 @@ def message_of(problem: Any) -> str:
         return _MUST_BE[kind] + got
     message = problem["msg"]
     return message if message.startswith("must") else f"must be right: {message}{got}"
+
+
+def place_of(location: Iterable[int | str]) -> str:
+    """Return the path of an error of pydantic as text, such as `runs[1].name`, without the names of union branches."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not _BRANCHES.match(part):
+            path += f".{part}" if path else part
+    return path
+
+
+def text_of(problem: Any) -> str:
+    """Return a message as `message_of` does, also about a missing key."""
+    if _is_missing(problem):
+        return f"must have the key {str(problem['loc'][-1])!r}, got none"
+    return message_of(problem)
+
+
+def placed_text_of(problem: Any) -> str:
+    """Return the path of a problem and a message, such as `users.asked must be a number, got 'many' instead`."""
+    location = problem["loc"]
+    return f"{place_of(location[:-1] if _is_missing(problem) else location)} {text_of(problem)}".strip()
 
 
 def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fault:

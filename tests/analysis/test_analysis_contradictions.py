@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from contradictions import RULES, contradictions
+from contradictions import NO_SATURATION, NOT_OBSERVED, RULES, contradictions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from results_1 import copy_of_results_1
@@ -25,6 +25,34 @@ def estimate(value, width):
     return {"value": value, **bounds, "confidence": 0.95, "method": "none" if width is None else "batch means", "n": 10}
 
 
+def run_of(number, users, throughput, p95, verdict, *, share=0.0, used=0.4, observed=True):
+    """Return the summary of a run with one tier on one CPU, which may be observed."""
+    tier = {
+        "kind": "x",
+        "cpus_used": estimate(used, 0.01),
+        "cpus_allotted": 1,
+        "utilization": used,
+        "cpu_demand_s": estimate(used / throughput["value"], 0.0001),
+        "parts": {},
+    }
+    times = {key: estimate(p95, None) for key in ("mean", "p50", "p90", "p95", "p99")} | {"min": 0.0, "max": 3.0}
+    return {
+        "run": f"r{number:03d}",
+        "factors": {"users": str(users)},
+        "status": "complete",
+        "verdict": verdict,
+        "users": {"asked": users, "mean": users},
+        "rate": None,
+        "throughput_per_s": throughput,
+        "response_time_s": times,
+        "errors": {"share": share},
+        "transactions": {},
+        "tiers": {"content": tier} if observed else {},
+        "laws": {"little": None},
+        "host": {"disks": {}} | ({} if observed else {"cpus": 2, "cpus_used": estimate(1.2, 0.1)}),
+    }
+
+
 @st.composite
 def runs(draw):
     """Generate runs of one configuration with random throughput, with or without tiers, valid or invalid."""
@@ -39,32 +67,9 @@ def runs(draw):
         doubt = {"kind": kind, "level": level, "message": kind, "seen": 0.5, "limit": 0.1}
         share = draw(st.floats(0.02, 1.0)) if level == "invalid" and kind == "errors_above_limit" else 0.0
         used = draw(st.floats(0.0, 1.0))
-        times = {key: estimate(p95, None) for key in ("mean", "p50", "p90", "p95", "p99")} | {"min": 0.0, "max": 3.0}
-        tier = {
-            "kind": "x",
-            "cpus_used": estimate(used, 0.01),
-            "cpus_allotted": 1,
-            "utilization": used,
-            "cpu_demand_s": estimate(used / rate, 0.0001),
-            "parts": {},
-        }
-        made.append(
-            {
-                "run": f"r{number:03d}",
-                "factors": {"users": str(users)},
-                "status": "complete",
-                "verdict": {"level": level, "reasons": [] if level == "valid" else [doubt]},
-                "users": {"asked": users, "mean": users},
-                "rate": None,
-                "throughput_per_s": estimate(rate, width),
-                "response_time_s": times,
-                "errors": {"share": share},
-                "transactions": {},
-                "tiers": {"content": tier} if observed else {},
-                "laws": {"little": None},
-                "host": {"disks": {}} | ({} if observed else {"cpus": 2, "cpus_used": estimate(1.2, 0.1)}),
-            }
-        )
+        verdict = {"level": level, "reasons": [] if level == "valid" else [doubt]}
+        throughput = estimate(rate, width)
+        made.append(run_of(number, users, throughput, p95, verdict, share=share, used=used, observed=observed))
     return made
 
 
@@ -74,6 +79,20 @@ def runs(draw):
 def test_generated_summaries_do_not_contradict_themselves(made):
     summary = describe_study({"study": {"name": "s", "objectives": OBJECTIVES}}, made)
     assert contradictions(summary) == []
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_a_limit_of_unknown_cause_states_whether_tiers_were_observed(observed):
+    """Throughput ends at 12 /s instead of 40 /s, while the tier, if observed, uses 40 % of its CPU."""
+    valid = {"level": "valid", "reasons": []}
+    made = [
+        run_of(number, users, estimate(rate, 0.01 * rate), 0.5, valid, observed=observed)
+        for number, (users, rate) in enumerate(((5, 5.0), (10, 10.0), (20, 12.0), (40, 12.0)))
+    ]
+    summary = describe_study({"study": {"name": "s"}}, made)
+    assert contradictions(summary) == []
+    evidence = summary["configurations"][0]["limit"]["evidence"]
+    assert (NO_SATURATION in evidence, NOT_OBSERVED in evidence) == (observed, not observed)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +118,9 @@ def _damaged(kept, rule):
     elif rule == "limit_and_headline":
         summary["headline"] = "The system carries 5/s, its limit not reached."
     elif rule == "unobserved_and_ruled_out":
-        summary["observations"].append({"text": "The limit is not CPU time."})
+        configuration["limit"]["evidence"] = f"throughput is 30 % below the ideal line, but {NO_SATURATION}"
+        for point in configuration["points"]:
+            point["tiers"] = {}
     elif rule == "search_and_plateaus":
         configuration["found_limit"] = {"value": 188}
         plateaus = [{"level": level, "passed": True} for level in (188, 216)]

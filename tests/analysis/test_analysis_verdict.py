@@ -71,6 +71,24 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
     assert (doubt["why"], doubt["hint"]) == EXPLANATIONS[kind]
 
 
+def test_a_malformed_entry_of_the_engine_is_named_and_the_others_count(run):
+    change_engine(run, reason="failed", message=["cannot allocate memory"], totals=7)
+    found = reasons(run)
+    assert found["engine_failed"]["level"] == "invalid"
+    assert found["data_damaged"]["level"] == "suspect"
+    assert found["data_damaged"]["message"] == (
+        "engine.json: message must be text, got a list instead; totals must be a mapping of keys "
+        "to values, got 7 instead; these 2 entries are left out"
+    )
+    assert "accounting" in missing_checks(run)
+
+
+@pytest.mark.parametrize("entry", ["message", "reason", "identity"])
+def test_a_run_whose_engine_has_a_malformed_entry_is_suspect(run, entry):
+    change_engine(run, **{entry: 5})
+    assert summarize_run(run, tables=False)["verdict"]["level"] == "suspect"
+
+
 def expecting(run, **request):
     """Write a plan for the run; its only request has the given checks or extractions."""
     plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}

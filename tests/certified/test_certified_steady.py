@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from cases import case, column
 from simulated_windows import closed_queue, open_queue, verdict_on, window_of
 
 from towtank.analysis.checks import window as checks
-from towtank.analysis.doubts import DoubtKind, DoubtLevel
+from towtank.analysis.doubts import DoubtKind, DoubtLevel, percent_text
 from towtank.analysis.windows import changes, steady
 
 NAMES = ["exp_decay", "ar1_from_empty", "trend"]
@@ -230,7 +231,17 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     assert rest.needed_s > 12
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE)
-    assert "does not exclude a change of response time by up to" in doubt.message
+    assert (doubt.seen, doubt.limit) == (rest.at_most, rest.allowed)
+    most, limit = percent_text(rest.at_most), percent_text(rest.allowed)
+    stated = re.fullmatch(
+        r"the window of 12 s does not exclude a change of response time by up to (.+) \(limit (.+)\); "
+        r"a window of about (\d+) s would",
+        doubt.message,
+    )
+    assert stated is not None, doubt.message
+    assert stated.groups()[:2] == (most, limit)
+    # The length is rounded up to a multiple of 10 s, and then to two digits.
+    assert rest.needed_s <= int(stated[3]) <= 1.1 * (rest.needed_s + 10)
     # A window with twice the length named in the doubt excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)

@@ -17,8 +17,8 @@ from pages import ROOT, page
 # Smallest number of consecutive words that a message on a page must share with the code. A message with fewer words
 # must occur completely.
 LEAST = 3
-# Pattern for the place between two adjacent string literals, which Python joins.
-_JOINED = re.compile(r'"\s*\n\s*f?r?"')
+# Comments of Rust, characters, which may be a quotation mark, and texts.
+_RUST_TOKENS = re.compile(r"""//[^\n]*|'(?:[^'\\]|\\.)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
@@ -27,30 +27,36 @@ def files() -> list[Path]:
     return [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
 
 
-@cache
-def code_as_written() -> str:
-    """Return the source code, with texts that span several lines joined."""
-    return "\n".join(_JOINED.sub("", path.read_text("utf-8")) for path in files())
-
-
-def texts_of(path: Path) -> Iterator[str]:
+def texts_of(source: str, suffix: str) -> Iterator[str]:
     """Yield the texts of a source file: Python string literals, and quoted text in Rust, without the values inserted
-    into them.
+    into them. Comments and docstrings are no texts.
     """
-    if path.suffix == ".py":
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            yield " ".join(
-                part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )
+    if suffix == ".py":
+        tree = ast.parse(source)
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if id(node) not in docstrings:
+                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+                yield " ".join(
+                    part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                )
     else:
-        yield from re.findall(r'"((?:[^"\\]|\\.)*)"', path.read_text("utf-8"))
+        # A backslash at the end of a line of Rust removes the line break and the blanks after it.
+        yield from (re.sub(r"\\\n\s*", "", found[1]) for found in _RUST_TOKENS.finditer(source) if found[1])
+
+
+@cache
+def texts() -> list[list[str]]:
+    """Return the lower-case words of each text of the code, without the values inserted into it."""
+    found = (text for path in files() for text in texts_of(path.read_text("utf-8"), path.suffix))
+    words = ([word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in found)
+    return [each for each in words if each]
 
 
 @cache
 def code() -> str:
-    """Return the source code as lower-case words, without the expressions in braces."""
-    return " ".join(_WORD.findall(re.sub(r"\{[^{}]*\}", " ", code_as_written()))).lower()
+    """Return the words of all texts of the code, with a mark between the texts."""
+    return " | ".join(" ".join(words) for words in texts())
 
 
 def longest(line: str) -> int:
@@ -65,10 +71,8 @@ def longest(line: str) -> int:
 
 @cache
 def templates() -> list[list[str]]:
-    """Return the words of each text of the code that has at least `LEAST` words; inserted values are left out."""
-    texts = (text for path in files() for text in texts_of(path))
-    words = [[word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in texts]
-    return [found for found in words if len(found) >= LEAST]
+    """Return the words of each text of the code that has at least `LEAST` words."""
+    return [words for words in texts() if len(words) >= LEAST]
 
 
 def follows_a_template(line: str) -> bool:
@@ -100,3 +104,25 @@ def test_messages_are_those_of_the_code(line: str) -> None:
 
 def test_another_message_is_found() -> None:
     assert longest("study.yaml: parsnips yodel when the kettle sings") < LEAST
+
+
+PYTHON = """# Three kettles sing.
+def say(number):
+    "Three docstrings yodel."
+    return f"{number} parsnips " "sing" if number else "no parsnips"
+"""
+RUST = """// Three "kettles" sing.
+let mark = '"'; // "Yodel."
+let says = "three \\
+    parsnips {number}";
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix", "expected"),
+    [(PYTHON, ".py", ["parsnips sing", "no parsnips"]), (RUST, ".rs", ["three parsnips {number}"])],
+)
+def test_comments_and_docstrings_are_no_texts(source: str, suffix: str, expected: list[str]) -> None:
+    assert {text.strip() for text in texts_of(source, suffix)} - {""} >= {*expected}
+    found = " ".join(texts_of(source, suffix)).lower()
+    assert not {"kettles", "docstrings", "yodel"} & set(_WORD.findall(found))

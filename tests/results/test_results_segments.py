@@ -145,11 +145,25 @@ def test_engine_document(run):
     assert segments.read_engine_document(run.engine) is None
 
 
-@pytest.mark.parametrize("change", [{"totals": {"in_flight": "text"}}, {"totals": [1]}, {"identity": [1]}])
-def test_an_engine_document_with_impossible_counts_is_damaged(run, change):
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"message": 5}, "message must be text, got 5 instead"),
+        ({"reason": ["failed"]}, "reason must be text, got a list instead"),
+        ({"totals": {"in_flight": "text"}}, "totals.in_flight must be a whole number, got 'text' instead"),
+        ({"totals": [1]}, "totals must be a mapping of keys to values, got a list instead"),
+        ({"identity": [1]}, "identity must be a mapping of keys to values, got a list instead"),
+    ],
+)
+def test_only_a_malformed_entry_of_an_engine_document_is_lost_and_it_is_named(run, change, fault):
     path = run.engine / "engine.json"
+    whole = segments.read_engine_document(run.engine)
+    assert whole.left_out == {}
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
-    assert segments.read_engine_document(run.engine) is None
+    found = segments.read_engine_document(run.engine)
+    (key,) = change
+    assert found.left_out == {key: fault}
+    assert found.model_dump() == {**whole.model_dump(), key: None}
 
 
 def test_lines_are_plain_ndjson_after_nine_characters(run):

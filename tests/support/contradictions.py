@@ -81,12 +81,21 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
         yield f"headline names the CPU, but limits have the kinds {sorted(kinds)}"
 
 
+NO_SATURATION = "no observed tier is saturated"
+NOT_OBSERVED = "no tier was observed"
+
+
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
-    """No text contains a phrase that excludes the CPU or the disk as the limit without an observation as evidence."""
-    texts = [summary["headline"], *(sentence["text"] for sentence in summary["observations"])]
-    for text in texts:
-        if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
-            yield text
+    """A text excludes the CPUs as the limit only if a tier was observed, and states that no tier was observed only if
+    none was.
+    """
+    for configuration in summary["configurations"]:
+        tiers = [point["tiers"] for point in configuration["points"] if counts(point)]
+        for text in (configuration["limit"]["evidence"], *configuration["diagnosis"]["evidence"]):
+            if NO_SATURATION in text and not any(tiers):
+                yield f"{configuration['label']}: {text}, but no level has tiers"
+            if NOT_OBSERVED in text and tiers and all(tiers):
+                yield f"{configuration['label']}: {text}, but every level has tiers"
 
 
 def search_and_plateaus(summary: Json) -> Iterator[str]:

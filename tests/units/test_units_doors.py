@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import py_compile
+import shutil
+import sys
 import zipfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -36,17 +39,39 @@ def test_a_door_has_the_declared_names(package: str) -> None:
     assert [name for name in names if not hasattr(module, name)] == []
 
 
-def test_a_package_in_an_archive_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = (
-        "from typing import TYPE_CHECKING\n\nfrom towtank.doors import door\n\n"
-        "if TYPE_CHECKING:\n    from packed.inner import seven\n\n__getattr__, __dir__ = door(__name__)\n"
-    )
-    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
-        archive.writestr("packed/__init__.py", package)
-        archive.writestr("packed/inner.py", "seven = 7\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+SOURCES = {
+    "__init__": (
+        "from os.path import join\nfrom typing import TYPE_CHECKING\n\nfrom towtank.doors import door\n\n"
+        "if TYPE_CHECKING:\n    from packed.inner import (\n        eight,  # A comment.\n        seven,\n    )\n\n"
+        "__getattr__, __dir__ = door(__name__)\n"
+    ),
+    "inner": "seven, eight = 7, 8\n",
+}
+
+
+@pytest.mark.parametrize("is_archive", [False, True])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_package_has_its_names_in_archives_and_without_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_archive: bool, is_compiled: bool
+) -> None:
+    place = tmp_path / "packed"
+    place.mkdir()
+    for name, text in SOURCES.items():
+        source = place / f"{name}.py"
+        source.write_text(text, "utf-8")
+        if is_compiled:
+            py_compile.compile(str(source), str(source.with_suffix(".pyc")), doraise=True)
+            source.unlink()
+    if is_archive:
+        with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+            for path in place.iterdir():
+                archive.write(path, f"packed/{path.name}")
+        shutil.rmtree(place)
+    for name in ("packed", "packed.inner"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip" if is_archive else tmp_path))
     packed = import_module("packed")
-    assert (dir(packed), packed.seven) == (["seven"], 7)
+    assert (dir(packed), packed.seven, packed.eight) == (["eight", "seven"], 7, 8)
 
 
 @pytest.mark.parametrize("package", list(doors()))

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         estimate_from_document,
         estimate_of,
     )
+    from towtank.analysis.stored_summary import readable_summary
     from towtank.analysis.study import (
         SET_ASIDE_SUFFIX,
         STUDY_SUMMARY_FILE,

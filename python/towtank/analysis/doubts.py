@@ -6,9 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, get_args
 
 from towtank.estimates import few_digits
+
+VerdictLevel = Literal["valid", "suspect", "invalid"]
+VERDICTS: tuple[VerdictLevel, ...] = get_args(VerdictLevel)
+"""Verdicts on a run, the best first."""
 
 
 class DoubtLevel(StrEnum):
@@ -307,7 +311,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "raise or remove the CPU limit (cpu.max) of the named group, unless the limit is part of the study",
     ),
     DoubtKind.DATA_DAMAGED: (
-        "Some records cannot be read, so they are missing in sums and counts.",
+        "Some records cannot be read, so sums and counts lack them, or an entry of a file cannot, so it is unknown.",
         "check the disk; repeat the run if it matters",
     ),
     DoubtKind.COPIED_RUN: (
@@ -417,7 +421,7 @@ class Doubt:
         }
 
 
-def level_of(doubts: list[Doubt]) -> str:
+def level_of(doubts: list[Doubt]) -> VerdictLevel:
     """Return the verdict on a run: `invalid`, `suspect` or `valid`. The most severe doubt determines it."""
     levels = {doubt.level for doubt in doubts}
     if DoubtLevel.INVALID in levels:

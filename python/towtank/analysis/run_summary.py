@@ -12,6 +12,7 @@ from towtank.analysis.audit.auditing import Audit
 from towtank.analysis.backlog import Backlog
 from towtank.analysis.bounds import Bound
 from towtank.analysis.connections import Connections
+from towtank.analysis.doubts import VerdictLevel
 from towtank.analysis.generator import Generator
 from towtank.analysis.laws import Accounting, Laws
 from towtank.analysis.load import Distribution, Errors, Step, Transaction
@@ -85,9 +86,9 @@ class NotChecked:
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """Verdict on a run: `valid`, `suspect` or `invalid`, with the doubts and the checks that were not made."""
+    """Verdict on a run, with the doubts and the checks that were not made. A run without a verdict is invalid."""
 
-    level: str = ""
+    level: VerdictLevel = "invalid"
     reasons: Sequence[Mapping[str, Any]] = ()
     not_checked: tuple[NotChecked, ...] = ()
 

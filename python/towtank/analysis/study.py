@@ -22,6 +22,7 @@ from towtank.analysis.objective import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.statistics.estimates import CONFIDENCE
+from towtank.analysis.stored_summary import is_whole, with_known_verdict
 from towtank.analysis.study_summary import Configuration
 from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
@@ -199,8 +200,8 @@ def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
 
 
 def known_summary(run: RunFolder) -> kept.Document | None:
-    """Return the stored summary of a run that has ended, if this version of Towtank made it from the present data;
-    otherwise None.
+    """Return the stored summary of a run that has ended, if this version of Towtank made it from the present data, and
+    no entry is missing or malformed; otherwise None.
     """
     try:
         known = read_object(run.path / SUMMARY)
@@ -212,13 +213,14 @@ def known_summary(run: RunFolder) -> kept.Document | None:
     own = current and status in ENDED and (known.get("status"), known.get("run")) == (status, run.run_id)
     if not (own and is_current(run, known)):
         return None
-    return earlier.run_summary(known, run.manifest)
+    found = earlier.run_summary(known, run.manifest)
+    return found if is_whole(found) else None
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Compute the study summary from the manifest and the run summaries."""
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
-    runs = list(_without_copies(runs))
+    runs = list(_without_copies(map(with_known_verdict, runs)))
     question = question_of(manifest, runs)
     load_of = partial(_load_of, question)
     configurations: list[dict[str, Any]] = attempt_or("configurations", [], _configurations, question, runs)
@@ -298,7 +300,7 @@ def _describe_configuration(
     configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own, load_of)
 
 
-def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _without_copies(runs: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield all runs. If a run has the same records as an earlier run, it is marked as a copy and becomes invalid."""
     first: dict[str, str] = {}
     for run in runs:

@@ -46,7 +46,7 @@ def verdict_of(
     counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
     if not runs or counts["invalid"] == len(runs):
         level = "invalid"
-    elif counts["invalid"] or missing or counts["suspect"]:
+    elif missing or counts["valid"] < len(runs):
         level = "suspect"
     else:
         level = "valid"

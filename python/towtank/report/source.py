@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.analysis import Configuration, RunSummary, StudySummary
+from towtank.analysis import Configuration, RunSummary, StudySummary, readable_summary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -297,7 +297,8 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
             **planned.get(run_id, {}),
             "status": "missing",
         }
-        yield RunResult(run_id, found, earlier.run_summary(kept.read_finite(path / "summary.json")))
+        summary = earlier.run_summary(kept.read_finite(path / "summary.json"))
+        yield RunResult(run_id, found, readable_summary(summary, f"runs/{run_id}/summary.json"))
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:

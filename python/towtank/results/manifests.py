@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
+from towtank.documents import malformed, record_of, without_malformed
 from towtank.errors import Fault, StudyError
 from towtank.files import read_regular
-from towtank.treecheck import message_of
+from towtank.treecheck import place_of, text_of
 
 Level = str | int | float | bool
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -22,8 +24,6 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Names of union branches, which pydantic adds to the path of an error.
-_BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
 class _Form(BaseModel):
@@ -171,6 +171,19 @@ class EngineForm(_Form):
     unsendable: dict[str, Count] | None = None
     handshakes: dict[str, Count] | None = None
     failed_exchanges: list[Json] | None = None
+    _left_out: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Malformed keys of the file, which have their defaults here, each with the fault."""
+        return self._left_out
+
+    @classmethod
+    def read(cls, document: Mapping[str, object]) -> EngineForm:
+        """Read the content of `engine.json`. A malformed key has its default, and `left_out` names it."""
+        found = record_of(cls, document)
+        found._left_out = malformed(cls, document)
+        return found
 
 
 def read_object(path: Path) -> Json:
@@ -214,8 +227,8 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
     try:
         form.model_validate(document)
     except ValidationError as error:
-        faults = {_place(problem["loc"]): problem for problem in error.errors(include_url=False)}
-        raise StudyError([Fault(str(path), 0, 0, place, _message(each)) for place, each in faults.items()]) from None
+        faults = {place_of(problem["loc"]): problem for problem in error.errors(include_url=False)}
+        raise StudyError([Fault(str(path), 0, 0, place, text_of(each)) for place, each in faults.items()]) from None
     return document
 
 
@@ -224,23 +237,5 @@ def usable_part(document: Json, form: type[BaseModel]) -> Json:
     try:
         form.model_validate(document)
     except ValidationError as error:
-        wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
-        return {key: value for key, value in document.items() if key not in wrong}
+        return without_malformed(document, error)
     return document
-
-
-def _message(problem: Any) -> str:
-    if problem["type"] == "missing":
-        return f"must have the key {str(problem['loc'][-1])!r}, got none"
-    return message_of(problem)
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    """Return the path of an error as text, without the names of union branches in the path."""
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif not _BRANCHES.match(part):
-            path += f".{part}" if path else part
-    return path

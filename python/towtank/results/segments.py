@@ -303,10 +303,12 @@ def _series(form: SeriesForm) -> RecordedSeries:
 
 
 def read_engine_document(folder: Path) -> EngineForm | None:
-    """Read `engine.json` of a run; return None if the file is missing or malformed."""
+    """Read `engine.json` of a run; return None if the file is missing or no JSON object. `left_out` names malformed
+    keys.
+    """
     path = folder / "engine.json"
     try:
-        return EngineForm.model_validate(read_object(path))
+        return EngineForm.read(read_object(path))
     except (OSError, ValueError, StudyError):
         return None
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from towtank.analysis.checks import coverage
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
+from towtank.analysis.stored_summary import left_out
 from towtank.analysis.system.entries import Gap
 from towtank.analysis.system.gaps import failure, limit_s
 from towtank.analysis.system.rates import GAP_S
@@ -100,6 +101,8 @@ def damage(evidence: Evidence) -> Iterator[Doubt]:
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, text)
+    if evidence.engine is not None and evidence.engine.left_out:
+        yield left_out("engine.json", evidence.engine.left_out, DoubtLevel.SUSPECT)
     bad = evidence.summary.damage.bad_lines + evidence.bad_histograms
     if bad:
         yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)

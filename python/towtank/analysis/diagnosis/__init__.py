@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
-    from towtank.analysis.diagnosis.answer import Cause as Cause
-    from towtank.analysis.diagnosis.answer import Diagnosis as Diagnosis
-    from towtank.analysis.diagnosis.answer import Place as Place
-    from towtank.analysis.diagnosis.of_levels import diagnose_levels as diagnose_levels
-    from towtank.analysis.diagnosis.of_run import diagnose_run as diagnose_run
+    from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+    from towtank.analysis.diagnosis.of_levels import diagnose_levels
+    from towtank.analysis.diagnosis.of_run import diagnose_run
 
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "answer": "Cause Diagnosis Place",
-        "of_levels": "diagnose_levels",
-        "of_run": "diagnose_run",
-    },
-)
+__getattr__, __dir__ = door(__name__)

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
-    from towtank.model.fitting.demands import demands_document as demands_document
-    from towtank.model.fitting.documents import CurveAnswer as CurveAnswer
-    from towtank.model.fitting.documents import FitRequest as FitRequest
-    from towtank.model.fitting.documents import fit_results as fit_results
-    from towtank.model.fitting.documents import fit_table as fit_table
-    from towtank.model.fitting.documents import written_model as written_model
-    from towtank.model.fitting.measured import is_results as is_results
-    from towtank.model.fitting.table import PointColumns as PointColumns
+    from towtank.model.fitting.demands import demands_document
+    from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results, fit_table, written_model
+    from towtank.model.fitting.measured import is_results
+    from towtank.model.fitting.table import PointColumns
 
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "demands": "demands_document",
-        "documents": "CurveAnswer FitRequest fit_results fit_table written_model",
-        "measured": "is_results",
-        "table": "PointColumns",
-    },
-)
+__getattr__, __dir__ = door(__name__)

@@ -1,0 +1,126 @@
+"""A stored run summary with entries that are malformed, missing or unknown counts as no better than before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from changed_recordings import script
+from synthetic_runs import write_run
+
+from towtank.analysis import describe_study, readable_summary, study_verdict
+from towtank.analysis.run import summary as run_summaries
+from towtank.analysis.stored_summary import is_whole
+from towtank.analysis.study import known_summary
+from towtank.report.source import measured_results
+from towtank.results import ResultsFolder, kept
+
+FILE = "runs/r001/summary.json"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> ResultsFolder:
+    """Results folder of a study with one undisturbed run, with its summaries."""
+    path = tmp_path_factory.mktemp("stored") / "results"
+    found = ResultsFolder.create(path, {"study": "stored", "design": [{"run": "r001"}]})
+    write_run(path / "runs" / "r001", script())
+    measured_results(path)
+    return found
+
+
+@pytest.fixture
+def summary(results: ResultsFolder) -> dict[str, Any]:
+    return kept.read_finite(results.path / FILE)
+
+
+def with_level(summary: dict[str, Any], level: object) -> dict[str, Any]:
+    return {**summary, "verdict": {**summary["verdict"], "level": level}}
+
+
+def test_a_summary_that_was_read_is_unchanged(summary: dict[str, Any]) -> None:
+    assert summary["verdict"]["level"] == "valid"
+    assert is_whole(summary)
+    assert readable_summary(summary, FILE) is summary
+    assert readable_summary({}, FILE) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fault"),
+    [
+        ("damage", "none", "damage must be a mapping of keys to values, got 'none' instead"),
+        ("damage", {"bad_lines": "few"}, "damage.bad_lines must be a whole number, got 'few' instead"),
+        ("backlog", 3, "backlog must be a mapping of keys to values, got 3 instead"),
+        ("tiers", {"web": {"cpus_used": 5}}, "tiers.web.cpus_used must be"),
+    ],
+)
+def test_a_malformed_entry_is_named_and_makes_the_run_suspect(
+    summary: dict[str, Any], key: str, value: object, fault: str
+) -> None:
+    found = readable_summary({**summary, key: value}, FILE)
+    assert key not in found
+    doubt, *others = found["verdict"]["reasons"]
+    assert doubt["message"].startswith(f"{FILE}: {fault}")
+    assert doubt["message"].endswith("; this entry is left out")
+    assert (doubt["kind"], doubt["level"], found["verdict"]["level"]) == ("data_damaged", "suspect", "suspect")
+    assert others == summary["verdict"]["reasons"]
+
+
+def test_all_malformed_entries_are_named(summary: dict[str, Any]) -> None:
+    found = readable_summary({**summary, "damage": 1, "index": "first"}, FILE)
+    assert found["verdict"]["reasons"][0]["message"] == (
+        f"{FILE}: index must be a whole number, got 'first' instead; damage must be a mapping of keys to values, got 1 "
+        "instead; these 2 entries are left out"
+    )
+
+
+def test_an_invalid_run_stays_invalid(summary: dict[str, Any]) -> None:
+    assert readable_summary({**with_level(summary, "invalid"), "damage": 1}, FILE)["verdict"]["level"] == "invalid"
+
+
+@pytest.mark.parametrize("level", ["", "doubtful", None, 5, ["valid"]])
+def test_a_run_with_an_unknown_verdict_is_invalid(summary: dict[str, Any], level: object) -> None:
+    found = readable_summary(with_level(summary, level), FILE)
+    assert found["verdict"]["level"] == "invalid"
+    assert found["verdict"]["reasons"][0]["message"].startswith(f"{FILE}: verdict.level must be ")
+    assert found["verdict"]["reasons"][1:] == summary["verdict"]["reasons"]
+
+
+@pytest.mark.parametrize("level", ["", "doubtful", None])
+def test_a_study_of_runs_with_unknown_verdicts_is_not_valid(summary: dict[str, Any], level: object) -> None:
+    runs = [summary, {**with_level(summary, level), "run": "r002", "inputs": None}]
+    assert study_verdict.verdict_of([], {}, runs)["level"] == "suspect"
+    verdict = describe_study({"study": "stored"}, runs)["verdict"]
+    assert (verdict["level"], verdict["valid_runs"], verdict["invalid_runs"]) == ("suspect", 1, 1)
+    assert f"must be valid, suspect or invalid, got {level!r} instead" in verdict["reasons"][0]["message"]
+    assert describe_study({"study": "stored"}, runs[1:])["verdict"]["level"] == "invalid"
+
+
+@pytest.mark.parametrize("key", ["damage", "tiers", "verdict"])
+@pytest.mark.parametrize("value", [None, "none"])
+def test_a_damaged_summary_is_computed_again(
+    results: ResultsFolder, summary: dict[str, Any], key: str, value: str | None
+) -> None:
+    path = results.path / FILE
+    damaged = {name: each for name, each in summary.items() if name != key} | ({} if value is None else {key: value})
+    path.write_text(json.dumps(damaged), "utf-8")
+    assert known_summary(results.runs()[0]) is None
+    measured = measured_results(results.path)
+    assert measured.summary["verdict"]["valid_runs"] == 1
+    assert kept.read_finite(path) == summary
+
+
+def test_a_report_of_a_folder_that_cannot_be_written_names_what_was_left_out(
+    results: ResultsFolder, summary: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path: Path = results.path / FILE
+    monkeypatch.setattr(run_summaries, "offer_json", lambda *_: False)
+    path.write_text(json.dumps({**summary, "damage": "none"}), "utf-8")
+    run = measured_results(results.path).run("r001")
+    path.write_text(json.dumps(summary), "utf-8")
+    assert run is not None
+    assert run.verdict == "suspect"
+    assert run.doubts[0]["message"] == (
+        f"{FILE}: damage must be a mapping of keys to values, got 'none' instead; this entry is left out"
+    )
