@@ -15,8 +15,9 @@ from towtank.analysis.conclusion.findings import by_weight, cited, numbers
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
 from towtank.analysis.doubts import DoubtKind
-from towtank.conclusion_words import FOLDER
+from towtank.conclusion_words import FOLDER, configuration_name
 from towtank.digging import dig
+from towtank.doubt_words import kind_words
 
 _STEPS = 3
 """Largest number of steps of both kinds together. [1]"""
@@ -132,7 +133,8 @@ def _loads(summary: Mapping[str, object]) -> list[str]:
     for objective in dig(summary, "objectives") or ():
         upto = dig(objective, "holds_up_to")
         if dig(objective, "met") is False and upto is not None:
-            where = f" with {dig(objective, 'label')}" if dig(objective, "configuration") else ""
+            key = dig(objective, "configuration")
+            where = f" with {configuration_name(key, dig(objective, 'label'))}" if key else ""
             text = objective_words(str(dig(objective, "text")))
             return [f"Keep the load{where} at or below {upto:,.10g}, the highest that meets {text}"]
     return []
@@ -174,7 +176,7 @@ def _presets(claims: Sequence[JudgedClaim], command: Mapping[str, object] | None
     need = [claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_PRESET]
     if not need:
         return []
-    levels = list(dict.fromkeys(claim.why.removesuffix(" is not in this preset") for claim in need))
+    levels = list(dict.fromkeys(claim.missing_level or claim.why for claim in need))
     tested = f"tests No. {numbers(need)}"
     wanted = " and ".join(levels[:2])
     study = dig(command, "study")
@@ -218,7 +220,7 @@ def _remedies(summary: Mapping[str, object]) -> list[_Remedy]:
         level, step = str(dig(reason, "level")), str(dig(reason, "hint") or "").partition("; ")[0].rstrip(".")
         if level != "note" and step:
             number, kind = len(dig(reason, "runs") or ()), str(dig(reason, "kind"))
-            why = f"{kind.replace('_', ' ')}: {number} {level} run{'s' * (number != 1)}"
+            why = f"{kind_words(kind)}: {number} {level} run{'s' * (number != 1)}"
             found.append((level != "invalid", -number, _Remedy(kind, step, why)))
     return [remedy for _, _, remedy in sorted(found, key=itemgetter(0, 1))]
 
