@@ -13,6 +13,7 @@ GOOD = claim("A.", "confirmed")
 OTHER = claim("B.", "confirmed", holds="> 1.05")
 THIRD = claim("C.", "refuted", holds="> 2.5")
 LEANING = claim("D.", "confirmed", holds="> 1.02", suspect_runs=["all0"])
+SHARED = claim("H.", "confirmed", holds="> 1.04", suspect_runs=["all0"])
 ASSUMED = claim("E.", "confirmed", holds="> 1.03", assumed_run_to_run=0.1)
 OPEN = claim("F.", "undecided", why="the interval contains the bound")
 ABSENT = claim("G.", "not_testable", why="every run is invalid", measured=None)
@@ -43,6 +44,9 @@ RELAXED = {"relaxed_limits": [{"limit": "interference", "value": 1.0, "default":
         # More than half of the decided claims, or the most important one.
         ([LEANING], (14, 1), 3, "not sure"),
         ([FIRST, GOOD, OTHER], (14, 1), 3, "not sure"),
+        # Most claims share a single suspect run: three quarters of the usable runs are valid, or fewer.
+        ([GOOD, LEANING, SHARED], (3, 1), 3, "fairly sure"),
+        ([GOOD, LEANING, SHARED], (5, 2), 3, "not sure"),
         ([GOOD], (7, 0, 8), 3, "not sure"),
         ([OPEN, ABSENT], (15,), 3, "no answer"),
         ([GOOD], (0, 0, 15), 3, "no answer"),

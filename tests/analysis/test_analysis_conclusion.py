@@ -171,12 +171,19 @@ COMMAND = {"study": "studies/lag/study.yaml", "preset": "quick", "steady_s": 14.
 @pytest.mark.parametrize(
     ("kind", "command", "step"),
     [
-        ("start_lag", None, "Lower the load (start lag: 1 suspect run)."),
+        ("generator_saturated", None, "Lower the load (generator saturated: 1 suspect run)."),
+        (
+            "generator_saturated",
+            COMMAND,
+            "Lower the load (generator saturated: 1 suspect run), then `towtank run studies/lag/study.yaml --preset "
+            "quick` (about 6 min).",
+        ),
+        # A doubt about few of the runs may be absent in others.
         (
             "start_lag",
-            COMMAND,
-            "Lower the load (start lag: 1 suspect run), then `towtank run studies/lag/study.yaml --preset "
-            "quick` (about 6 min).",
+            None,
+            "`towtank run FOLDER --more 1` (about 2 min) adds runs in place of those with a doubt (start lag: 1 "
+            "suspect run).",
         ),
         (
             "not_attributed",
@@ -202,6 +209,26 @@ def test_a_doubt_on_which_an_answer_depends_has_a_step_with_a_command(
     leaning = claim("A.", "confirmed", suspect_runs=["r1"])
     assert concluded(leaning, summary=summary, block_s=120.0, command=command).measure == (step,)
     assert concluded(claim("A.", "confirmed"), summary=summary).measure == ()
+
+
+def test_a_start_lag_of_half_of_the_runs_has_another_remedy_than_more_runs() -> None:
+    leaning = claim("A.", "confirmed", suspect_runs=["r1"])
+    for number, begin in ((2, "`towtank run FOLDER --more 1`"), (3, "Lower the load (start lag: 3 suspect runs)")):
+        summary = study(6 - number, number)
+        names = [f"r{each}" for each in range(number)]
+        summary["verdict"]["reasons"] = [
+            {"kind": "start_lag", "level": "suspect", "runs": names, "hint": "lower the load; or not"}
+        ]
+        assert concluded(leaning, summary=summary).measure[0].startswith(begin)
+
+
+def test_repeating_each_level_also_replaces_a_run_with_a_passing_doubt() -> None:
+    summary = study(5, 1, runs=1)
+    summary["verdict"]["reasons"] = [
+        {"kind": "start_lag", "level": "suspect", "runs": ["r1"], "hint": "lower the load"}
+    ]
+    found = concluded(claim("A.", "confirmed", suspect_runs=["r1"]), summary=summary)
+    assert [step.split(" (")[0].split(" repeats")[0] for step in found.measure] == ["`towtank run FOLDER --more 2`"]
 
 
 def test_the_load_of_objectives_that_are_met_is_named() -> None:

@@ -17,6 +17,10 @@ from towtank.digging import dig
 
 _HALF = 0.5
 """Share of claims on suspect runs, or of suspect or invalid runs, above which an answer is not sure. [1]"""
+_LARGELY_VALID = 0.75
+"""Share of valid runs from which the number of claims on suspect runs does not decide: claims that share a level share
+its runs, so that a single suspect run may concern most of them. [1]
+"""
 _INTERVAL = re.compile(r"\([\d.,−]+ to [\d.,−]+\)")
 
 
@@ -65,9 +69,11 @@ class Support:
         """Certainty by the rule of `docs/reference/report.md`; the first row that applies decides."""
         if not self.valid + self.suspect or not self.has_answer:
             return Certainty.NO_ANSWER
-        leans = self.first_leans or len(self.leaning) > _HALF * len(self.answered)
+        usable = self.valid + self.suspect
+        most_lean = len(self.leaning) > _HALF * len(self.answered) and self.valid < _LARGELY_VALID * usable
+        leans = self.first_leans or most_lean
         if not self.has_claims:
-            leans = self.suspect > _HALF * (self.valid + self.suspect)
+            leans = self.suspect > _HALF * usable
         is_undecided = self.has_claims and not self.answered
         never_repeated = self.most <= 1 and not self.has_claims
         if leans or is_undecided or never_repeated or self.invalid > _HALF * self.total:

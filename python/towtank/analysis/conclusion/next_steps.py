@@ -36,7 +36,10 @@ _PASSING = {
     DoubtKind.OBSERVATION_GAP,
     DoubtKind.RETRANSMITS,
 }
+# Doubts that new runs of the same length may not have if fewer than half of the runs have them.
+_PASSING_IF_RARE = {DoubtKind.START_LAG}
 _SHORT = {DoubtKind.TOO_FEW_SAMPLES, DoubtKind.SHORT_WINDOW, DoubtKind.NO_STEADY_STATE}
+_HALF = 0.5
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
@@ -76,6 +79,9 @@ def next_steps(
         clearing = [_cleared(summary, each, block_s, command) for each in remedies[:1]]
         first_leans = len(leaning) * 2 > sum(claim.is_answered for claim in claims)
         repeats = _repeats(summary, claims, block_s)
+        # More runs of each level also take the place of runs with a doubt that passes.
+        if repeats and repetitions_of(summary)[1] == 1 and remedies and remedies[0].is_passing:
+            clearing = []
         measurement = [*clearing, *repeats] if first_leans else [*repeats, *clearing]
     measurement += [*_presets(claims, command), *([] if claims else _raise(summary))]
     kept = list(dict.fromkeys(system))[: _STEPS - min(1, len(measurement))]
@@ -104,7 +110,7 @@ def _cleared(
     summary: Mapping[str, object], remedy: _Remedy, block_s: float | None, command: Mapping[str, object] | None
 ) -> str:
     """Return the command that gives the study runs without a doubt; the remedy alone if no command is known."""
-    if remedy.kind in _PASSING:
+    if remedy.is_passing:
         return f"{_command(1, block_s)} adds runs in place of those with a doubt ({remedy.why})"
     steady_s, repetitions = dig(command, "steady_s"), max(1, repetitions_of(summary)[1])
     again = _anew(command)
@@ -201,27 +207,35 @@ class _Remedy:
         Kind of the doubt.
     step, why : str
         Instruction without a full stop; doubt with the number of its runs.
+    share : float
+        Ratio of runs with the doubt to all runs with a verdict. [1]
     """
 
     kind: str
     step: str
     why: str
+    share: float
 
     @property
     def text(self) -> str:
         """Instruction with a capital letter."""
         return f"{self.step[:1].upper()}{self.step[1:]}"
 
+    @property
+    def is_passing(self) -> bool:
+        """True if new runs of the same length may not have the doubt."""
+        return self.kind in _PASSING or (self.kind in _PASSING_IF_RARE and self.share < _HALF)
+
 
 def _remedies(summary: Mapping[str, object]) -> list[_Remedy]:
     """Return the first step against each doubt that makes runs suspect or invalid: invalid first, then most runs."""
-    found = []
+    found, total = [], max(1, sum(runs_of(summary)[:3]))
     for reason in dig(summary, "verdict", "reasons") or ():
         level, step = str(dig(reason, "level")), str(dig(reason, "hint") or "").partition("; ")[0].rstrip(".")
         if level != "note" and step:
             number, kind = len(dig(reason, "runs") or ()), str(dig(reason, "kind"))
             why = f"{kind_words(kind)}: {number} {level} run{'s' * (number != 1)}"
-            found.append((level != "invalid", -number, _Remedy(kind, step, why)))
+            found.append((level != "invalid", -number, _Remedy(kind, step, why, number / total)))
     return [remedy for _, _, remedy in sorted(found, key=itemgetter(0, 1))]
 
 
