@@ -9,7 +9,7 @@ import report_synthetic as synthetic
 from test_report_answers import asked, studied
 from test_report_earned import OWN, STUDIED, plain
 
-from towtank.report.content import ANSWER, APPENDICES, PARTS, build_document, headline
+from towtank.report.content import ANSWER, APPENDICES, PARTS, brief, build_document, headline
 from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
 from towtank.report.figures.answer import of_first_claim
 from towtank.report.html import further_rows, in_parts, render
@@ -222,6 +222,29 @@ def test_the_meaning_of_a_doubt_stands_beside_it_once() -> None:
     conclusion = {"found": ["A."], "sure": ["1 suspect (start lag: requests left later than planned)."]}
     again = dataclasses.replace(found, summary={**summary, "conclusion": conclusion})
     assert "Start lag, 1 run. Start lag is 6 %." in words(headline.verdict(again))
+
+
+def test_results_in_brief_state_which_loads_and_runs_they_have() -> None:
+    def notes(results: Results) -> tuple[str, ...]:
+        made = brief.table(results)
+        assert made is not None
+        return made.footnotes
+
+    loads = "Objectives concern the load that they name, all other columns that of the highest throughput."
+    runs = "This table has all runs; claims have the runs until their decision, so that their values may differ."
+    found = synthetic.results()
+    assert not {loads, runs} & set(notes(found))
+    objective = {"text": "p95 < 1 s at 30 users", "metric": "p95", "users": 30, "met": True, "configuration": None}
+    named = dataclasses.replace(found, summary={**found.summary, "objectives": [objective]})
+    assert loads in notes(named)
+    peak = dataclasses.replace(found, summary={**found.summary, "objectives": [{**objective, "users": 120}]})
+    assert loads not in notes(peak)
+    summary = {**found.summary, "configurations": [dict(each) for each in found.summary["configurations"]]}
+    for each in summary["configurations"]:
+        each["points"] = [{**point, "runs": ["a", "b", "c"], "verdicts": ["valid"] * 3} for point in each["points"]]
+    for blocks, is_noted in ((2, True), (3, False), (None, False)):
+        many = dataclasses.replace(found, summary=summary, claims={"claims": [{"decided_after": blocks}]})
+        assert (runs in notes(many)) == is_noted
 
 
 def test_an_unrepeated_measurement_is_named_so_and_is_not_green() -> None:
