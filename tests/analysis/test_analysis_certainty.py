@@ -13,10 +13,17 @@ GOOD = claim("A.", "confirmed")
 OTHER = claim("B.", "confirmed", holds="> 1.05")
 THIRD = claim("C.", "refuted", holds="> 2.5")
 LEANING = claim("D.", "confirmed", holds="> 1.02", suspect_runs=["all0"])
+SHARED = claim("H.", "confirmed", holds="> 1.04", suspect_runs=["all0"])
 ASSUMED = claim("E.", "confirmed", holds="> 1.03", assumed_run_to_run=0.1)
 OPEN = claim("F.", "undecided", why="the interval contains the bound")
 ABSENT = claim("G.", "not_testable", why="every run is invalid", measured=None)
 FIRST = {**LEANING, "required": True}
+DEGREES = {
+    "sure": "first of four degrees: the evidence is valid and repeated",
+    "fairly sure": "second of four degrees: a part of the evidence is weak",
+    "not sure": "third of four degrees: the main evidence is weak",
+    "no answer": "last of four degrees: the runs decide nothing",
+}
 RELAXED = {"relaxed_limits": [{"limit": "interference", "value": 1.0, "default": 0.1}]}
 
 
@@ -37,6 +44,9 @@ RELAXED = {"relaxed_limits": [{"limit": "interference", "value": 1.0, "default":
         # More than half of the decided claims, or the most important one.
         ([LEANING], (14, 1), 3, "not sure"),
         ([FIRST, GOOD, OTHER], (14, 1), 3, "not sure"),
+        # Most claims share a single suspect run: three quarters of the usable runs are valid, or fewer.
+        ([GOOD, LEANING, SHARED], (3, 1), 3, "fairly sure"),
+        ([GOOD, LEANING, SHARED], (5, 2), 3, "not sure"),
         ([GOOD], (7, 0, 8), 3, "not sure"),
         ([OPEN, ABSENT], (15,), 3, "no answer"),
         ([GOOD], (0, 0, 15), 3, "no answer"),
@@ -55,7 +65,7 @@ def test_the_certainty_follows_from_claims_and_runs(
     summary = study(*counts, runs=runs)
     found = concluded(*claims, summary=summary) if claims else conclude(summary)
     assert found.certainty == word
-    assert found.certainty_words == f"{word.capitalize()}."
+    assert found.certainty_words == f"{word.capitalize()} ({DEGREES[word]})."
 
 
 def test_throughput_beside_claims_without_a_decision_is_not_sure() -> None:
@@ -116,7 +126,7 @@ def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
             (31, 1),
             (
                 "31 of 32 runs are valid, 1 suspect.",
-                "1 of 2 claims (marked †) rests on a suspect run of settings all: its number is provisional.",
+                "1 of 2 claims (marked †) rests on a suspect run of `settings = all`: its number is provisional.",
             ),
         ),
         (
@@ -124,7 +134,7 @@ def test_a_relaxed_limit_makes_an_answer_fairly_sure_and_is_named() -> None:
             (14, 1),
             (
                 "14 of 15 runs are valid, 1 suspect.",
-                "The claim with an answer rests on a suspect run of settings all: its number is provisional.",
+                "The claim with an answer rests on a suspect run of `settings = all`: its number is provisional.",
             ),
         ),
         ([ABSENT], (0, 4, 44), ("0 of 48 runs are valid, 4 suspect, 44 invalid: do not use the numbers.",)),
@@ -154,4 +164,27 @@ def test_doubts_that_make_runs_suspect_are_named() -> None:
         {"kind": "start_lag", "level": "suspect", "runs": ["r1"]},
         {"kind": "machine_speed", "level": "note", "runs": ["r1", "r2", "r3"]},
     ]
-    assert concluded(GOOD, summary=summary).sure[0] == "8 of 15 runs are valid, 7 suspect (mostly too few samples)."
+    assert concluded(GOOD, summary=summary).sure[0] == (
+        "8 of 15 runs are valid, 7 suspect (mostly too few samples: few independent values)."
+    )
+
+
+def test_a_meaning_of_a_doubt_is_given_once() -> None:
+    summary = study(0, 4, 44)
+    summary["verdict"]["reasons"] = [
+        {"kind": "start_lag", "level": level, "runs": ["r1"]} for level in ("suspect", "invalid")
+    ]
+    assert concluded(ABSENT, summary=summary).sure == (
+        "0 of 48 runs are valid, 4 suspect (start lag: requests left later than planned), 44 invalid (start lag): do "
+        "not use the numbers.",
+    )
+
+
+def test_brackets_are_explained_only_if_a_statement_has_some() -> None:
+    bare = {"value": 1.28, "low": None, "high": None}
+    assert concluded({**GOOD, "measured": bare}).sure[-1] == "Each level has 3 runs."
+    summary = study(15, configurations=1)
+    assert conclude(summary).sure[-1] == "Each level has 3 runs; brackets are 95 % intervals."
+    summary["configurations"][0]["points"][0]["throughput_per_s"] = bare
+    summary["configurations"][0]["points"][0]["response_time_s"] = {"mean": bare, "p95": bare}
+    assert conclude(summary).sure[-1] == "Each level has 3 runs."

@@ -25,23 +25,27 @@ def ratio(of: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("says", "of", "words"),
     [
-        ("Without it this takes many times as long.", "mean", "Without it this takes 11 (5 to 26) times as long"),
-        ("It answers more than ten times later.", "mean", "It answers 11 (5 to 26) times later"),
+        ("Without it this takes many times as long.", "mean",
+         "Without it this takes 11 (5 to 26) times as long, measured as mean response time"),
+        ("It answers more than ten times later.", "mean",
+         "It answers 11 (5 to 26) times later, measured as mean response time"),
         (
             "A scan of ten times the rows takes about ten times as long.",
             "mean",
-            "A scan of ten times the rows takes 11 (5 to 26) times as long",
+            "A scan of ten times the rows takes 11 (5 to 26) times as long, measured as mean response time",
         ),
-        ("It uses three to five times the CPU.", "tiers.db.cpus_used", "It uses 11 (5 to 26) times the CPU"),
+        ("It uses three to five times the CPU.", "tiers.db.cpus_used",
+         "It uses 11 (5 to 26) times the CPU, measured as CPU use of db"),
         (
             "It costs the server more than twice the CPU time.",
             "tiers.db.cpu_demand_s",
-            "It costs the server 11 (5 to 26) times the CPU time",
+            "It costs the server 11 (5 to 26) times the CPU time, measured as CPU time per transaction of db",
         ),
-        ("Four carry four times the operations.", "throughput", "Four carry 11 (5 to 26) times the operations"),
+        ("Four carry four times the operations.", "throughput",
+         "Four carry 11 (5 to 26) times the operations, measured as throughput"),
         # The factor of these claims is not the measured one.
-        ("On a disk twice as large it takes longer.", "mean", "On a disk twice as large it takes longer: 11 (5 to 26) "
-         "times as long"),
+        ("On a disk twice as large it takes longer.", "mean", "On a disk twice as large it takes longer: mean "
+         "response time 11 (5 to 26) times as long"),
         ("It takes twice as much memory.", "mean", "It takes twice as much memory: mean response time 11 (5 to 26) "
          "times as long"),
     ],
@@ -53,9 +57,9 @@ def test_a_factor_takes_the_place_of_its_words(says: str, of: str, words: str) -
 @pytest.mark.parametrize(
     ("measured", "holds", "words"),
     [
-        (estimate(1.28, 1.16, 1.41), "> 1.1", "x: throughput 28 (16 to 41) % higher than with index present"),
-        (estimate(0.47, 0.25, 0.89), "< 0.9", "x: throughput 53 (11 to 75) % lower than with index present"),
-        (estimate(0.98, 0.89, 1.06), "< 1.2", "x: throughput is 98 (89 to 106) % of that with index present"),
+        (estimate(1.28, 1.16, 1.41), "> 1.1", "x: throughput 28 (16 to 41) % higher than with `index = present`"),
+        (estimate(0.47, 0.25, 0.89), "< 0.9", "x: throughput 53 (11 to 75) % lower than with `index = present`"),
+        (estimate(0.98, 0.89, 1.06), "< 1.2", "x: throughput is 98 (89 to 106) % of that with `index = present`"),
         (estimate(4.0, 3.5, 4.5), "> 3", "x: throughput 4.0 (3.5 to 4.5) times as high"),
     ],
 )
@@ -91,20 +95,20 @@ def test_an_unknown_quantity_keeps_its_name() -> None:
 
 def test_a_refuted_claim_is_quoted_with_what_was_expected_in_the_unit_of_the_value() -> None:
     assert finding(read("It serves less.", "refuted", holds="between 0.7 and 0.9")) == (
-        "Refuted: “It serves less”: measured throughput rises to 128 (116 to 141) % of that with settings default, "
+        "Refuted: “It serves less”: measured throughput rises to 128 (116 to 141) % of that with `settings = default`, "
         "expected between 70 and 90 %"
     )
     slow = read("It takes twice as long.", "refuted", holds="> 2", measured=estimate(1.79, 1.65, 1.94),
                 measure=ratio("mean"))  # fmt: skip
     assert finding(slow) == (
-        "Refuted: “It takes twice as long”: measured 1.79 (1.65 to 1.94) times as long, expected > 2"
+        "Refuted: “It takes twice as long”: measured mean response time 1.79 (1.65 to 1.94) times as long, expected > 2"
     )
 
 
 def test_a_change_has_both_values_unless_the_sentence_becomes_long() -> None:
     sides = [estimate(139.1, 131.0, 147.2), estimate(107.8, 104.7, 110.9)]
     assert finding(read("It serves more.", compared=sides)) == (
-        "It serves more: throughput 28 (16 to 41) % higher than with settings default, 139 /s against 108 /s"
+        "It serves more: throughput 28 (16 to 41) % higher than with `settings = default`, 139 /s against 108 /s"
     )
     assert "against" not in finding(read(f"It serves {'much ' * 60}more.", compared=sides))
 
@@ -117,7 +121,28 @@ def test_the_highest_and_the_lowest_level_have_their_values_and_those_of_the_nex
     lowest = {"lowest": {"of": "throughput", "over": "link"}}
     made = {"measure": lowest, "measured": None, "found": "tun", "levels": levels, "unit": "/s"}
     assert finding(read("A relay is slowest.", **made)) == (
-        "A relay is slowest: tun 210 (200 to 220) /s, next no offloads 840 (830 to 850) /s"
+        "A relay is slowest: throughput 210 (200 to 220) /s with `link = tun`, next 840 (830 to 850) /s with "
+        "`link = no_offloads`"
     )
-    assert finding(read("A relay is slowest.", **{**made, "levels": levels[1:2]})).endswith("tun 210 (200 to 220) /s")
-    assert finding(read("A relay is slowest.", **{**made, "levels": []})) == "A relay is slowest: tun"
+    assert finding(read("A relay is slowest.", **{**made, "levels": levels[1:2]})).endswith(
+        "throughput 210 (200 to 220) /s with `link = tun`"
+    )
+    assert finding(read("A relay is slowest.", **{**made, "levels": []})) == (
+        "A relay is slowest: lowest throughput with `link = tun`"
+    )
+
+
+def test_a_factor_in_a_claim_has_its_quantity_with_both_values() -> None:
+    sides = [estimate(2.3, 2.0, 2.6), estimate(0.2, 0.1, 0.3)]
+    made = {"holds": "> 1.5", "measured": FACTOR, "measure": ratio("mean"), "compared": sides}
+    assert finding(read("Without it this takes many times as long.", **made)) == (
+        "Without it this takes 11 (5 to 26) times as long: mean response time 2.3 s against 200 ms"
+    )
+    named = read("The throughput rises.", measured=estimate(1.28, 1.16, 1.41), measure=ratio("throughput"))
+    assert finding(named) == "The throughput rises: 28 (16 to 41) % higher than with `index = present`"
+    reduced = read("They reduce the response time.", holds="< 0.7", measured=estimate(0.11, 0.07, 0.17),
+                   measure=ratio("mean"), compared=[estimate(0.0466), estimate(0.417)])  # fmt: skip
+    assert finding(reduced) == (
+        "They reduce the response time: mean response time 89 (83 to 93) % lower than with `index = present`, 46.6 ms "
+        "against 417 ms"
+    )

@@ -292,16 +292,18 @@ def configurations(*levels, verdict="valid"):
 
 def test_the_headline_answers_for_every_configuration():
     text = configurations("off", "on")
-    assert text.index("With cache off, throughput reaches 10.00") < text.index("With cache on, throughput reaches 20.0")
+    assert text.index("With cache = off, throughput reaches 10.00") < text.index(
+        "With cache = on, throughput reaches 20.0"
+    )
 
 
 def test_the_headline_of_many_configurations_names_the_best_and_the_worst():
     text = configurations("a", "b", "c", "d", "e")
     assert text.startswith(
-        "Of 5 configurations these have the highest and the lowest throughput. With cache e, throughput reaches 50.0"
+        "Of 5 configurations these have the highest and the lowest throughput. With cache = e, throughput reaches 50.0"
     )
-    assert "With cache a, throughput reaches 10.00" in text
-    assert "cache c," not in text
+    assert "With cache = a, throughput reaches 10.00" in text
+    assert "cache = c," not in text
 
 
 def test_many_configurations_that_carry_alike_are_not_ranked():
@@ -326,13 +328,15 @@ def test_the_headline_of_a_search_describes_a_level_that_passed():
 
 
 def test_the_headline_says_what_is_not_answered():
-    assert "There is no result for cache on: no run of it is usable." in configurations("off", "on", verdict="invalid")
+    assert "There is no result for cache = on: no run of it is usable." in configurations(
+        "off", "on", verdict="invalid"
+    )
 
 
 def test_the_headline_marks_what_a_suspect_run_says():
     text = configurations("off", "on", verdict="suspect")
     assert text.count("from a suspect run") == 1
-    assert text.index("With cache on") < text.index("from a suspect run")
+    assert text.index("With cache = on") < text.index("from a suspect run")
 
 
 @pytest.mark.parametrize(("high", "is_told"), [(9.0, True), (11.0, False)])

@@ -100,6 +100,8 @@ _COMPARED = re.compile(
 
 
 def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple[Key, Number]]:
+    # Sentences write levels as in the study file, and labels of tables and figures with a blank.
+    sentence = sentence.replace(" = ", " ")
     for quantity, pattern in (*_SENTENCES, *models.SENTENCES):
         for found in re.finditer(_WITH + pattern, sentence):
             if found["configuration"] in labels:

@@ -231,7 +231,7 @@ def test_limits_knees_and_verdicts_follow_the_runs() -> None:
 def test_what_is_not_answered_has_its_reason_and_what_to_do() -> None:
     (sentence,) = re.findall(r"There is no result for .*", STUDIED["invalid"].summary["headline"])
     assert sentence.startswith(
-        "There is no result for search_index absent: no run of it is usable, because start lag is 38 ms at p99, "
+        "There is no result for search_index = absent: no run of it is usable, because start lag is 38 ms at p99, "
         "limit 1 ms"
     )
     assert "Do: lower the load, or give the engine more threads" in sentence

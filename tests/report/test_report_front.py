@@ -9,7 +9,7 @@ import report_synthetic as synthetic
 from test_report_answers import asked, studied
 from test_report_earned import OWN, STUDIED, plain
 
-from towtank.report.content import ANSWER, APPENDICES, PARTS, build_document, headline
+from towtank.report.content import ANSWER, APPENDICES, PARTS, brief, build_document, headline
 from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
 from towtank.report.figures.answer import of_first_claim
 from towtank.report.html import further_rows, in_parts, render
@@ -122,8 +122,8 @@ def test_a_study_without_claims_has_no_table_of_them() -> None:
 def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict: str) -> None:
     said = answered(STUDIED[verdict])
     assert [sentence.split(",")[0] for sentence in said[:2]] == [
-        "Found. With search_index present",
-        "With search_index absent",
+        "Found. With search_index = present",
+        "With search_index = absent",
     ]
     assert re.search(r"throughput reaches|the system sustains", said[1])
     assert ("suspect run" in said[1]) == (verdict == "suspect")
@@ -136,7 +136,12 @@ def test_the_answer_has_its_certainty_and_next_steps() -> None:
     heads = [sentence.split(".")[0] for sentence in said if sentence.startswith(("Found", "How", "What", "To be"))]
     assert heads[:3] == ["Found", "How sure", "What to do"]
     (sure,) = [sentence for sentence in said if sentence.startswith("How sure.")]
-    assert sure.startswith(("How sure. Not sure. ", "How sure. Fairly sure. "))
+    assert sure.startswith(
+        (
+            "How sure. Not sure (third of four degrees: the main evidence is weak). ",
+            "How sure. Fairly sure (second of four degrees: a part of the evidence is weak). ",
+        )
+    )
     assert "suspect" in sure
 
 
@@ -188,6 +193,60 @@ def test_the_first_part_without_an_answer_stands_apart_from_the_others() -> None
     ]  # fmt: skip
 
 
+def test_names_of_the_study_file_are_code_on_the_first_screen() -> None:
+    answer = headline.answer(STUDIED["valid"])
+    styles = {run.text: run.style for content in answer.content for run in content}
+    assert (styles["search_index = present"], styles["search_index = absent"]) == ("code", "code")
+
+
+@pytest.mark.parametrize(
+    ("claim", "below"), [("undecided", "1 claim not answered: see below."), (None, "Not answered: see below.")]
+)
+def test_phones_state_that_parts_without_an_answer_stand_below(claim: str | None, below: str) -> None:
+    found = studied(asked("ratio", claim)) if claim else synthetic.results()
+    conclusion = {"found": ["It is so."], "open": ["A: why."]}
+    answer = headline.answer(dataclasses.replace(found, summary={**found.summary, "conclusion": conclusion}))
+    assert answer.below == below
+    page = render(Document("t", "s", (Section("one", "One", (answer,)),)))
+    assert f'<p class="below">{below}</p>' in page
+    closed = headline.answer(dataclasses.replace(found, summary={**found.summary, "conclusion": {"found": ["A."]}}))
+    assert closed.below == ""
+
+
+def test_the_meaning_of_a_doubt_stands_beside_it_once() -> None:
+    found = synthetic.results(verdicts={"r001": "suspect"})
+    reason = {"kind": "start_lag", "level": "suspect", "runs": ["r001"], "message": "start lag is 6 %."}
+    summary = {**found.summary, "verdict": {**found.summary["verdict"], "reasons": [reason]}}
+    said = words(headline.verdict(dataclasses.replace(found, summary=summary)))
+    assert "Start lag (requests left later than planned), 1 run. Start lag is 6 %." in said
+    conclusion = {"found": ["A."], "sure": ["1 suspect (start lag: requests left later than planned)."]}
+    again = dataclasses.replace(found, summary={**summary, "conclusion": conclusion})
+    assert "Start lag, 1 run. Start lag is 6 %." in words(headline.verdict(again))
+
+
+def test_results_in_brief_state_which_loads_and_runs_they_have() -> None:
+    def notes(results: Results) -> tuple[str, ...]:
+        made = brief.table(results)
+        assert made is not None
+        return made.footnotes
+
+    loads = "Objectives concern the load that they name, all other columns that of the highest throughput."
+    runs = "This table has all runs; claims have the runs until their decision, so that their values may differ."
+    found = synthetic.results()
+    assert not {loads, runs} & set(notes(found))
+    objective = {"text": "p95 < 1 s at 30 users", "metric": "p95", "users": 30, "met": True, "configuration": None}
+    named = dataclasses.replace(found, summary={**found.summary, "objectives": [objective]})
+    assert loads in notes(named)
+    peak = dataclasses.replace(found, summary={**found.summary, "objectives": [{**objective, "users": 120}]})
+    assert loads not in notes(peak)
+    summary = {**found.summary, "configurations": [dict(each) for each in found.summary["configurations"]]}
+    for each in summary["configurations"]:
+        each["points"] = [{**point, "runs": ["a", "b", "c"], "verdicts": ["valid"] * 3} for point in each["points"]]
+    for blocks, is_noted in ((2, True), (3, False), (None, False)):
+        many = dataclasses.replace(found, summary=summary, claims={"claims": [{"decided_after": blocks}]})
+        assert (runs in notes(many)) == is_noted
+
+
 def test_an_unrepeated_measurement_is_named_so_and_is_not_green() -> None:
     found = synthetic.results()
     conclusion = {"found": ["It is so."], "sure": ["Each level ran once: intervals are assumed."], "do": []}
@@ -225,7 +284,7 @@ def test_what_is_not_answered_has_a_sentence_with_reason_and_next_step_and_no_va
     said = answered(results)
     (gap,) = [sentence for sentence in said if sentence.startswith("Not answered.")]
     assert gap.startswith(
-        "Not answered. There is no result for search_index absent: no run of it is usable, because start lag is"
+        "Not answered. There is no result for search_index = absent: no run of it is usable, because start lag is"
     )
     assert "Do: lower the load" in gap
     assert [words(block) for block in front(results).blocks if OWN.search(plain(words(block)))] == []

@@ -190,9 +190,9 @@ def test_the_first_link_skips_to_the_content(page: Page) -> None:
 
 def test_title_and_description_say_what_was_found(document: Document, html: str, page: Page) -> None:
     assert "suspect" in document.verdict
-    # The verdict is in the page header, above the question.
-    header = html[html.index("<header") : html.index("</header>")]
-    assert f'<p class="verdict">{document.verdict}</p>' in header
+    # The verdict has one place on the first screen: the title of the callout with the doubts.
+    body = html[html.index("</header>") :]
+    assert body.count(f'<p class="callout-title">{document.verdict}</p>') == html.count(f">{document.verdict}</p>") == 1
     assert f"{document.title}: {document.verdict}" in page.text
     named = {each.get("name") or each.get("property"): each.get("content") for each in page.all("meta")}
     assert named["description"] == named["og:description"] == document.answer != ""

@@ -19,7 +19,7 @@ from towtank.results.folder import ResultsFolder
 from towtank.study import load_study
 
 DISK_ARMS = Path(__file__).parents[2] / "studies" / "disk-arms" / "study.yaml"
-SAID = "This preset leaves out users 1 and 12."
+SAID = "This preset leaves out users = 1 and 12."
 
 
 @pytest.mark.parametrize(("preset", "left_out"), [("quick", {"users": ["1", "12"]}), (None, {})])

@@ -126,9 +126,9 @@ def test_markup_in_names_is_not_interpreted() -> None:
 
 def test_the_end_of_a_study_has_its_certainty_and_next_steps_with_the_folder(tmp_path: Path) -> None:
     more = "`towtank run FOLDER --more 2` decides."
-    conclusion = {"found": ["So it is."], "certainty": "sure", "sure": ["All runs count."], "measure": [more]}
+    conclusion = {"found": ["So it is."], "certainty": "sure", "sure": ["Run `r1` counts."], "measure": [more]}
     lines = printed(summary(conclusion=conclusion), tmp_path / "report.html").splitlines()
-    assert "how sure: Sure. All runs count." in lines
+    assert "how sure: Sure (first of four degrees: the evidence is valid and repeated). Run r1 counts." in lines
     assert f"to be surer: towtank run {tmp_path} --more 2 decides." in lines
 
 

@@ -98,8 +98,9 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     ),
     DoubtKind.START_LAG: (
         "Requests started later than intended. Response times count from the intended start, so they include the lag.",
-        "give the generator separate cores (pinning) or more threads, or lower the load; exchange times do not "
-        "include the lag, but they include the time that the generator takes to read a response",
+        "stop other programs, lower the load, or give the generator more CPUs (pinning of the study, --pin of towtank "
+        "drive); exchange times do not include the lag, but they include the time that the generator takes to read a "
+        "response",
     ),
     DoubtKind.NO_STEADY_STATE: (
         "The system still changed while it was measured, so the mean depends on the position of the window.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towtank import over_runs
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
@@ -27,6 +27,7 @@ from towtank.analysis.study_summary import (
     configurations_of,
 )
 from towtank.claim_words import change_words
+from towtank.conclusion_words import configuration_name, level_name, plain
 from towtank.estimates import duration_in_words, few_digits, in_words
 
 _AT_THE_END = {
@@ -78,7 +79,7 @@ def observations(summary: Summary) -> list[Sentence]:
     found += _comparisons(study)
     found += _objectives(study.objectives)
     found.append(_quality(study.verdict))
-    return found
+    return [replace(sentence, text=plain(sentence.text)) for sentence in found]
 
 
 def _of_points(kind: str, text: str, points: Iterable[LoadPoint], **numbers: object) -> Sentence:
@@ -96,7 +97,11 @@ def _valid(configuration: Configuration) -> list[LoadPoint]:
 
 
 def _prefix(configuration: Configuration) -> str:
-    return f"With {configuration.label}, " if configuration.key else ""
+    return f"With {_name(configuration)}, " if configuration.key else ""
+
+
+def _name(configuration: Configuration) -> str:
+    return configuration_name(configuration.key, configuration.label)
 
 
 def _capital(text: str) -> str:
@@ -334,7 +339,7 @@ def _change(comparison: Comparison, points: Sequence[LoadPoint]) -> Sentence:
         part, tier = comparison.part, comparison.tier
         what = f"the CPU demand of a transaction at {tier if part is None else f'the {part} in {tier}'}"
     text = (
-        f"At {comparison.load_in_words}, {comparison.factor} {comparison.to_level} instead of "
+        f"At {comparison.load_in_words}, {level_name(comparison.factor, comparison.to_level)} instead of "
         f"{comparison.from_level} changes {what} {values}: "
         f"{interval(ratio)} times as much{_certainty(comparison)}{_pace(comparison)}."
     )
@@ -374,7 +379,9 @@ def _pace(comparison: Comparison) -> str:
 
 def _objectives(objectives: Iterable[ObjectiveAnswer]) -> Iterator[Sentence]:
     for objective in objectives:
-        where = f" with {objective.label}" if objective.configuration else ""
+        where = (
+            f" with {configuration_name(objective.configuration, objective.label)}" if objective.configuration else ""
+        )
         if objective.met is None:
             text = f"The objective “{objective.text}”{where} has no verdict: {_not_judged(objective)}."
         elif objective.met:
@@ -495,7 +502,7 @@ def unanswered(summary: Summary) -> list[str]:
     without = [each for each in study.configurations if not _valid(each) and each.key]
     if without and len(without) < len(study.configurations):
         alone = len(without) == 1
-        named, whose = (without[0].label, "it") if alone else (f"{len(without)} configurations", "them")
+        named, whose = (_name(without[0]), "it") if alone else (f"{len(without)} configurations", "them")
         why = _because(study.verdict, without)
         sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
     missing = study.verdict.missing_runs
@@ -524,9 +531,8 @@ def throughputs(summary: Summary) -> str:
         point = _peak(configuration)
         doubt = FROM_SUSPECT if point.state == "suspect" else ""
         limited = f", limited by {cause}" if cause and not same else ""
-        label = configuration.label.replace("_", " ")
         where = "" if at else f" at {load}"
-        parts.append(f"{interval(point.throughput_per_s)} /s with {label}{where}{limited}{doubt}")
+        parts.append(f"{interval(point.throughput_per_s)} /s with {_name(configuration)}{where}{limited}{doubt}")
     return f"Highest throughput{at}: {'; '.join(parts)}{f'; both limited by {causes[0]}' if same else ''}"
 
 
@@ -575,8 +581,8 @@ def _answer(configuration: Configuration, objectives: Sequence[ObjectiveAnswer])
 
 def _effect(change: Comparison) -> str:
     text = (
-        f"With {change.factor} {change.to_level} instead of {change.from_level}, the mean response time of "
-        f"{change.transaction} {change_words(change.ratio.document())} at {change.load_in_words}"
+        f"With {level_name(change.factor, change.to_level)} instead of `{change.from_level}`, the mean response time "
+        f"of {change.transaction} {change_words(change.ratio.document())} at {change.load_in_words}"
     )
     return f"{text} (within single runs)" if change.differs is None else text
 

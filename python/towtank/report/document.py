@@ -80,11 +80,14 @@ class Callout:
         Subject of the statement; empty for a headline.
     content : tuple of Text
         Paragraphs of the statement.
+    below : str
+        Words on narrow screens in place of the paragraphs that follow the verdict there; empty for other callouts.
     """
 
     level: str
     title: str
     content: tuple[Text, ...]
+    below: str = ""
     kind: str = field(default="callout", init=False)
 
 

@@ -19,8 +19,8 @@ def left_out_words(document: Mapping[str, object]) -> str:
     Examples
     --------
     >>> left_out_words({"left_out": {"users": ["1", "12"], "nodes": ["four"]}})
-    'This preset leaves out users 1 and 12; nodes four.'
+    'This preset leaves out users = 1 and 12; nodes = four.'
     """
     found = dig(document, "left_out") or {}
-    factors = [f"{factor} {people.listing([str(level) for level in levels])}" for factor, levels in found.items()]
+    factors = [f"{factor} = {people.listing([str(level) for level in levels])}" for factor, levels in found.items()]
     return f"This preset leaves out {'; '.join(factors)}." if factors else ""

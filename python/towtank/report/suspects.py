@@ -6,6 +6,6 @@ MARK = SUSPECT_MARK
 """Sign after a value that depends on a suspect run."""
 NOTE = (
     f"{MARK} Includes a suspect run; see the section on limits of the conclusions. Claims use valid runs alone where "
-    "these suffice."
+    "these suffice, so that their values may differ."
 )
 """Note below a table with a marked value."""

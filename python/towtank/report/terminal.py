@@ -22,7 +22,7 @@ from towtank.analysis import (
     not_checked,
     relaxed_words,
 )
-from towtank.conclusion_words import Conclusion
+from towtank.conclusion_words import Conclusion, plain
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.failures import failure_lines
@@ -81,10 +81,10 @@ def _print_conclusion(console: Console, study_summary: Mapping[str, Any], report
         concluded = concluded.in_folder(shlex.quote(str(report_path.parent)))
     if concluded.certainty or concluded.sure:
         sure = " ".join(filter(None, (concluded.certainty_words, *concluded.sure)))
-        console.print(Text(f"how sure: {sure}"), soft_wrap=True)
+        console.print(Text(f"how sure: {plain(sure)}"), soft_wrap=True)
     heads = (("do", concluded.do), ("to be surer", concluded.measure))
     for head, step in ((head, step) for head, steps in heads for step in steps):
-        console.print(Text(f"{head}: {step.replace('`', '')}"), soft_wrap=True)
+        console.print(Text(f"{head}: {plain(step)}"), soft_wrap=True)
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ def page(towtank, results) -> str:
 def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     lines = page.splitlines()
     assert lines[0] == "## Users of a content server (synthetic test data)"
-    assert lines[2].startswith("**Found.** **With search_index present, the system meets ")
+    assert lines[2].startswith("**Found.** **With `search_index = present`, the system meets ")
     assert "; throughput reaches 54.4 transactions/s" in lines[2]
     assert lines[4].startswith("**How sure.** **")
     assert lines[6].startswith("**What to do.** ")
@@ -62,8 +62,8 @@ def test_page_has_the_whole_conclusion_with_commands_as_code(results):
     lines = list(markdown_format._conclusion(SimpleNamespace(summary={"conclusion": conclusion}, path=results)))
     assert lines == [
         r"**Found.** **It is \*so\*.** Also so." + "\n",
-        r"**Not answered.** Not \`that\`." + "\n",
-        "**How sure.** **Fairly sure.** All runs count.\n",
+        "**Not answered.** Not `that`.\n",
+        "**How sure.** **Fairly sure** (second of four degrees: a part of the evidence is weak). All runs count.\n",
         f"**What to do.** Keep it. To be surer: `towtank run {results.name} --set a_b=[1]` would "
         r"\*probably\* decide." + "\n",
     ]

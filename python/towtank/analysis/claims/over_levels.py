@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from towtank.analysis.claims.places import OTHER_PRESET, Levels, NotRecoveredError, Places, UntestableError
+from towtank.analysis.claims.places import (
+    NOT_IN_PRESET,
+    OTHER_PRESET,
+    Levels,
+    NotRecoveredError,
+    Places,
+    UntestableError,
+)
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import estimate_text, number_text
@@ -153,7 +160,7 @@ def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:
     found = [level if level in names else words.get(level) for level in holds.levels]
     allowed = [level for level in found if level in names]
     if not allowed:
-        raise UntestableError(f"{factor} {' or '.join(holds.levels)} is not in this preset", OTHER_PRESET)
+        raise UntestableError(f"{factor} {' or '.join(holds.levels)}{NOT_IN_PRESET}", OTHER_PRESET)
     return [str(level) for level in allowed]
 
 

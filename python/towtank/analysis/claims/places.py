@@ -35,6 +35,7 @@ INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 # Recommended next steps for claims that the runs cannot decide.
+NOT_IN_PRESET = " is not in this preset"
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
@@ -113,7 +114,7 @@ class Places:
             ALL_LEVELS: levels,
         }
         if written not in words:
-            raise UntestableError(f"{factor} {written} is not in this preset", OTHER_PRESET)
+            raise UntestableError(f"{factor} {written}{NOT_IN_PRESET}", OTHER_PRESET)
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:

@@ -5,17 +5,23 @@ The rule is in `docs/reference/report.md`, in the section about certainty.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from towtank.analysis.conclusion.findings import Statement, by_weight, main_doubt
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.relaxed_limits import relaxed_words
-from towtank.conclusion_words import NOT_REPEATED, SUSPECT_MARK, Certainty
+from towtank.conclusion_words import NOT_REPEATED, SUSPECT_MARK, Certainty, configuration_name
 from towtank.digging import dig
 
 _HALF = 0.5
 """Share of claims on suspect runs, or of suspect or invalid runs, above which an answer is not sure. [1]"""
+_LARGELY_VALID = 0.75
+"""Share of valid runs from which the number of claims on suspect runs does not decide: claims that share a level share
+its runs, so that a single suspect run may concern most of them. [1]
+"""
+_INTERVAL = re.compile(r"\([\d.,−]+ to [\d.,−]+\)")
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,8 @@ class Support:
         True if the most important claim depends on suspect runs.
     some_lean : bool
         True if any statement of the answer, or any decided claim, depends on suspect runs.
-    has_answer, has_claims, is_relaxed : bool
-        True if anything was found; if the study has claims; if it relaxed limits.
+    has_answer, has_claims, is_relaxed, has_intervals : bool
+        True if anything was found; if the study has claims; if it relaxed limits; if a statement has an interval.
     """
 
     valid: int
@@ -51,6 +57,7 @@ class Support:
     has_answer: bool
     has_claims: bool
     is_relaxed: bool
+    has_intervals: bool
 
     @property
     def total(self) -> int:
@@ -62,9 +69,11 @@ class Support:
         """Certainty by the rule of `docs/reference/report.md`; the first row that applies decides."""
         if not self.valid + self.suspect or not self.has_answer:
             return Certainty.NO_ANSWER
-        leans = self.first_leans or len(self.leaning) > _HALF * len(self.answered)
+        usable = self.valid + self.suspect
+        most_lean = len(self.leaning) > _HALF * len(self.answered) and self.valid < _LARGELY_VALID * usable
+        leans = self.first_leans or most_lean
         if not self.has_claims:
-            leans = self.suspect > _HALF * (self.valid + self.suspect)
+            leans = self.suspect > _HALF * usable
         is_undecided = self.has_claims and not self.answered
         never_repeated = self.most <= 1 and not self.has_claims
         if leans or is_undecided or never_repeated or self.invalid > _HALF * self.total:
@@ -97,6 +106,7 @@ def support_of(
         has_answer=any(statement.is_answer for statement in statements),
         has_claims=has_claims,
         is_relaxed=bool(dig(summary, "verdict", "relaxed_limits")),
+        has_intervals=any(_INTERVAL.search(statement.text) for statement in statements),
     )
 
 
@@ -127,11 +137,13 @@ def _counts(summary: Mapping[str, object], support: Support) -> str:
     if support.valid == support.total:
         every = "The only run is valid" if support.total == 1 else f"All {support.total} runs are valid"
         return ", ".join(filter(None, (every, lacking)))
-    doubts = [
-        f"{number} {state}{main_doubt(summary, state)}"
-        for number, state in ((support.suspect, "suspect"), (support.invalid, "invalid"))
-        if number
-    ]
+    doubts: list[str] = []
+    for number, state in ((support.suspect, "suspect"), (support.invalid, "invalid")):
+        doubt = main_doubt(summary, state, has_meaning=True)
+        # A meaning is given once.
+        if any(doubt.partition(":")[2] in known for known in doubts):
+            doubt = main_doubt(summary, state)
+        doubts += [f"{number} {state}{doubt}"] if number else []
     valid = f"{support.valid} of {support.total} runs {'is' if support.valid == 1 else 'are'} valid"
     return ", ".join([valid, *doubts, *filter(None, [lacking])])
 
@@ -159,7 +171,7 @@ def _which(summary: Mapping[str, object], leaning: Sequence[JudgedClaim]) -> str
     """Render `suspect runs` of claims, with their configuration if they belong to a single one."""
     names = {name for claim in leaning for name in claim.suspect_runs}
     found = [
-        str(dig(configuration, "label")).replace("_", " ")
+        _name(configuration)
         for configuration in dig(summary, "configurations") or ()
         if names & {str(run) for point in dig(configuration, "points") or () for run in dig(point, "runs") or ()}
     ]
@@ -170,7 +182,7 @@ def _which(summary: Mapping[str, object], leaning: Sequence[JudgedClaim]) -> str
 def _leaning_configurations(summary: Mapping[str, object]) -> str:
     found = dig(summary, "configurations") or ()
     leaning = [
-        str(dig(each, "label"))
+        _name(each)
         for each in found
         if any("suspect" in (dig(point, "verdicts") or ()) for point in dig(each, "points") or ())
     ]
@@ -178,6 +190,10 @@ def _leaning_configurations(summary: Mapping[str, object]) -> str:
         return ""
     which = ", ".join(leaning) if len(leaning) <= 2 else f"{len(leaning)} of {len(found)} configurations"
     return f"Values of {which} rest on suspect runs" if len(found) > 1 else "Values rest on suspect runs"
+
+
+def _name(configuration: object) -> str:
+    return configuration_name(dig(configuration, "key"), dig(configuration, "label"))
 
 
 def repetitions_of(summary: Mapping[str, object]) -> tuple[int, int]:
@@ -205,4 +221,5 @@ def _repetitions(support: Support) -> str:
         return f"{NOT_REPEATED}, so that differences between levels may be differences between runs"
     each = f"{support.most}" if support.least == support.most else f"{support.least} to {support.most}"
     single = f", for single runs with an assumed standard deviation of {assumed} between runs" if assumed else ""
-    return f"Each level has {each} runs; brackets are 95 % intervals{single}"
+    brackets = f"; brackets are 95 % intervals{single}" if support.has_intervals else ""
+    return f"Each level has {each} runs{brackets}"

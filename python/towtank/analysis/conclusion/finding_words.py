@@ -1,7 +1,7 @@
 """Renders decided claims as findings: the claim with its measured value, in one sentence.
 
 A claim that compares in words, such as `takes many times as long`, gets the measured factor in their place. Other
-claims are followed by a colon and the value.
+claims are followed by a colon and the value. Every finding names its quantity, such as `mean response time`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from towtank.analysis.conclusion.quantity_words import (
     comparing_adjective,
     is_count,
     quantity_words,
-    readable,
     transactions_words,
 )
 from towtank.analysis.conclusion.value_words import (
@@ -32,6 +31,7 @@ from towtank.analysis.conclusion.value_words import (
     value_text,
 )
 from towtank.claim_words import estimate_text, is_factor, percent_words
+from towtank.conclusion_words import level_name
 from towtank.digging import dig
 from towtank.study import RATIO_MEASURE
 
@@ -49,12 +49,6 @@ _AFTER = {
     "high": r"as much|as many|as high|the (?:operations|requests|throughput)",
     "much": r"as much|the CPU",
 }
-# Words of a claim that make the name of the quantity superfluous, by the adjective that compares it.
-_NAMING = {
-    "long": r"\b(?:long|longer|later|sooner|faster|slower|times?)\b",
-    "high": r"\b(?:throughput|carr(?:y|ies))\b",
-    "much": r"\bCPU\b",
-}
 
 
 def finding(claim: JudgedClaim) -> str:
@@ -66,27 +60,27 @@ def finding(claim: JudgedClaim) -> str:
         value = _value(claim)
         measured = f": measured {value}, expected {claim.expected}" if value else ""
         return f"Refuted: “{claim.short}”{measured}"
-    merged = _merged(claim)
+    merged, compared = _merged(claim), compared_words(claim)
     if merged:
-        return merged
+        name = quantity_words(str(dig(parts_of(claim)[1], "of")))
+        whole = f"{merged}: {name} {compared}"
+        return whole if compared and len(whole) <= _LONG else f"{merged}, measured as {name}"
     value = _value(claim)
     start = f"{claim.short}: {value}" if value else claim.short
-    whole = f"{start}{compared_words(claim)}"
-    return whole if len(whole) <= _LONG else start
+    whole = f"{start}, {compared}"
+    return whole if compared and len(whole) <= _LONG else start
 
 
 def likewise(claim: JudgedClaim, similar: list[JudgedClaim]) -> str:
     """Render the levels, and up to two values, of claims that differ from a claim in one level; empty if none.
 
-    Examples: `likewise 10.5 (10.2 to 10.8) times with database postgresql`, `likewise with failure disk and network`.
+    A few claims have their values, such as `likewise 10.5 (10.2 to 10.8) times with` and their level.
     """
     if not similar:
         return ""
     factors = [_differing(claim, other) for other in similar]
     if len(similar) > _NAMED or all(_is_zero(other) for other in similar):
-        names = [readable(str(level)) for _, level in factors]
-        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"; likewise with {readable(factors[0][0])} {listed}"
+        return f"; likewise with {level_name(factors[0][0], *(level for _, level in factors))}"
     parts = [
         f"{bare_value(other)} with {level_words(factor, level)}"
         for other, (factor, level) in zip(similar, factors, strict=True)
@@ -128,7 +122,7 @@ def _merged(claim: JudgedClaim) -> str:
 
 
 def _value(claim: JudgedClaim) -> str:
-    """Render the measured value in a few words, with the name of its quantity unless the claim contains it."""
+    """Render the measured value in a few words, with the name of its quantity."""
     kind, given = parts_of(claim)
     of = str(dig(given, "of") or "")
     if claim.found is not None:
@@ -166,11 +160,17 @@ def _part(claim: JudgedClaim, of: str) -> str:
     return f"{quantity_words(of)} was {share}"
 
 
+def _name(claim: JudgedClaim, of: str) -> str:
+    """Return the name of a quantity with a blank after it; empty if the claim contains the name."""
+    name = quantity_words(of)
+    return "" if name in claim.short else f"{name} "
+
+
 def _ratio(claim: JudgedClaim, of: str) -> str:
     assert claim.measured is not None
     value, low, high = (dig(claim.measured, key) for key in ("value", "low", "high"))
     bounds, adjective = bounds_of(claim), comparing_adjective(of)
-    name = "" if re.search(_NAMING[adjective], claim.short) else f"{quantity_words(of)} "
+    name = _name(claim, of)
     if is_factor(value, bounds):
         return f"{name}{estimate_text(claim.measured, '', bounds)} times as {adjective}"
     if claim.verdict == "refuted" or low is None or high is None or low <= 1 <= high:
@@ -185,15 +185,28 @@ def _ratio(claim: JudgedClaim, of: str) -> str:
 
 def _ranked(claim: JudgedClaim, kind: str) -> str:
     """Render the level with the highest or lowest value, and the next level, each with its value."""
+    given = parts_of(claim)[1]
+    of, over = str(dig(given, "of") or ""), str(dig(given, "over") or "")
     first, after = ranked_levels(claim, kind)
     if first is None:
-        return readable(str(claim.found))
-    own = f"{_level(first)} {estimate_text(dig(first, 'measured'), claim.unit)}"
-    return own if after is None else f"{own}, next {_level(after)} {estimate_text(dig(after, 'measured'), claim.unit)}"
+        return f"{kind} {quantity_words(of)} with {level_name(over, claim.found)}"
+    own = f"{_name(claim, of)}{_with_value(first, claim.unit, over)}"
+    return own if after is None else f"{own}, next {_with_value(after, claim.unit, over)}"
 
 
-def _level(level: Mapping[str, Any]) -> str:
-    return readable(str(dig(level, "level")))
+def _with_value(level: Mapping[str, Any], unit: str, over: str) -> str:
+    return f"{estimate_text(dig(level, 'measured'), unit)} with {level_name(over, dig(level, 'level'))}"
+
+
+def named_value(claim: JudgedClaim) -> str:
+    """Render the measured value with the name of its quantity, such as `throughput 128 (116 to 141) %` and the base of
+    a ratio; empty if unknown.
+    """
+    kind, given = parts_of(claim)
+    if claim.found is not None:
+        return _ranked(claim, kind)
+    value = bare_value(claim)
+    return f"{quantity_words(str(dig(given, 'of') or ''))} {value}" if value else ""
 
 
 def bare_value(claim: JudgedClaim) -> str:
@@ -202,7 +215,7 @@ def bare_value(claim: JudgedClaim) -> str:
     """
     kind, given = parts_of(claim)
     if claim.measured is None or dig(claim.measured, "value") is None:
-        return readable(claim.found or "")
+        return ""
     if kind == RATIO_MEASURE:
         if is_factor(dig(claim.measured, "value"), bounds_of(claim)):
             return f"{estimate_text(claim.measured, '', bounds_of(claim))} times"

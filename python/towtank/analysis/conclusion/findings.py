@@ -11,12 +11,13 @@ from towtank.analysis import narrative
 from towtank.analysis.claims.judging import OTHER_STUDY
 from towtank.analysis.claims.next_steps import CONTAINS
 from towtank.analysis.claims.places import INVALID
-from towtank.analysis.conclusion.finding_words import bare_value, finding, is_similar, likewise
+from towtank.analysis.conclusion.finding_words import finding, is_similar, likewise, named_value
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
-from towtank.analysis.conclusion.quantity_words import objective_words
-from towtank.analysis.study_summary import StudySummary
-from towtank.conclusion_words import FURTHER, SUSPECT_MARK
+from towtank.analysis.conclusion.quantity_words import objective_load, objective_words
+from towtank.analysis.study_summary import ObjectiveAnswer, StudySummary
+from towtank.conclusion_words import FURTHER, SUSPECT_MARK, configuration_name
 from towtank.digging import dig
+from towtank.doubt_words import kind_words, meaning_words
 
 STATEMENTS = 3
 """Largest number of statements in an answer. [1]"""
@@ -152,7 +153,7 @@ def _missed(summary: Mapping[str, object]) -> list[Statement]:
     if not missed:
         return []
     first = missed[0]
-    where = f" with {first.label}" if first.configuration else ""
+    where = f" with {configuration_name(first.configuration, first.label)}" if first.configuration else ""
     holds = "" if first.holds_up_to is None else f", met up to a load of {first.holds_up_to:,.10g}"
     more = f"; {len(missed) - 1} more missed" if len(missed) > 1 else ""
     leans = bool(first.suspect_runs)
@@ -168,33 +169,44 @@ def _further(claims: Sequence[JudgedClaim], summary: Mapping[str, object]) -> st
         if same:
             parts.append(f"{cited(same)} {'is' if len(same) == 1 else 'are'} {verdict}")
     where = [f"{' and '.join(parts)} (see the table “Expected and found”)"] if parts else []
-    met = [dig(objective, "met") for objective in dig(summary, "objectives") or ()]
-    if any(met):
-        number = met.count(True)
-        every = {1: "the objective is", 2: "both objectives are"}.get(number, f"all {number} objectives are")
-        some = f"{number} of {len(met)} objectives {'is' if number == 1 else 'are'}"
-        where.append(f"{every if all(met) else some} met")
+    where += _met(StudySummary.model_validate(summary).objectives)
     return f"{FURTHER}{'; '.join(where)}" if where else ""
 
 
-def main_doubt(summary: Mapping[str, object], level: str) -> str:
-    """Render the doubt that gives most runs a verdict, such as ` (start lag)`; empty if none is known."""
+def _met(objectives: Sequence[ObjectiveAnswer]) -> list[str]:
+    """State how many objectives are met, and the load that they name; empty if none is met."""
+    met = [objective for objective in objectives if objective.met]
+    if not met:
+        return []
+    number, verb = len(met), "is" if len(met) == 1 else "are"
+    every = {1: "the objective", 2: "both objectives"}.get(number, f"all {number} objectives")
+    which = every if number == len(objectives) else f"{number} of {len(objectives)} objectives"
+    loads = {objective_load(objective) for objective in met}
+    only = f", set for {loads.pop()} only," if len(loads) == 1 and "" not in loads else ""
+    return [f"{which}{only} {verb} met"]
+
+
+def main_doubt(summary: Mapping[str, object], level: str, *, has_meaning: bool = False) -> str:
+    """Render the doubt that gives most runs a verdict, such as ` (start lag)` or, with its meaning, ` (start lag:
+    requests left later than planned)`; empty if none is known.
+    """
     found = [
-        (len(dig(reason, "runs") or ()), str(dig(reason, "kind")).replace("_", " "))
+        (len(dig(reason, "runs") or ()), str(dig(reason, "kind")))
         for reason in dig(summary, "verdict", "reasons") or ()
         if dig(reason, "level") == level
     ]
     if not found:
         return ""
     kind = max(found, key=lambda pair: pair[0])[1]
-    return f" ({'mostly ' if len(found) > 1 else ''}{kind})"
+    words = ": ".join(filter(None, (kind_words(kind), meaning_words(kind) if has_meaning else "")))
+    return f" ({'mostly ' if len(found) > 1 else ''}{words})"
 
 
 def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> list[str]:
     """Return sentences without full stops about the parts of the question without an answer, each with its reason.
 
     Undecided claims have a sentence each, and claims that cannot be tested one for each reason. Claims that need
-    another system are counted only.
+    another system share a sentence with the reason of the first.
     """
     if not claims:
         return narrative.unanswered(dict(summary))
@@ -204,11 +216,10 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     stated = (OTHER_STUDY, *([] if any(claim.is_answered for claim in claims) else [INVALID]))
     for claim in claims:
         if claim.verdict == "not_testable" and claim.do not in stated:
-            why = _REASONS.get(claim.do, claim.why.rstrip("."))
+            why = _REASONS.get(claim.do, claim.reason)
             reasons.setdefault(why, []).append(claim)
     found += [_untested(why, same) for why, same in reasons.items()]
-    elsewhere = sum(claim.verdict == "not_testable" and claim.do == OTHER_STUDY for claim in claims)
-    other = {0: [], 1: ["1 claim needs another system"]}.get(elsewhere, [f"{elsewhere} claims need other systems"])
+    other = _elsewhere([claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_STUDY])
     left = len(found) - _OPEN
     if left <= 1:
         return [*found, *other]
@@ -216,19 +227,29 @@ def unanswered(summary: Mapping[str, object], claims: Sequence[JudgedClaim]) -> 
     return [*found[:_OPEN], f"{rest} further claims have no answer", *other]
 
 
+def _elsewhere(claims: Sequence[JudgedClaim]) -> list[str]:
+    """State which claims need another system than the measured one, with the reason of the first."""
+    if not claims:
+        return []
+    number, reason = f"No. {numbers(claims)}", claims[0].reason
+    if len(claims) == 1:
+        return [f"{number} needs another system than the measured one: {reason}"]
+    return [f"{len(claims)} claims ({number}) need other systems than the measured one; for example, {reason}"]
+
+
 def _undecided(claim: JudgedClaim) -> str:
-    value = bare_value(claim)
+    value = named_value(claim)
     if claim.why == CONTAINS and value:
         return f"“{claim.short}”: too close to call, measured {value}, expected {claim.expected} (No. {claim.number})"
     seen = f" (measured {value}, expected {claim.expected})" if value else ""
-    return f"“{claim.short}”{seen}: {claim.why.rstrip('.')} (No. {claim.number})"
+    return f"“{claim.short}”{seen}: {claim.reason} (No. {claim.number})"
 
 
 def _untested(why: str, claims: Sequence[JudgedClaim]) -> str:
     """State why claims cannot be tested. A single claim has its own reason, and several are named by their numbers."""
     first = claims[0]
     if len(claims) == 1:
-        return f"“{first.short}”: {first.why.rstrip('.')} (No. {first.number})"
+        return f"“{first.short}”: {first.reason} (No. {first.number})"
     return f"{len(claims)} claims (No. {numbers(claims)}), such as “{first.short}”: {why}"
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.claims.places import NOT_IN_PRESET
 from towtank.analysis.conclusion.value_words import base_words, measured_words
 from towtank.claim_words import ANSWERED
+from towtank.conclusion_words import level_name
 from towtank.digging import dig
 from towtank.estimates import few_digits
 
@@ -83,9 +85,21 @@ class JudgedClaim:
         return _REMARK.sub("", self.says.strip().rstrip("."))
 
     @property
+    def missing_level(self) -> str:
+        """Level that the preset leaves out, as a name of the study file; empty for claims with another reason."""
+        level, suffix, _ = self.why.partition(NOT_IN_PRESET)
+        factor, _, names = level.partition(" ")
+        return level_name(factor, *names.split(" or ")) if suffix and names else ""
+
+    @property
+    def reason(self) -> str:
+        """Reason of the verdict without its full stop."""
+        return f"{self.missing_level}{NOT_IN_PRESET}" if self.missing_level else self.why.rstrip(".")
+
+    @property
     def value_words(self) -> str:
-        """Measured value with its interval and base in words, such as `throughput rises to 128 (116 to 141) % of that
-        with settings default`; empty without a value.
+        """Measured value with its interval and base in words, such as `throughput rises to 128 (116 to 141) %` and what
+        it is compared with; empty without a value.
         """
         measured = measured_words(self)
         return f"{measured}{base_words(self)}" if measured else ""

@@ -15,8 +15,9 @@ from towtank.analysis.conclusion.findings import by_weight, cited, numbers
 from towtank.analysis.conclusion.judged_claims import JudgedClaim
 from towtank.analysis.conclusion.quantity_words import objective_words
 from towtank.analysis.doubts import DoubtKind
-from towtank.conclusion_words import FOLDER
+from towtank.conclusion_words import FOLDER, configuration_name
 from towtank.digging import dig
+from towtank.doubt_words import kind_words
 
 _STEPS = 3
 """Largest number of steps of both kinds together. [1]"""
@@ -35,7 +36,10 @@ _PASSING = {
     DoubtKind.OBSERVATION_GAP,
     DoubtKind.RETRANSMITS,
 }
+# Doubts that new runs of the same length may not have if fewer than half of the runs have them.
+_PASSING_IF_RARE = {DoubtKind.START_LAG}
 _SHORT = {DoubtKind.TOO_FEW_SAMPLES, DoubtKind.SHORT_WINDOW, DoubtKind.NO_STEADY_STATE}
+_HALF = 0.5
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
@@ -75,6 +79,9 @@ def next_steps(
         clearing = [_cleared(summary, each, block_s, command) for each in remedies[:1]]
         first_leans = len(leaning) * 2 > sum(claim.is_answered for claim in claims)
         repeats = _repeats(summary, claims, block_s)
+        # More runs of each level also take the place of runs with a doubt that passes.
+        if repeats and repetitions_of(summary)[1] == 1 and remedies and remedies[0].is_passing:
+            clearing = []
         measurement = [*clearing, *repeats] if first_leans else [*repeats, *clearing]
     measurement += [*_presets(claims, command), *([] if claims else _raise(summary))]
     kept = list(dict.fromkeys(system))[: _STEPS - min(1, len(measurement))]
@@ -103,7 +110,7 @@ def _cleared(
     summary: Mapping[str, object], remedy: _Remedy, block_s: float | None, command: Mapping[str, object] | None
 ) -> str:
     """Return the command that gives the study runs without a doubt; the remedy alone if no command is known."""
-    if remedy.kind in _PASSING:
+    if remedy.is_passing:
         return f"{_command(1, block_s)} adds runs in place of those with a doubt ({remedy.why})"
     steady_s, repetitions = dig(command, "steady_s"), max(1, repetitions_of(summary)[1])
     again = _anew(command)
@@ -132,7 +139,8 @@ def _loads(summary: Mapping[str, object]) -> list[str]:
     for objective in dig(summary, "objectives") or ():
         upto = dig(objective, "holds_up_to")
         if dig(objective, "met") is False and upto is not None:
-            where = f" with {dig(objective, 'label')}" if dig(objective, "configuration") else ""
+            key = dig(objective, "configuration")
+            where = f" with {configuration_name(key, dig(objective, 'label'))}" if key else ""
             text = objective_words(str(dig(objective, "text")))
             return [f"Keep the load{where} at or below {upto:,.10g}, the highest that meets {text}"]
     return []
@@ -174,7 +182,7 @@ def _presets(claims: Sequence[JudgedClaim], command: Mapping[str, object] | None
     need = [claim for claim in claims if claim.verdict == "not_testable" and claim.do == OTHER_PRESET]
     if not need:
         return []
-    levels = list(dict.fromkeys(claim.why.removesuffix(" is not in this preset") for claim in need))
+    levels = list(dict.fromkeys(claim.missing_level or claim.why for claim in need))
     tested = f"tests No. {numbers(need)}"
     wanted = " and ".join(levels[:2])
     study = dig(command, "study")
@@ -199,27 +207,35 @@ class _Remedy:
         Kind of the doubt.
     step, why : str
         Instruction without a full stop; doubt with the number of its runs.
+    share : float
+        Ratio of runs with the doubt to all runs with a verdict. [1]
     """
 
     kind: str
     step: str
     why: str
+    share: float
 
     @property
     def text(self) -> str:
         """Instruction with a capital letter."""
         return f"{self.step[:1].upper()}{self.step[1:]}"
 
+    @property
+    def is_passing(self) -> bool:
+        """True if new runs of the same length may not have the doubt."""
+        return self.kind in _PASSING or (self.kind in _PASSING_IF_RARE and self.share < _HALF)
+
 
 def _remedies(summary: Mapping[str, object]) -> list[_Remedy]:
     """Return the first step against each doubt that makes runs suspect or invalid: invalid first, then most runs."""
-    found = []
+    found, total = [], max(1, sum(runs_of(summary)[:3]))
     for reason in dig(summary, "verdict", "reasons") or ():
         level, step = str(dig(reason, "level")), str(dig(reason, "hint") or "").partition("; ")[0].rstrip(".")
         if level != "note" and step:
             number, kind = len(dig(reason, "runs") or ()), str(dig(reason, "kind"))
-            why = f"{kind.replace('_', ' ')}: {number} {level} run{'s' * (number != 1)}"
-            found.append((level != "invalid", -number, _Remedy(kind, step, why)))
+            why = f"{kind_words(kind)}: {number} {level} run{'s' * (number != 1)}"
+            found.append((level != "invalid", -number, _Remedy(kind, step, why, number / total)))
     return [remedy for _, _, remedy in sorted(found, key=itemgetter(0, 1))]
 
 

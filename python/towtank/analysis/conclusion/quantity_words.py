@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from towtank.analysis.study_summary import ObjectiveAnswer
 from towtank.study import read_metric, unit_of_metric
 
 _TIMES = {"mean": "mean response time", "min": "least response time", "max": "longest response time"}
@@ -88,6 +89,8 @@ def _owner(path: tuple[str, ...]) -> str:
         names = ["the machine", *names]
     elif path[0] == "generator":
         names = ["the load generator", *names]
+    if names == ["reached"]:
+        return " that reach the disk"
     if not names:
         return ""
     return f" of {', '.join(map(readable, names))}"
@@ -122,6 +125,13 @@ def objective_words(text: str) -> str:
     first, _, rest = text.partition(" ")
     name = quantity_words(first) if first.startswith("stored.") else first
     return f"{name} {rest}".rstrip().replace("<=", "≤").replace(">=", "≥")
+
+
+def objective_load(objective: ObjectiveAnswer) -> str:
+    """Render the load that an objective names, such as `500 users`; empty if it applies to every load."""
+    if objective.users is not None:
+        return f"{objective.users:,.10g} users"
+    return "" if objective.rate is None else f"{objective.rate:,.10g} /s"
 
 
 def transactions_words(of: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from towtank.analysis.conclusion.quantity_words import SHARES, comparing_adjective, quantity_words, readable
+from towtank.analysis.conclusion.quantity_words import SHARES, comparing_adjective, quantity_words
 from towtank.claim_bounds import read_bounds
 from towtank.claim_words import change_words, estimate_text, is_factor, number_text, percent_words
+from towtank.conclusion_words import level_name
 from towtank.digging import dig
 from towtank.study import RATIO_MEASURE, read_metric, unit_of_metric
 
@@ -56,8 +57,8 @@ def measured_words(claim: Measured) -> str:
     if dig(given, "total_over"):
         quantity = f"total {quantity}"
     if claim.found is not None:
-        over = readable(str(dig(given, "over") or ""))
-        return f"{over} {readable(claim.found)} has the {kind} {quantity}{_ranks(claim, kind)}"
+        over = str(dig(given, "over") or "")
+        return f"{level_name(over, claim.found)} has the {kind} {quantity}{_ranks(claim, kind, over)}"
     if dig(claim.measured, "value") is None:
         return ""
     assert claim.measured is not None
@@ -71,13 +72,13 @@ def measured_words(claim: Measured) -> str:
 
 
 def base_words(claim: Measured) -> str:
-    """Render the base of a ratio, such as ` of that with settings default`; empty for other values."""
+    """Render the base of a ratio, such as ` of that with`, followed by a level; empty for other values."""
     kind, given = parts_of(claim)
     if claim.found is not None or claim.measured is None:
         return ""
     if kind == RATIO_MEASURE:
         to = dig(given, "to") or {}
-        places = [f"{level_words(str(factor), level)}" for factor, level in to.items()]
+        places = [level_words(str(factor), level) for factor, level in to.items()]
         link = "as" if is_factor(dig(claim.measured, "value"), bounds_of(claim)) else "of that"
         return f" {link} with {' and '.join(places)}" if places else ""
     of, per = str(dig(given, "of") or ""), dig(given, "per")
@@ -89,14 +90,14 @@ def base_words(claim: Measured) -> str:
 
 
 def compared_words(claim: Measured) -> str:
-    """Render both values that a ratio compares, such as `, 139 /s against 108 /s`; empty for other claims."""
+    """Render both values that a ratio compares, such as `139 /s against 108 /s`; empty for other claims."""
     kind, given = parts_of(claim)
     if kind != RATIO_MEASURE or len(claim.compared) != 2 or dig(given, "per") is not None:
         return ""
     with suppress(ValueError):
         path = read_metric(str(dig(given, "of")))
         here, there = (_short(each, path) for each in claim.compared)
-        return f", {here} against {there}"
+        return f"{here} against {there}"
     return ""
 
 
@@ -106,13 +107,18 @@ def parts_of(claim: Measured) -> tuple[str, Mapping[str, object]]:
 
 
 def level_words(factor: str, level: object) -> str:
-    """Render a level of a factor, such as `settings default` or `the lowest users`."""
-    name = readable(factor)
+    """Render a level of a factor.
+
+    Examples
+    --------
+    >>> level_words("settings", "default"), level_words("users", "lowest")
+    ('`settings = default`', 'the lowest `users`')
+    """
     text = str(level[0] if isinstance(level, list) else level)
-    return f"the {text} {name}" if text in _EXTREMES else f"{name} {readable(text)}"
+    return f"the {text} `{factor}`" if text in _EXTREMES else level_name(factor, text)
 
 
-def _ranks(claim: Measured, kind: str) -> str:
+def _ranks(claim: Measured, kind: str, over: str) -> str:
     """Render the value of the level with the highest or lowest value, and that of the next level; empty if unknown."""
     first, after = ranked_levels(claim, kind)
     if first is None:
@@ -120,7 +126,7 @@ def _ranks(claim: Measured, kind: str) -> str:
     own = _of_level(first, claim.unit)
     if after is None:
         return f": {own}"
-    return f": {own}; {readable(str(dig(after, 'level')))} has {_of_level(after, claim.unit)}"
+    return f": {own}; {level_name(over, dig(after, 'level'))} has {_of_level(after, claim.unit)}"
 
 
 def ranked_levels(claim: Measured, kind: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from towtank.analysis import Configuration, LoadPoint
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.document import Column, Table
@@ -42,7 +43,27 @@ def table(results: Results) -> Table | None:
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
         notes.append("A value without brackets has no interval, because too few data were recorded.")
+    notes += [*_other_load(results), *_other_runs(results)]
     return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN if len(found) > _ALL else _ALL)
+
+
+def _other_load(results: Results) -> list[str]:
+    """Return a note if an objective names another load than that of the highest throughput of a configuration."""
+    peaks = {point.load for configuration in results.configurations if (point := _peak(configuration)) is not None}
+    named = {outcomes.at_load(each) for each in results.study_summary.objectives if each.met is not None}
+    same = {""} | {f" at {people.plain(load)}{unit}" for load in peaks for unit in (" users", " /s")}
+    return ["Objectives concern the load that they name, all other columns that of the highest throughput."] * bool(
+        named - same
+    )
+
+
+def _other_runs(results: Results) -> list[str]:
+    """Return a note if a claim was decided before the last block of runs, so that its values are of fewer runs."""
+    most = max((len(point.runs) for each in results.configurations for point in each.points), default=0)
+    blocks = [dig(claim, "decided_after") for claim in dig(results.claims, "claims") or ()]
+    if all(number is None or number >= most for number in blocks):
+        return []
+    return ["This table has all runs; claims have the runs until their decision, so that their values may differ."]
 
 
 def _extremes_first(found: Sequence[Configuration]) -> list[Configuration]:

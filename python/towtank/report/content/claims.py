@@ -187,6 +187,11 @@ def _claim(number: int, claim: Json) -> _Claim:
     )
 
 
+def without_answer(results: Results) -> int:
+    """Return the number of claims that are neither confirmed nor refuted. [1]"""
+    return sum(not claim.is_answered for claim in _claims(results))
+
+
 def in_brief(results: Results) -> Table | None:
     """Build the table of claims for the summary section; None if the study has no claims."""
     claims = _claims(results)

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Sequence
 
 from towtank.analysis import not_checked, relaxed_words
-from towtank.conclusion_words import NOT_REPEATED, Conclusion
+from towtank.conclusion_words import NOT_REPEATED, Conclusion, marked
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
+from towtank.doubt_words import kind_words, meaning_words
 from towtank.report import format as people
 from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
@@ -86,22 +87,28 @@ def answer(results: Results) -> Callout:
     if not concluded.found:
         return Callout("headline", "", (text(headline(results)),))
     first, *others = concluded.open or ("",)
-    word, sure = concluded.certainty_words, " ".join(concluded.sure)
     parts = [
         *_part(FOUND, concluded.found),
         *([_headed(NOT_ANSWERED, first)] if first else []),
         *([_headed(ALSO_NOT_ANSWERED, " ".join(others))] if others else []),
-        *([_sure(word, sure)] if word or sure else []),
+        *([_sure(concluded)] if concluded.certainty or concluded.sure else []),
         *_part(TO_DO, concluded.do or concluded.measure),
         *(text(*_pieces(f"To be surer: {step}")) for step in (concluded.measure if concluded.do else ())),
     ]
-    return Callout("headline", "", tuple(parts))
+    return Callout("headline", "", tuple(parts), below=_below(results) if concluded.open else "")
 
 
-def _sure(word: str, reasons: str) -> Text:
+def _below(results: Results) -> str:
+    """Return the number of claims without an answer, for screens on which these follow the verdict."""
+    number = claims.without_answer(results)
+    return f"{people.plural(number, 'claim')} not answered: see below." if number else "Not answered: see below."
+
+
+def _sure(concluded: Conclusion) -> Text:
     """Return the paragraph about the certainty; its word is empty in results of earlier versions."""
-    head = strong(f"{SURE}. ")
-    return text(head, strong(word), f" {reasons}") if word else text(head, reasons)
+    word, meaning = concluded.certainty_parts
+    degree: list[str | Run] = [strong(word), " "] if word else []
+    return text(strong(f"{SURE}. "), *degree, *_pieces(" ".join(filter(None, (meaning, *concluded.sure)))))
 
 
 def _part(head: str, said: Sequence[str]) -> list[Text]:
@@ -118,9 +125,9 @@ def _headed(head: str, said: str) -> Text:
 
 
 def _pieces(said: str, *, is_strong: bool = False) -> list[str | Run]:
-    """Return the parts of a sentence; those between backquotes are commands."""
+    """Return the parts of a sentence; those between backquotes are commands and names of the study file."""
     plain = strong if is_strong else str
-    return [code(each) if place % 2 else plain(each) for place, each in enumerate(said.split("`")) if each]
+    return [code(part) if is_code else plain(part) for part, is_code in marked(said)]
 
 
 def _figure(results: Results) -> list[Block]:
@@ -177,7 +184,7 @@ def verdict(results: Results) -> Callout:
     found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     concluded = Conclusion.of(results.summary)
-    said = " ".join((headline(results), *concluded.do, *concluded.measure))
+    said = " ".join((headline(results), *concluded.sure, *concluded.do, *concluded.measure))
     valid = frozenset(run.run_id for run in results.in_state("valid"))
     reasons: list[Text] = [_reason(doubt, said, valid) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
@@ -219,13 +226,16 @@ def is_unrepeated(results: Results) -> bool:
 def _reason(doubt: Json, answer: str, valid: frozenset[str]) -> Text:
     """Render a doubt: its kind and number of runs, its message without their names, and the first step of its advice.
 
-    The step is replaced by `see above` if the answer contains it.
+    A kind whose name is in the message has its meaning. If the answer contains the meaning, it is left out; if it
+    contains the step, this is replaced by `see above`.
     """
     names = [str(name) for name in dig(doubt, "runs") or ()]
     noted = sum(name in valid for name in names) if dig(doubt, "level") == "note" else 0
     said, _, where = str(dig(doubt, "message")).rstrip(".").rpartition(" (")
     message = said if any(where.startswith(name) for name in names) else str(dig(doubt, "message"))
-    kind = str(dig(doubt, "kind")).replace("_", " ").capitalize()
+    kind, meaning = kind_words(dig(doubt, "kind")), meaning_words(dig(doubt, "kind"))
+    is_explained = not message.startswith(kind) or meaning in answer
+    kind = kind.capitalize() if is_explained else f"{kind.capitalize()} ({meaning})"
     runs = people.plural(len(names), "run")
     head = f"{kind}, {f'also noted in {noted} valid ' + ('run' if noted == 1 else 'runs') if noted else runs}. "
     parts = [strong(head)] if names else []

@@ -57,11 +57,13 @@ def _conclusion(material: Material) -> Iterator[str]:
     if not concluded.found:
         yield f"**{escaped(material.summary['headline'])}**\n"
         return
-    first, *others = map(escaped, concluded.found)
+    first, *others = map(_with_code, concluded.found)
     yield f"**Found.** **{first}** {' '.join(others)}".rstrip() + "\n"
     if concluded.open:
-        yield f"**Not answered.** {' '.join(map(escaped, concluded.open))}\n"
-    yield f"**How sure.** **{concluded.certainty_words}** {' '.join(map(escaped, concluded.sure))}".rstrip() + "\n"
+        yield f"**Not answered.** {' '.join(map(_with_code, concluded.open))}\n"
+    word, meaning = concluded.certainty_parts
+    sure = " ".join(filter(None, (f"**{word}**" if word else "", meaning, *map(_with_code, concluded.sure))))
+    yield f"**How sure.** {sure}".rstrip() + "\n"
     steps = [*concluded.do, *(f"To be surer: {step}" for step in concluded.measure)]
     if steps:
         yield f"**What to do.** {' '.join(map(_with_code, steps))}\n"
