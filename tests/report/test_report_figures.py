@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import report_synthetic as synthetic
 
-from towtank.analysis import LoadPoint
+from towtank.analysis import LoadPoint, RunSummary
 from towtank.report.content import figures, tables
 from towtank.report.document import Figure, Paragraph, Table
 from towtank.report.figures import (
@@ -168,8 +168,8 @@ def test_disk_gathers_reads_and_writes() -> None:
 
 def test_disk_of_an_invalid_run_sums_its_disks() -> None:
     summary = {"host": {"disks": {"a": {"read_bytes_per_s": 1.0}, "b": {"read_bytes_per_s": 2.5}}}}
-    assert disk.disks_total("read_bytes_per_s", summary).value == 3.5
-    assert disk.disks_total("write_bytes_per_s", summary).value is None
+    assert disk.disks_total("read_bytes_per_s", RunSummary.read(summary)).value == 3.5
+    assert disk.disks_total("write_bytes_per_s", RunSummary.read(summary)).value is None
 
 
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
