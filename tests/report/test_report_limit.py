@@ -110,6 +110,18 @@ def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
     assert figure.figure(results, run).table.rows[-1][2:] == ("–", "failed without a response")
 
 
+def test_a_plateau_that_failed_another_objective_is_not_drawn_as_one_without_a_response(results):
+    other = {"text": "errors < 1 %", "metric": "errors", "seen": 0.05, "limit": 0.01}
+    failed = plateau(200, 0.1, passed=False) | {"objective": other, "failure": {"kind": "errors", "text": "5 %"}}
+    limit = {**LIMIT, "plateaus": [*LIMIT["plateaus"], failed]}
+    run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": limit})
+    assert [row.load for row in figure.compute(results, run).rows] == [60.0, 120.0, 140.0]
+    note = figure.figure(results, run).note
+    assert "without a response" not in note
+    assert "Triangles" not in note
+    assert "Without a value of the drawn quantity: 1 failed plateau." in note
+
+
 def test_without_an_objective_the_figure_shows_throughput(results):
     bare = {**LIMIT, "binding": None, "plateaus": [{**each, "objective": None} for each in LIMIT["plateaus"]]}
     run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": bare})

@@ -62,7 +62,8 @@ class _Summarized:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: plateaus, title with unit, limit of the objective, and load limit.
+    """Data of the figure: plateaus, title with unit, limit of the objective, load limit, and number of failed
+    plateaus without a value, which are not drawn.
 
     The plateaus of an invalid run, which has no load limit, are drawn as crosses.
     """
@@ -75,6 +76,7 @@ class Numbers:
     found: FoundLimit | None
     load_factor: str
     is_invalid: bool = False
+    left_out: int = 0
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
@@ -94,18 +96,22 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
             plateau.failure.text if plateau.failure else "",
         )
         for number, (plateau, value) in enumerate(zip(plateaus, seen, strict=True), start=1)
-        if value is not None or _is_silent(plateau)
+        if value is not None or _is_silent(plateau, binding)
     ]
     objective = binding.text if binding else ""
     shown = None if is_invalid else FoundLimit.model_validate(found)
-    return Numbers(run.run_id, rows, title, objective, limit, shown, results.load_factor, is_invalid)
+    left_out = sum(not plateau.passed for plateau in plateaus) - sum(row.outcome != PASSED for row in rows)
+    return Numbers(run.run_id, rows, title, objective, limit, shown, results.load_factor, is_invalid, left_out)
 
 
-def _is_silent(plateau: _Summarized) -> bool:
-    """Return True if a plateau without a measured value failed although its objective has a limit: requests were in
-    flight for longer than this limit, and none ended.
+def _is_silent(plateau: _Summarized, binding: _Objective | None) -> bool:
+    """Return True if a plateau failed the drawn objective without a measured value: requests were in flight for longer
+    than its limit, and none ended.
     """
-    return not plateau.passed and plateau.objective is not None
+    own = plateau.objective
+    if binding is None or own is None:
+        return False
+    return own.text == binding.text and own.seen is None and not plateau.passed
 
 
 def _quantity(plateaus: list[_Summarized], binding: _Objective | None) -> tuple[str, list[float | None], float | None]:
@@ -208,6 +214,8 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     )
     if any(row.outcome == SILENT for row in numbers.rows):
         note += "Triangles at the top are plateaus at which no request ended within the limit. "
+    if numbers.left_out:
+        note += f"Without a value of the drawn quantity: {people.plural(numbers.left_out, 'failed plateau')}. "
     if numbers.objective:
         note += f"The dashed line is the objective, {numbers.objective}. "
     if run.verdict == "suspect":
