@@ -193,6 +193,15 @@ def test_a_tier_with_a_limit_of_its_own_is_not_drawn_below_the_cpus_of_the_whole
     assert cpu_by_tier.compute(with_cpus(synthetic.results(), 1.0)).capacity == 1
 
 
+def test_long_labels_of_configurations_are_not_cut_in_the_figure_of_cpu() -> None:
+    labels = ["rows base, query probe, database postgresql", "rows tenfold, query probe, database postgresql"]
+    slices = [cpu_by_tier.Slice(label, 30.0, "database", 1.0, None, "valid") for label in labels]
+    spec: Any = cpu_by_tier.draw(cpu_by_tier.Numbers(slices, None, "users", [], [30.0]))
+    (bars,) = spec["layer"]
+    assert bars["encoding"]["y"]["axis"]["labelLimit"] == 7 * len(labels[1])
+    assert set(labels) <= set(texts(static_svg(spec)))
+
+
 def test_cpu_of_a_tier_without_parts_stays_whole() -> None:
     results = synthetic.results()
     for configuration in results.summary["configurations"]:

@@ -29,6 +29,8 @@ CROWDED = 8
 _FEW_DECADES = 3
 # Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
+# Smallest and largest space for the labels of configurations beside a panel. [px]
+_LABEL_LIMITS_PX = 240, 480
 _ROW_PX, _MANY_ROWS = 24, 12  # Height of a row [px], and number of rows above which rows are as high as labels.
 
 
@@ -387,10 +389,19 @@ def _rows(points: list[series.Point], axis: Channel, load_factor: str, width: in
 
 
 def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = True) -> Channel:
-    """Return the vertical axis of configurations, in order from the top."""
+    """Return the vertical axis of configurations, in order from the top, with space for the longest label."""
+    shortest, longest = _LABEL_LIMITS_PX
+    limit = min(max(shortest, labels_of.LETTER_PX * max(map(len, labels), default=0)), longest)
     return nominal(
         "configuration",
         title=None,
         scale={"domain": labels},
-        axis={"labels": names, "labelLimit": 240, "maxExtent": 320, "grid": grid, "ticks": False, "domain": names},
+        axis={
+            "labels": names,
+            "labelLimit": limit,
+            "maxExtent": limit + 80,
+            "grid": grid,
+            "ticks": False,
+            "domain": names,
+        },
     )
