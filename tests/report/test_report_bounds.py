@@ -21,7 +21,7 @@ from towtank.report.figures import (
     throughput,
 )
 from towtank.report.runs_over_time import DRAIN_STAGE, _rates
-from towtank.report.source import Results
+from towtank.report.source import Results, RunResult
 
 
 def point(load: float, value: float, low: float | None = None, high: float | None = None, **more: Any) -> series.Point:
@@ -135,7 +135,7 @@ def test_the_middle_of_a_colour_scale_is_between_its_ends() -> None:
 def test_seconds_of_a_drive_are_rates_of_their_lengths() -> None:
     rows = [(1.0, 5), (2.0, 8), (2.0, 9), (2.5, 3)]
     document = {"intervals": [{"t_s": at, "requests": number, "p95_ms": 2.0} for at, number in rows]}
-    assert [(row["t_s"], row["per_s"]) for row in drive_seconds.compute(document)] == [
+    assert [(row.t_s, row.per_s) for row in drive_seconds.compute(document)] == [
         (1.0, 5.0),
         (2.0, 8.0),
         (2.5, 6.0),
@@ -152,7 +152,7 @@ def timed(number: int, stages: list[dict[str, Any]], **more: Any) -> every_run.T
         "stages": stages,
         **more,
     }
-    run: Any = SimpleNamespace(summary={"timeline": timeline}, load=None, factors={}, run_id="r001")
+    run = RunResult("r001", {}, {"timeline": timeline})
     results: Any = SimpleNamespace(label=lambda _run: "a", load_factor="users")
     return every_run._timed(results, run)
 
@@ -293,4 +293,4 @@ def test_a_band_down_to_zero_is_not_drawn_on_a_logarithmic_axis(
         "response_band_95": time_band,
     }
     found = capacity_curve._predicted("a", 20.0, row)
-    assert [(each["value"], each["low"], each["high"]) for each in found] == drawn
+    assert [(each.value, each.low, each.high) for each in found] == drawn

@@ -40,17 +40,17 @@ def texts(svg: str) -> str:
 def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> None:
     numbers = capacity_curve.compute(results)
     labels = {"search_index present", "search_index absent"}
-    assert {row["configuration"] for row in numbers.curve} == labels
-    held = [(row["load"], row["quantity"]) for row in numbers.measured if row["held_out"]]
+    assert {row.configuration for row in numbers.curve} == labels
+    held = [(row.load, row.quantity) for row in numbers.measured if row.held_out]
     assert sorted(set(held)) == [(72.0, "response_s"), (72.0, "throughput")]
-    assert {row["load"] for row in numbers.predicted} == {72.0}
-    assert {row["kind"] for row in numbers.knees} >= {"model"}
-    assert all(row["low_95"] <= row["low_80"] <= row["fitted"] for row in numbers.curve)
+    assert {row.load for row in numbers.predicted} == {72.0}
+    assert {row.kind for row in numbers.knees} >= {"model"}
+    assert all(row.low_95 <= row.low_80 <= row.fitted for row in numbers.curve)
     # The throughput of a closed curve approaches the capacity limit from below. Curve and limit are from the same fit.
     limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
-    tops = [row for row in numbers.curve if row["quantity"] == "throughput" and row["load"] == 90]
+    tops = [row for row in numbers.curve if row.quantity == "throughput" and row.load == 90]
     assert len(tops) == len(limits) == 2
-    assert all(row["fitted"] <= limits[row["configuration"]] for row in tops)
+    assert all(row.fitted <= limits[row.configuration] for row in tops)
 
 
 _LABEL = re.compile(r'aria-label="(?![^"]*(?:-axis|egend) titled)([^"]*)"')
@@ -179,8 +179,8 @@ def test_points_of_suspect_runs_are_open_in_the_figures_of_the_model(results: Re
         for point in configuration["points"]
     }
     for rows in (capacity_curve.compute(results).measured, utilization_by_load.compute(results).measured):
-        assert {row["state"] for row in rows} == {"valid", "suspect"}
-        assert all(row["state"] == states[row["configuration"], row["load"]] for row in rows)
+        assert {row.state for row in rows} == {"valid", "suspect"}
+        assert all(row.state == states[row.configuration, row.load] for row in rows)
     for figure in (capacity_curve.figure(results), utilization_by_load.figure(results)):
         assert figure is not None
         assert "Open symbols depend on a suspect run." in figure.note

@@ -16,8 +16,8 @@ DOCUMENT = {
 
 def test_requests_are_rates_over_the_length_of_each_second() -> None:
     rows = drive_seconds.compute(DOCUMENT)
-    assert [row["per_s"] for row in rows] == [100.0, 120.0, pytest.approx(80.0)]
-    assert [row["p95_ms"] for row in rows] == [12.0, None, 18.0]
+    assert [row.per_s for row in rows] == [100.0, 120.0, pytest.approx(80.0)]
+    assert [row.p95_ms for row in rows] == [12.0, None, 18.0]
 
 
 def test_the_picture_is_drawn_and_described() -> None:

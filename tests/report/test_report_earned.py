@@ -18,7 +18,6 @@ import report_synthetic as synthetic
 from rich.console import Console
 from test_report_limit import LIMIT
 
-from towtank.analysis import estimate_of
 from towtank.analysis.study import describe_study
 from towtank.report.content import build_document
 from towtank.report.document import Bullets, Callout, Document, Figure, Paragraph, Table
@@ -248,6 +247,6 @@ def test_points_of_runs_that_do_not_count_set_no_scale() -> None:
     }
     assert states == {verdict: {verdict} for verdict in VERDICTS}
     collected = series.collect(
-        STUDIED["invalid"], lambda point: point.throughput_per_s, lambda run: estimate_of(run["throughput_per_s"])
+        STUDIED["invalid"], lambda point: point.throughput_per_s, lambda run: run.throughput_per_s
     )
     assert all(point.low is None for point in collected if point.state == "invalid")

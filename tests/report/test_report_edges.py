@@ -240,7 +240,7 @@ def test_a_text_that_is_too_long_for_its_box_is_cut(words: str, shown: str) -> N
 
 
 def test_events_without_an_end_are_lines_in_rows() -> None:
-    given: Any = SimpleNamespace(events=[event(), event(begin_s=6.0, until_s=9.0)])
+    given: Any = SimpleNamespace(events=[EventResult(**event()), EventResult(**event(begin_s=6.0, until_s=9.0))])
     layers = ground._events(given, {}, names=False)
     spans = layers[0]["data"]["values"]
     assert [(span["t"], span["end"], span["row"]) for span in spans] == [(4.0, 4.0, 4), (6.0, 9.0, 17)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import report_synthetic as synthetic
 from drawn_figures import find, texts, with_cpus
 
-from towtank.report.figures import (
-    cpu_by_tier,
-    disk,
-)
+from towtank.analysis import RunSummary
+from towtank.report.figures import cpu_by_tier, disk
 from towtank.report.pictures import static_svg
 
 
@@ -22,8 +22,8 @@ def test_disk_gathers_reads_and_writes() -> None:
 
 def test_disk_of_an_invalid_run_sums_its_disks() -> None:
     summary = {"host": {"disks": {"a": {"read_bytes_per_s": 1.0}, "b": {"read_bytes_per_s": 2.5}}}}
-    assert disk.disks_total("read_bytes_per_s", summary).value == 3.5
-    assert disk.disks_total("write_bytes_per_s", summary).value is None
+    assert disk.disks_total("read_bytes_per_s", RunSummary.read(summary)).value == 3.5
+    assert disk.disks_total("write_bytes_per_s", RunSummary.read(summary)).value is None
 
 
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
@@ -45,6 +45,15 @@ def test_a_tier_with_a_limit_of_its_own_is_not_drawn_below_the_cpus_of_the_whole
     assert "content may use 0.500 CPUs and used at most 81.0 % of them." in figure.note
     assert "of the system" not in " ".join(texts(static_svg(figure.spec or {})))
     assert cpu_by_tier.compute(with_cpus(synthetic.results(), 1.0)).capacity == 1
+
+
+def test_long_labels_of_configurations_are_not_cut_in_the_figure_of_cpu() -> None:
+    labels = ["rows base, query probe, database postgresql", "rows tenfold, query probe, database postgresql"]
+    slices = [cpu_by_tier.Slice(label, 30.0, "database", 1.0, None, "valid") for label in labels]
+    spec: Any = cpu_by_tier.draw(cpu_by_tier.Numbers(slices, None, "users", [], [30.0]))
+    (bars,) = spec["layer"]
+    assert bars["encoding"]["y"]["axis"]["labelLimit"] == 7 * len(labels[1])
+    assert set(labels) <= set(texts(static_svg(spec)))
 
 
 def test_cpu_of_a_tier_without_parts_stays_whole() -> None:

@@ -83,7 +83,7 @@ def test_section_says_the_limit_and_what_it_rests_on(results):
 def test_figure_has_the_plateaus_in_the_unit_of_the_axis(results):
     numbers = figure.compute(results, results.runs[0])
     assert numbers.title == "p95 [ms]"
-    assert [(row["load"], round(row["value"]), row["outcome"]) for row in numbers.rows] == [
+    assert [(row.load, round(row.value), row.outcome) for row in numbers.rows] == [
         (60.0, 55, "passed"),
         (120.0, 153, "passed"),
         (140.0, 304, "failed"),
@@ -102,7 +102,7 @@ def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
     limit = {**LIMIT, "plateaus": [*LIMIT["plateaus"], silent], "binding": silent["objective"]}
     run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": limit})
     numbers = figure.compute(results, run)
-    assert [(row["load"], row["outcome"]) for row in numbers.rows][-1] == (200.0, "failed without a response")
+    assert [(row.load, row.outcome) for row in numbers.rows][-1] == (200.0, "failed without a response")
     layer = figure.draw(numbers)["layer"][-1]
     assert (layer["mark"]["text"], layer["encoding"]["y"]) == ("▲", {"value": 0})
     assert "of which 2 failed" in figure.description(numbers)
@@ -110,12 +110,24 @@ def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
     assert figure.figure(results, run).table.rows[-1][2:] == ("–", "failed without a response")
 
 
+def test_a_plateau_that_failed_another_objective_is_not_drawn_as_one_without_a_response(results):
+    other = {"text": "errors < 1 %", "metric": "errors", "seen": 0.05, "limit": 0.01}
+    failed = plateau(200, 0.1, passed=False) | {"objective": other, "failure": {"kind": "errors", "text": "5 %"}}
+    limit = {**LIMIT, "plateaus": [*LIMIT["plateaus"], failed]}
+    run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": limit})
+    assert [row.load for row in figure.compute(results, run).rows] == [60.0, 120.0, 140.0]
+    note = figure.figure(results, run).note
+    assert "without a response" not in note
+    assert "Triangles" not in note
+    assert "Without a value of the drawn quantity: 1 failed plateau." in note
+
+
 def test_without_an_objective_the_figure_shows_throughput(results):
     bare = {**LIMIT, "binding": None, "plateaus": [{**each, "objective": None} for each in LIMIT["plateaus"]]}
     run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": bare})
     numbers = figure.compute(results, run)
     assert (numbers.title, numbers.limit) == ("throughput [1/s]", None)
-    assert numbers.rows[0]["value"] == pytest.approx(100.0)
+    assert numbers.rows[0].value == pytest.approx(100.0)
 
 
 def test_studies_without_a_search_have_no_such_section():

@@ -29,16 +29,14 @@ def tables(section: Any) -> dict[str, Table]:
 
 def test_lines_of_utilization_are_predicted_by_the_network(results: Results) -> None:
     numbers = utilization_by_load.compute(results)
-    assert {row["resource"] for row in numbers.curve} == set(TIERS)
-    assert {row["resource"] for row in numbers.measured} == set(TIERS)
+    assert {row.resource for row in numbers.curve} == set(TIERS)
+    assert {row.resource for row in numbers.measured} == set(TIERS)
     network = network_model.networks(modelled(results))[0]
     for row in numbers.measured:
-        level = next(each for each in network["levels"] if each["load"] == row["load"])
-        assert row["value"] == pytest.approx(level["utilization"][row["resource"]]["measured"], rel=0.02)
-        line = next(
-            each for each in numbers.curve if each["resource"] == row["resource"] and each["load"] == row["load"]
-        )
-        assert line["low"] <= line["median"] <= line["high"]
+        level = next(each for each in network["levels"] if each["load"] == row.load)
+        assert row.value == pytest.approx(level["utilization"][row.resource]["measured"], rel=0.02)
+        line = next(each for each in numbers.curve if each.resource == row.resource and each.load == row.load)
+        assert line.low <= line.median <= line.high
     made = utilization_by_load.figure(results)
     assert made is not None
     assert "predicted by the network of all resources" in made.note

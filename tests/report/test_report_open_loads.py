@@ -118,5 +118,5 @@ def test_whiskers_of_a_point_are_the_same_in_the_capacity_curve() -> None:
     model = {"configurations": [{"label": "", "refused": None, "held_out": None, "grid": [], "points": rows,
                                  "knees": []}]}  # fmt: skip
     measured = capacity_curve.compute(replace(results, model=model)).measured
-    whiskers = [(row["load"], row["low"], row["high"]) for row in measured if row["quantity"] == "throughput"]
+    whiskers = [(row.load, row.low, row.high) for row in measured if row.quantity == "throughput"]
     assert whiskers == [(point.load, point.low, point.high) for point in points]

@@ -132,7 +132,7 @@ def test_a_tier_with_a_limit_is_drawn_as_utilization() -> None:
 
 OTHERS = {
     "timeline": {"not_attributed_cpus_used": {"this_machine": [0.02] * 40}},
-    "not_attributed": {"this_machine": {"cpus": 2}},
+    "not_attributed": {"this_machine": {"cpus_used": synthetic.estimate(0.02), "cpus": 2}},
 }
 
 

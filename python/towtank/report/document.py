@@ -17,7 +17,8 @@ the writer escapes for its format.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from towtank.report.vega import Specification
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Figure:
         Description of the figure, for readers who cannot see it.
     note : str
         Explanation of symbols and intervals, which is shown below the figure.
-    spec : dict or None
+    spec : Specification or None
         Vega-Lite specification; None if the figure has an SVG.
     svg : str or None
         Finished SVG; None if the figure has a specification.
@@ -175,7 +176,7 @@ class Figure:
     title: str
     description: str
     note: str = ""
-    spec: dict[str, Any] | None = None
+    spec: Specification | None = None
     svg: str | None = None
     table: Table | None = None
     is_detail: bool = False

@@ -64,7 +64,7 @@ class Pictures:
         """Return the stored drawing of a Vega-Lite specification; if none is stored, draw it."""
         key = digest(spec)
         known = self._kept.get(key)
-        self._used[key] = known if known is not None and is_drawing(known) else static_svg(dict(spec))
+        self._used[key] = known if known is not None and is_drawing(known) else static_svg(spec)
         return self._used[key]
 
     def keep(self) -> None:
@@ -73,9 +73,9 @@ class Pictures:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
-def static_svg(spec: dict[str, object]) -> str:
+def static_svg(spec: Mapping[str, object]) -> str:
     """Draw a Vega-Lite specification as SVG, without access to a network."""
-    return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg(dict(spec), vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
 
 
 def digest(spec: Mapping[str, Any]) -> str:

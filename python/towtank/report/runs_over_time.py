@@ -7,7 +7,7 @@ number of errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,8 @@ import numpy as np
 from towtank.analysis import DRAIN_STAGE, MeasuredColumn, Measurement
 from towtank.arrays import Floats
 from towtank.containment import attempt_or
+from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.results import ResultsFolder, segments
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ WITH_EVENTS_AT_MOST = 8
 # Length below which the last interval of a run is left out, because its rate would be mostly random. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
+Values = Sequence[float | None]
 _PREFERENCE = ("valid", "suspect", "invalid", "none")
 
 
@@ -74,6 +77,45 @@ class Recorded:
     cells: tuple[Cell, ...] = ()
     errors_by_kind: Mapping[str, list[float | None]] = field(default_factory=dict)
     errors_by_transaction: Mapping[str, list[float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Stage of the load of a run. Times count from the start of the run. [s]"""
+
+    name: str = ""
+    phase: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Quantities of a run at the times `t_s` since its start [s]; None at times without a record."""
+
+    t_s: Values = ()
+    users: Values = ()
+    throughput_per_s: Values = ()
+    response_mean_s: Values = ()
+    p50_s: Values = ()
+    p95_s: Values = ()
+    errors_per_s: Values = ()
+    disk_read_bytes_per_s: Values = ()
+    disk_write_bytes_per_s: Values = ()
+    tiers_cpus_used: dict[str, Values | None] = field(default_factory=dict)
+    not_attributed_cpus_used: dict[str, Values | None] = field(default_factory=dict)
+    stages: tuple[Stage, ...] = ()
+
+
+def timeline_of(run: RunResult) -> Timeline:
+    """Read the timeline of a run from its summary."""
+    return record_of(Timeline, run.record.timeline)
+
+
+def window_of(run: RunResult) -> tuple[float, float] | None:
+    """Return start and end of the analysed window of a run; None if no window was analysed. [s]"""
+    start, end = dig(run.record.window, "start_s"), dig(run.record.window, "end_s")
+    return (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
 
 
 def has_timeline(run: RunResult) -> bool:

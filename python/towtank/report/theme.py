@@ -6,9 +6,12 @@ People with common forms of colour blindness can distinguish the colours (Okabe 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from towtank.estimates import FEW_DIGITS
+
+_Value = TypeVar("_Value")
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VEGA_LITE_VERSION = "6.4"
@@ -41,12 +44,13 @@ HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_down": "#f3ead3"}
 
 
-def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
+def cycle(values: Sequence[_Value], number: int) -> list[_Value]:
     """Return the first `number` values, repeating the sequence if necessary."""
     return [values[index % len(values)] for index in range(number)]
 
 
-def config() -> dict[str, Any]:
+def config() -> Mapping[str, object]:
+    """Return the Vega configuration of all figures."""
     label = {"labelFont": FONT, "titleFont": FONT, "labelColor": INK, "titleColor": INK}
     return {
         "background": "white",
@@ -94,8 +98,3 @@ def short(description: str) -> str:
     cut = description[: _DESCRIPTION_LETTERS - 1]
     end = cut.rfind(". ")
     return cut[: end + 1] if end > 0 else f"{cut.rstrip()}…"
-
-
-def specification(description: str, **parts: Any) -> dict[str, Any]:
-    """Return a complete Vega-Lite specification, with schema, description and shared configuration."""
-    return {"$schema": SCHEMA, "description": short(description), "config": config(), **parts}

@@ -6,15 +6,15 @@ If configurations are drawn as rows (with one load only, or too many configurati
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from towtank.digging import dig
 from towtank.estimates import FEW_DIGITS
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
 from towtank.report.source import Json, Results
+from towtank.report.vega import Encoding, Layer, Mark, Scale, Specification, View, nominal
 
 NAME = throughput.NAME
 _STATISTICS = {
@@ -31,7 +31,7 @@ _BETWEEN = 32
 # Largest number of configurations that are all drawn. [1]
 _ROWS_AT_MOST = 16
 # Styles of knees: open if they depend on a suspect run, otherwise filled.
-_TRIANGLES: dict[bool, dict[str, object]] = {
+_TRIANGLES: dict[bool, Mark] = {
     False: {"filled": True},
     True: {"filled": False, "fill": "white", "strokeWidth": 2},
 }
@@ -109,23 +109,25 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
     return found
 
 
-def draw(numbers: Numbers) -> dict[str, Any]:
+def draw(numbers: Numbers) -> Specification:
     """Draw a panel of throughput above a panel of response time, with a common load axis."""
     factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
-    shared: dict[str, Any] = {"load_factor": numbers.rates.load_factor, "width": _WIDTH}
     upper = throughput.picture(numbers.rates, height=_HEIGHT, width=_WIDTH)
     upper["layer"] += _drawn_knees(numbers)
     below = _objective(numbers, title, times, factor)
-    lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
+    load_factor = numbers.rates.load_factor
+    lower = panel.panel(
+        times, value_title=title, load_factor=load_factor, width=_WIDTH, height=_TIMES_HEIGHT, below=below, times=True
+    )
     _without_load_title(upper)
     # `bounds="flush"` ignores the title of the load axis, which may be wider than the panel and would misalign the
     # panels.
-    return theme.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
+    return vega.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
 
 
-def _without_load_title(picture: dict[str, Any]) -> None:
+def _without_load_title(picture: View) -> None:
     """Remove the title of the load axis from the upper panel, because the lower panel has the same axis."""
     for layer in picture["layer"]:
         if "x" in layer.get("encoding", {}):
@@ -136,7 +138,7 @@ def _scaling(points: list[series.Point]) -> list[series.Point]:
     return [point for point in points if point.state != "invalid"] or points
 
 
-def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
+def _drawn_knees(numbers: Numbers) -> list[Layer]:
     """Return layers that show knees on the load axis, each with its interval."""
     if not numbers.knees:
         return []
@@ -153,51 +155,41 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
         for knee in numbers.knees
     ]
     x = panel.load_axis(numbers.rates.load_factor, [point.load for point in numbers.rates.points])
-    place = {
+    place: Encoding = {
         "x": x,
         "y": {**panel.value_axis("throughput [1/s]"), "field": "foot"},
-        "color": {"field": "colour", "type": "nominal", "scale": None},
+        "color": nominal("colour", scale=None),
     }
-    text = {"type": "text", "text": "knee", "baseline": "bottom", "dy": -7, "fontSize": 10}
+    point = Mark(type="point", shape="triangle-up", size=70, opacity=1)
     return [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
-            "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
-        },
+        vega.layer("rule", vega.between(place, "x"), rows=rows, strokeWidth=5, opacity=0.45),
         *(
-            {
-                "data": {"values": [row for row in rows if (row["state"] == "suspect") == is_open]},
-                "mark": {"type": "point", "shape": "triangle-up", "size": 70, "opacity": 1} | style,
-                "encoding": place,
-            }
+            vega.layer({**point, **style}, place, rows=[row for row in rows if (row["state"] == "suspect") == is_open])
             for is_open, style in _TRIANGLES.items()
         ),
-        {"data": {"values": rows}, "mark": text, "encoding": place},
+        vega.layer("text", place, rows=rows, text="knee", baseline="bottom", dy=-7, fontSize=10),
     ]
 
 
-def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
+def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[Layer]:
     """Return layers of a line at the limit of the objective, or of its name at the edge if the limit is beyond the
     axis.
     """
     if numbers.objective is None:
         return []
     axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), float(numbers.objective["value"]) * factor
-    scale = axis["scale"]
-    low, high = scale["domain"] if "domain" in scale else (0.0, scale.get("domainMax", value))
+    scale: Scale = axis["scale"] or {}
+    low, high = map(float, scale.get("domain", (0.0, scale.get("domainMax", value))))
     words = str(numbers.objective.get("text") or "objective")
-    text = {"type": "text", "align": "right", "dx": -4, "fontSize": 10, "color": theme.INK}
+    text = Mark(type="text", align="right", dx=-4, fontSize=10, color=theme.INK)
     rows = [{"value": min(max(value, low), high)}]
-    corner = {"x": {"value": "width"}, "y": axis}
+    corner = Encoding(x={"value": "width"}, y=axis)
     if not low <= value <= high:
         words, beyond = f"{words} ({'above' if value > high else 'below'} this axis)", 1 if value > high else -1
-        named = {**text, "text": words, "dy": 8 * beyond}
-        return [{"data": {"values": rows}, "mark": named, "encoding": corner}]
-    rule = {"type": "rule", "strokeDash": [6, 3], "color": theme.INK}
+        return [vega.layer(text, corner, rows=rows, text=words, dy=8 * beyond)]
     return [
-        {"data": {"values": rows}, "mark": rule, "encoding": {"y": axis}},
-        {"data": {"values": rows}, "mark": {**text, "text": words, "dy": -7}, "encoding": corner},
+        vega.layer("rule", {"y": axis}, rows=rows, strokeDash=[6, 3], color=theme.INK),
+        vega.layer(text, corner, rows=rows, text=words, dy=-7),
     ]
 
 

@@ -2,42 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results
+from towtank.report.vega import Channel, Encoding, Layer, Legend, Mark, Row, Specification, View, nominal, quantitative
 
 NAME = "capacity-curve"
 _QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms], logarithmic"}
 _SCALED = ("value", "fitted", "low", "high", "low_80", "high_80", "low_95", "high_95")
+_HAS_INTERVAL, _OF_OBJECTIVE = "datum.low !== null && datum.high !== null", "datum.kind === 'objective'"
 _SHOWN_KNEES = {"model": "(D + Z) / D_max", "peak": "peak", "objective": "objective"}
 
 
 @dataclass(frozen=True)
+class CurvePoint:
+    """Fitted throughput [1/s] or response time [s] at one load, with the ends of its 80 % and 95 % bands."""
+
+    configuration: str
+    quantity: str
+    load: float
+    fitted: float
+    low_80: float
+    high_80: float
+    low_95: float
+    high_95: float
+
+    @property
+    def estimate(self) -> people.Ends:
+        """Fitted value with its 95 % band."""
+        return people.Ends(self.fitted, self.low_95, self.high_95)
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """Measured throughput [1/s] or response time [s] at one load, with the verdict, and its interval if known."""
+
+    configuration: str
+    load: float
+    held_out: bool
+    state: str
+    quantity: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class PredictedPoint:
+    """Prediction for a load that a second fit left out, with the 95 % prediction band if it can be drawn."""
+
+    configuration: str
+    load: float
+    quantity: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Knee on the load axis with its interval; the ends are None if unknown."""
+
+    configuration: str
+    kind: str
+    load: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of the capacity curve.
+    """Data of the figure: curves, measured points, predictions for the levels that a second fit left out, and knees."""
 
-    Attributes
-    ----------
-    curve : list of dict
-        Points of the curves: `configuration`, `quantity`, `load`, `fitted`, and the ends of the 80 % and 95 % bands.
-    measured : list of dict
-        Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None if unknown), `held_out`, and
-        `state` (verdict).
-    predicted : list of dict
-        Predictions for the levels that a second fit left out, with the 95 % prediction band.
-    knees : list of dict
-        Knees: `configuration`, `kind`, `load`, `low`, `high`.
-    """
-
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    measured: list[dict[str, Any]] = field(default_factory=list)
-    predicted: list[dict[str, Any]] = field(default_factory=list)
-    knees: list[dict[str, Any]] = field(default_factory=list)
+    curve: list[CurvePoint] = field(default_factory=list)
+    measured: list[MeasuredPoint] = field(default_factory=list)
+    predicted: list[PredictedPoint] = field(default_factory=list)
+    knees: list[Knee] = field(default_factory=list)
 
 
 def modelled(results: Results) -> list[Json]:
@@ -68,46 +113,37 @@ def compute(results: Results) -> Numbers:
         for load, row in held.items():
             numbers.predicted.extend(_predicted(label, load, row))
         numbers.knees.extend(
-            {"configuration": label, **{key: knee[key] for key in ("kind", "load", "low", "high")}}
+            Knee(label, knee["kind"], knee["load"], knee["low"], knee["high"])
             for knee in configuration["knees"]
             if knee["load"] is not None and knee["kind"] in _SHOWN_KNEES
         )
     return numbers
 
 
-def _curve(label: str, row: Json) -> list[dict[str, Any]]:
-    found = []
+def _curve(label: str, row: Json) -> Iterator[CurvePoint]:
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
         # A band without an upper bound cannot be drawn, so the curve of response times ends before this load.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
-        (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
-        ends = {"low_80": low_80, "high_80": high_80, "low_95": low_95, "high_95": high_95}
-        found.append(
-            {"configuration": label, "quantity": quantity, "load": row["load"], "fitted": bands["curve"], **ends}
-        )
-    return found
+        yield CurvePoint(label, quantity, row["load"], bands["curve"], *bands["band_80"], *bands["band_95"])
 
 
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
-) -> list[dict[str, Any]]:
-    """Return a measured point with the interval in the study summary, as in all other figures and tables.
+) -> Iterator[MeasuredPoint]:
+    """Yield a measured point with the interval in the study summary, as in all other figures and tables.
 
     The model document has standard errors too, but these are pooled over all levels.
     """
-    rate = point["throughput"]
+    load, response_s = point["load"], point["response_s"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
-    base = {"configuration": label, "load": point["load"], "held_out": held, "state": state}
-    found = [{**base, "quantity": "throughput", "value": rate, "low": low, "high": high}]
-    if point["response_s"] is not None:
-        found.append({**base, "quantity": "response_s", "value": point["response_s"], "low": None, "high": None})
-    return found
+    yield MeasuredPoint(label, load, held, state, "throughput", point["throughput"], low, high)
+    if response_s is not None:
+        yield MeasuredPoint(label, load, held, state, "response_s", response_s)
 
 
-def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
-    found = []
+def _predicted(label: str, load: float, row: Json) -> Iterator[PredictedPoint]:
     for quantity, value, band in (
         ("throughput", "predicted_throughput", "throughput_band_95"),
         ("response_s", "predicted_response_s", "response_band_95"),
@@ -118,204 +154,125 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
         if quantity == "response_s" and not low:
             # A logarithmic axis has no zero, so a band down to zero is only in the table.
             low = high = None
-        found.append(
-            {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
-        )
-    return found
+        yield PredictedPoint(label, load, quantity, row[value], low, high)
 
 
-def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
+def draw(numbers: Numbers, load_factor: str) -> Specification:
     """Draw a panel of throughput above a panel of response time, which has a logarithmic axis."""
-    panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if _has(numbers, quantity)]
-    return theme.specification(description(numbers), vconcat=panels, spacing=18)
+    shown = {point.quantity for point in numbers.measured}
+    panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if quantity in shown]
+    return vega.specification(description(numbers), vconcat=panels, spacing=18)
 
 
-def _has(numbers: Numbers, quantity: str) -> bool:
-    return any(row["quantity"] == quantity for row in numbers.measured)
-
-
-def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
-    labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
-    loads = [row["load"] for row in (*numbers.measured, *numbers.curve)]
-    x = {
-        "field": "load",
-        "type": "quantitative",
-        "title": panel.load_title(load_factor),
-        "scale": {"domain": [0, 1.02 * max(loads, default=1.0)], "nice": False},
-        "axis": {"grid": False, "tickCount": 8, "format": theme.EXACT},
-    }
-    scale: dict[str, Any] = {"zero": True} if quantity == "throughput" else {"type": "log"}
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": _QUANTITIES[quantity],
-        "scale": scale,
-        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": theme.MEASURED},
-    }
-    colour = panel.by_configuration(labels)["color"]
-    if colour["legend"]:
-        # Otherwise the legend would show the pale colours of the bands.
-        colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
-    here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
+def _panel(numbers: Numbers, quantity: str, load_factor: str) -> View:
+    labels = list(dict.fromkeys(point.configuration for point in numbers.measured))
+    loads = [*(point.load for point in numbers.measured), *(point.load for point in numbers.curve)]
+    is_upper = quantity == "throughput"
+    x = quantitative(
+        "load",
+        title=panel.load_title(load_factor),
+        scale={"domain": [0, 1.02 * max(loads, default=1.0)], "nice": False},
+        axis={"grid": False, "tickCount": 8, "format": theme.EXACT},
+    )
+    y = quantitative(
+        "value",
+        title=_QUANTITIES[quantity],
+        scale={"zero": True} if is_upper else {"type": "log"},
+        axis={"tickCount": 6} if is_upper else {"tickCount": 5, "format": theme.MEASURED},
+    )
+    styles = panel.by_configuration(labels)
+    legend = styles["color"]["legend"]
+    # The layers of a panel share a legend, which any layer without a legend would remove. Without an opacity, the
+    # legend would show the pale colours of the bands.
+    shown: Legend | None = {**legend, "symbolOpacity": 1} if legend and is_upper else None
+    place = Encoding(x=x, y=y, color={**styles["color"], "legend": shown})
+    curve = _of(numbers.curve, quantity)
     layers = [
-        _band(numbers, quantity, here, "95", 0.16),
-        _band(numbers, quantity, here, "80", 0.22),
-        _line(numbers, quantity, here),
-        *_points(numbers, quantity, here, labels),
+        vega.layer("area", _interval(place, "low_95", "high_95"), rows=curve, opacity=0.16, line=False),
+        vega.layer("area", _interval(place, "low_80", "high_80"), rows=curve, opacity=0.22, line=False),
+        vega.layer("line", {**place, "y": {**y, "field": "fitted"}}, rows=curve, strokeWidth=1.6),
+        *_points(numbers, quantity, place, {**styles["shape"], "legend": shown}),
     ]
-    if quantity == "throughput":
-        layers += _knees(numbers, here)
-    return {"width": 620, "height": 300 if quantity == "throughput" else 190, "layer": layers}
+    if is_upper:
+        layers += _knees(numbers.knees, place)
+    return {"width": 620, "height": 300 if is_upper else 190, "layer": layers}
 
 
-def _colour(here: dict[str, Any]) -> dict[str, Any]:
-    # The layers of a panel share a legend, which any layer without a legend would remove.
-    return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
+def _interval(place: Encoding, low: str = "low", high: str = "high") -> Encoding:
+    return {**vega.between(Encoding(x=place["x"], y=place["y"]), "y", low, high), "color": place["color"]}
 
 
-def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    """Return the rows of a quantity as chart data, with times in milliseconds."""
+def _of(points: Sequence[CurvePoint | MeasuredPoint | PredictedPoint], quantity: str) -> list[Row]:
+    """Return the points of a quantity as chart data, with times in milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
-    return {
-        "values": [
-            {key: value * factor if key in _SCALED and value is not None else value for key, value in row.items()}
-            for row in rows
-            if row["quantity"] == quantity
-        ]
-    }
+    return [
+        {key: value * factor if key in _SCALED and value is not None else value for key, value in vars(point).items()}
+        for point in points
+        if point.quantity == quantity
+    ]
 
 
-def _band(numbers: Numbers, quantity: str, here: dict[str, Any], share: str, opacity: float) -> dict[str, Any]:
-    return {
-        "data": _of(numbers.curve, quantity),
-        "mark": {"type": "area", "opacity": opacity, "line": False},
-        "encoding": {
-            "x": here["x"],
-            "y": {**here["y"], "field": f"low_{share}"},
-            "y2": {"field": f"high_{share}"},
-            "color": _colour(here),
-        },
-    }
-
-
-def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "data": _of(numbers.curve, quantity),
-        "mark": {"type": "line", "strokeWidth": 1.6},
-        "encoding": {"x": here["x"], "y": {**here["y"], "field": "fitted"}, "color": _colour(here)},
-    }
-
-
-def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
+def _points(numbers: Numbers, quantity: str, place: Encoding, shape: Channel) -> list[Layer]:
     """Return layers of measured points, of rings around held-out points, and of predictions with bands."""
-    place = {"x": here["x"], "y": here["y"]}
-    whiskers = {
-        "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
-        "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
-    }
-
-    def barred(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "data": _of(rows, quantity),
-            **whiskers,
-            "encoding": {
-                "x": here["x"],
-                "y": {**here["y"], "field": "low"},
-                "y2": {"field": "high"},
-                "color": _colour(here),
-            },
-        }
-
-    shape = {**panel.by_configuration(labels)["shape"], "legend": here["colour"]["legend"] if here["legend"] else None}
+    measured, predicted = _of(numbers.measured, quantity), _of(numbers.predicted, quantity)
+    whiskers, interval = Mark(type="errorbar", ticks={"width": 8}, rule={}), _interval(place)
     tooltip = [
-        {"field": "configuration", "type": "nominal"},
-        {"field": "load", "type": "quantitative", "title": "load", "format": theme.EXACT},
-        {"field": "value", "type": "quantitative", "title": _QUANTITIES[quantity], "format": theme.MEASURED},
+        nominal("configuration"),
+        quantitative("load", title="load", format=theme.EXACT),
+        quantitative("value", title=_QUANTITIES[quantity], format=theme.MEASURED),
     ]
+    marked: Encoding = {**place, "shape": shape, "tooltip": tooltip}
+    hollow: Mark = {"type": "point", "filled": False, "fill": "white", "size": 75, "strokeWidth": 2, "opacity": 1}
+    diamond: Mark = {"type": "point", "shape": "diamond", "size": 110, "fill": "white", "strokeWidth": 2, "opacity": 1}
+    ring: Mark = {"type": "point", "shape": "circle", "size": 260, "strokeWidth": 1.4, "color": theme.INK}
+    full = Mark(type="point", filled=True, size=75, opacity=1)
     return [
-        barred(numbers.measured),
-        {
-            "data": _of(numbers.measured, quantity),
-            "transform": [{"filter": "datum.state !== 'suspect'"}],
-            "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-            "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
-        },
-        {
-            "data": _of(numbers.measured, quantity),
-            "transform": [{"filter": "datum.state === 'suspect'"}],
-            "mark": {"type": "point", "filled": False, "fill": "white", "size": 75, "strokeWidth": 2, "opacity": 1},
-            "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
-        },
-        {
-            "data": _of(numbers.measured, quantity),
-            "transform": [{"filter": "datum.held_out"}],
-            "mark": {"type": "point", "shape": "circle", "size": 260, "strokeWidth": 1.4, "color": theme.INK},
-            "encoding": place,
-        },
-        barred(numbers.predicted),
-        {
-            "data": _of(numbers.predicted, quantity),
-            "mark": {"type": "point", "shape": "diamond", "size": 110, "fill": "white", "strokeWidth": 2, "opacity": 1},
-            "encoding": {**place, "color": _colour(here), "tooltip": tooltip},
-        },
+        vega.layer(whiskers, interval, rows=measured, where=_HAS_INTERVAL),
+        vega.layer(full, marked, rows=measured, where="datum.state !== 'suspect'"),
+        vega.layer(hollow, marked, rows=measured, where="datum.state === 'suspect'"),
+        vega.layer(ring, Encoding(x=place["x"], y=place["y"]), rows=measured, where="datum.held_out"),
+        vega.layer(whiskers, interval, rows=predicted, where=_HAS_INTERVAL),
+        vega.layer(diamond, {**place, "tooltip": tooltip}, rows=predicted),
     ]
 
 
-def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers that show knees on the load axis, each with its interval."""
-    data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
+def _knees(knees: list[Knee], place: Encoding) -> list[Layer]:
+    """Return layers that show knees on the load axis, each with its interval and its name.
+
+    The names of knees from an objective are higher, so that names do not overlap.
+    """
+    rows = [{**vars(knee), "value": 0.0, "name": _SHOWN_KNEES[knee.kind]} for knee in knees]
     # The load of a knee is an estimate, so it is rounded.
-    x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
-    place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
+    place = {**place, "x": {**place["x"], "axis": {**place["x"]["axis"], "format": theme.MEASURED}}}
+    pointed: Encoding = {**place, "tooltip": [nominal("kind"), quantitative("load")]}
+    named: Encoding = {**place, "text": nominal("name")}
     return [
-        {
-            "data": data,
-            "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
-            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
-            "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
-        },
-        {
-            "data": data,
-            "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {
-                **place,
-                "tooltip": [{"field": "kind", "type": "nominal"}, {"field": "load", "type": "quantitative"}],
-            },
-        },
-        *_names_of_knees(data, place),
-    ]
-
-
-def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers with the names of knees; those from an objective are higher, so that names do not overlap."""
-    return [
-        {
-            "data": data,
-            "transform": [{"filter": f"(datum.kind === 'objective') === {is_above}"}],
-            "mark": {"type": "text", "baseline": "bottom", "dy": dy, "fontSize": 10},
-            "encoding": {**place, "text": {"field": "name", "type": "nominal"}},
-        }
-        for is_above, dy in (("false", -8), ("true", -20))
+        vega.layer("rule", vega.between(place, "x"), rows=rows, where=_HAS_INTERVAL, strokeWidth=5, opacity=0.45),
+        vega.layer("point", pointed, rows=rows, shape="triangle-up", filled=True, size=90, opacity=1),
+        *(
+            vega.layer("text", named, rows=rows, where=where, baseline="bottom", dy=dy, fontSize=10)
+            for where, dy in ((f"({_OF_OBJECTIVE}) === false", -8), (f"({_OF_OBJECTIVE}) === true", -20))
+        ),
     ]
 
 
 def description(numbers: Numbers) -> str:
     """Return a description of the capacity curve in words, for readers who cannot see the figure."""
     parts = []
-    for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
-        rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]
-        last = max(rows, key=lambda row: float(row["load"]))
-        parts.append(f"{label}: {people.rate_estimate(_estimate(last))} at {people.plain(last['load'])}")
+    for label in dict.fromkeys(point.configuration for point in numbers.curve):
+        own = [each for each in numbers.curve if each.configuration == label and each.quantity == "throughput"]
+        last = max(own, key=lambda point: point.load)
+        parts.append(f"{label}: {people.rate_estimate(last.estimate)} at {people.plain(last.load)}")
     return "Line chart of modelled throughput and response time against load with bands. " + "; ".join(parts) + "."
 
 
 def figure(results: Results) -> Figure | None:
     """Return the figure of the capacity curve; None without a model, or with too many configurations."""
     numbers = compute(results)
-    if not numbers.curve or len({row["configuration"] for row in numbers.curve}) > panel.CROWDED:
+    if not numbers.curve or len({point.configuration for point in numbers.curve}) > panel.CROWDED:
         return None
     knees = " Triangles on the axis are knees with 95 % intervals." if numbers.knees else ""
-    is_suspect = any(row["state"] == "suspect" for row in numbers.measured)
+    is_suspect = any(point.state == "suspect" for point in numbers.measured)
     suspects = f" {series.OPEN_SYMBOLS}" if is_suspect else ""
     held = (
         " Points with a ring were left out of a second fit. Diamonds are the predictions of this fit, with the 95 % "
@@ -341,19 +298,17 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
         Column("Throughput, 95 % band", numeric=True),
         Column("Response time, 95 % band", numeric=True),
     )
-    times = {(row["configuration"], row["load"]): row for row in numbers.curve if row["quantity"] == "response_s"}
+    times = {
+        (point.configuration, point.load): point.estimate for point in numbers.curve if point.quantity == "response_s"
+    }
     rows = tuple(
         (
-            row["configuration"],
-            people.plain(row["load"]),
-            people.rate_estimate(_estimate(row)),
-            people.seconds_estimate(_estimate(times.get((row["configuration"], row["load"])))),
+            point.configuration,
+            people.plain(point.load),
+            people.rate_estimate(point.estimate),
+            people.seconds_estimate(times.get((point.configuration, point.load))),
         )
-        for row in numbers.curve
-        if row["quantity"] == "throughput"
+        for point in numbers.curve
+        if point.quantity == "throughput"
     )
     return Table("The fitted model by load", columns, rows)
-
-
-def _estimate(row: dict[str, Any] | None) -> dict[str, Any] | None:
-    return row and {"value": row["fitted"], "low": row["low_95"], "high": row["high_95"]}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.analysis import Estimate, TierAtLoad
 from towtank.digging import dig
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
 from towtank.report.figures.labels import short_labels
 from towtank.report.source import Results
+from towtank.report.vega import Along, Channel, Encoding, Layer, Mark, Specification, View, nominal, quantitative
 
 NAME = "cpu-by-tier"
 
@@ -149,7 +149,7 @@ def _lighter(colour: str, amount: float) -> str:
     return "#" + "".join(f"{round(channel + (255 - channel) * min(amount, 0.8)):02x}" for channel in channels)
 
 
-def draw(numbers: Numbers) -> dict[str, object]:
+def draw(numbers: Numbers) -> Specification:
     """Draw stacked bars of CPU use in one panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
     parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
@@ -171,67 +171,52 @@ def draw(numbers: Numbers) -> dict[str, object]:
     layers = [_bars(numbers, parts, labels)]
     if numbers.capacity:
         layers += _capacity(numbers.capacity, across="x" if is_row else "y")
-    picture = {"width": 520, "height": {"step": 24}, "layer": layers}
-    return theme.specification(
-        description(numbers),
-        data={"values": values},
-        **(picture if is_row else panel.each_configuration(labels, layers)),
-    )
+    row: View = {"width": 520, "height": {"step": 24}, "layer": layers}
+    view: View = {"data": {"values": values}, **(row if is_row else panel.each_configuration(labels, layers))}
+    return vega.specification(description(numbers), **view)
 
 
-def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
+def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> Layer:
     """Return stacked bars: one for each load, or one for each configuration if all have the same load."""
-    loads = {
+    loads: Channel = {
         "field": "load",
         "type": "ordinal",
         "title": panel.load_title(numbers.load_factor),
         "axis": {"labelAngle": 0, "grid": False},
         "scale": {"domain": numbers.loads, "paddingInner": 0.35, "paddingOuter": 0.25},
     }
-    cpus = {"field": "cpus", "type": "quantitative", "title": "CPUs used", "stack": "zero"}
+    cpus = quantitative("cpus", title="CPUs used", stack="zero")
     is_row = numbers.is_at_one_load
-    return {
-        "mark": {"type": "bar", "maxBandSize": 16 if is_row else 70, "stroke": theme.INK, "strokeWidth": 0.6},
-        "encoding": {
-            "x": cpus if is_row else loads,
-            "y": panel.configuration_axis(labels) if is_row else cpus,
-            "color": {
-                "field": "part",
-                "type": "nominal",
-                "scale": {"domain": parts, "range": colours(parts)},
-                "legend": {"title": None, "symbolType": "square", "columns": 4},
-            },
-            "order": {"field": "order", "type": "quantitative"},
-            "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.35}, "value": 1},
-            "tooltip": [
-                {"field": "part", "type": "nominal", "title": "tier"},
-                {
-                    "field": "load",
-                    "type": "quantitative",
-                    "title": panel.load_title(numbers.load_factor),
-                    "format": theme.EXACT,
-                },
-                {"field": "cpus", "type": "quantitative", "title": "CPUs used", "format": ".3~r"},
-                {"field": "state", "type": "nominal", "title": "verdict"},
-            ],
-        },
+    encoding: Encoding = {
+        "x": cpus if is_row else loads,
+        "y": panel.configuration_axis(labels) if is_row else cpus,
+        "color": nominal(
+            "part",
+            scale={"domain": parts, "range": colours(parts)},
+            legend={"title": None, "symbolType": "square", "columns": 4},
+        ),
+        "order": quantitative("order"),
+        "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.35}, "value": 1},
+        "tooltip": [
+            nominal("part", title="tier"),
+            quantitative("load", title=panel.load_title(numbers.load_factor), format=theme.EXACT),
+            quantitative("cpus", title="CPUs used", format=".3~r"),
+            nominal("state", title="verdict"),
+        ],
     }
+    return vega.layer("bar", encoding, maxBandSize=16 if is_row else 70, stroke=theme.INK, strokeWidth=0.6)
 
 
-def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
+def _capacity(cpus: int, across: Along) -> list[Layer]:
     """Return layers of a line at the number of CPUs of the system, which appears in every panel."""
-    at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
-    words = f"{people.plural(cpus, 'CPU')} of the system"
-    text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
-    placed = {"y": {**text, "align": "left", "dx": 4}, "x": {**text, "align": "right", "baseline": "bottom", "dy": -2}}
-    beside = "x" if across == "y" else "y"
-    return [
-        {
-            "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5},
-            "encoding": {across: at},
-        },
-        {"mark": placed[across], "encoding": {beside: {"value": 0}, across: at}},
-    ]
+    at, edge = quantitative("capacity", aggregate="max"), Channel(value=0)
+    text = Mark(type="text", text=f"{people.plural(cpus, 'CPU')} of the system", dy=-7, color=theme.MUTED)
+    if across == "y":
+        line, words = Encoding(y=at), vega.layer(text, {"x": edge, "y": at}, align="left", dx=4)
+    else:
+        line = Encoding(x=at)
+        words = vega.layer(text, {"y": edge, "x": at}, align="right", baseline="bottom", dy=-2)
+    return [vega.layer("rule", line, strokeDash=[5, 3], color=theme.MUTED, strokeWidth=1.5), words]
 
 
 def description(numbers: Numbers) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from towtank.analysis import Estimate, LoadPoint, disks_counted_once
-from towtank.digging import dig
+from towtank.analysis import Estimate, LoadPoint, RunSummary, disks_counted_once
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import vega
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
+from towtank.report.vega import Specification
 
 NAME = "disk"
 DIRECTIONS = {"read": "reads", "write": "writes"}
@@ -46,14 +46,14 @@ def _estimate(direction: str, point: LoadPoint) -> Estimate:
     return point.disk_read_bytes_per_s if direction == "read" else point.disk_write_bytes_per_s
 
 
-def disks_total(key: str, summary: Json) -> Estimate:
+def disks_total(key: str, summary: RunSummary) -> Estimate:
     """Return the sum of a quantity over the disks of a run; without a value if no disk has one."""
-    disks = disks_counted_once(dig(summary, "host", "disks") or {})
-    values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
+    disks = disks_counted_once({name: vars(disk) for name, disk in summary.host.disks.items()})
+    values = [disk[key] for disk in disks.values() if disk[key] is not None]
     return Estimate(sum(values) if values else None)
 
 
-def draw(numbers: Numbers) -> dict[str, object]:
+def draw(numbers: Numbers) -> Specification:
     """Draw a panel of disk reads beside a panel of disk writes, each with a separate scale."""
     panels = [
         panel.panel(
@@ -66,7 +66,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
         )
         for number, (direction, points) in enumerate(_drawn(numbers).items())
     ]
-    return theme.specification(description(numbers), hconcat=panels, spacing=28)
+    return vega.specification(description(numbers), hconcat=panels, spacing=28)
 
 
 def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:

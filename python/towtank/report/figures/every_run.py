@@ -7,19 +7,18 @@ scale, from zero to the largest value, which is printed beside the plot.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 from xml.etree import ElementTree
 
-from towtank.digging import dig
 from towtank.report import bidi, theme
 from towtank.report import format as people
 from towtank.report.document import Column, Figure, Table
 from towtank.report.drawing import canvas
 from towtank.report.figures.panel import load_title
-from towtank.report.runs_over_time import has_timeline
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.runs_over_time import Stage, has_timeline, timeline_of, window_of
+from towtank.report.source import Results, RunResult
 
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
@@ -57,6 +56,8 @@ class TimedRun:
         True for points with a failed transaction.
     end_s : float
         End of the time axis. [s]
+    stages : sequence of Stage
+        Stages of the load.
     """
 
     run: RunResult
@@ -67,6 +68,7 @@ class TimedRun:
     responses: list[float | None]
     failed: list[bool]
     end_s: float
+    stages: Sequence[Stage] = ()
 
 
 def compute(results: Results) -> list[TimedRun]:
@@ -77,30 +79,31 @@ def compute(results: Results) -> list[TimedRun]:
 
 
 def _timed(results: Results, run: RunResult) -> TimedRun:
-    timeline = run.summary["timeline"]
-    times = [float(time) for time in timeline["t_s"]]
-    end = _end(timeline, times)
+    timeline = timeline_of(run)
+    times = [time for time in timeline.t_s if time is not None]
+    end = _end(timeline.stages, times)
     count = sum(time <= end for time in times)
     step = math.ceil(count / POINTS_AT_MOST) or 1
-    errors = list(timeline.get("errors_per_s") or [None] * len(times))
+    errors = timeline.errors_per_s or [None] * len(times)
     return TimedRun(
         run,
         results.label(run),
         _load(results, run),
         [sum(part) / len(part) for part in _parts(times[:count], step)],
-        _means(timeline.get("throughput_per_s"), step, count),
-        _means(timeline.get("response_mean_s"), step, count),
+        _means(timeline.throughput_per_s, step, count),
+        _means(timeline.response_mean_s, step, count),
         [any(part) for part in _parts(errors[:count], step)],
         end,
+        timeline.stages,
     )
 
 
-def _end(timeline: Json, times: Sequence[float]) -> float:
+def _end(stages: Sequence[Stage], times: Sequence[float]) -> float:
     """Return the end of the time axis, where the ramp-down of the load begins, because its rates would distort the
     scale. [s]"""
-    stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
-    held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
-    return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
+    ends = [(stage.end_s, stage.phase) for stage in stages if stage.end_s is not None]
+    held = [end for end, phase in ends if phase != RAMP_DOWN]
+    return max(held) if held else max([*times, *(end for end, _ in ends)])
 
 
 def _load(results: Results, run: RunResult) -> str:
@@ -159,15 +162,13 @@ def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
 def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
     """Draw the background of a run's plots: the stages of the load, and lines at the ends of the window."""
     height = f"{bottom - _HEAD:g}"
-    for stage in timed.run.summary["timeline"].get("stages") or ():
-        start, end = stage.get("start_s"), stage.get("end_s")
-        colour = theme.PHASES.get(str(stage.get("phase")))
-        if start is not None and end is not None and colour:
-            left, right = _x(timed, start), _x(timed, end)
+    for stage in timed.stages:
+        colour = theme.PHASES.get(str(stage.phase))
+        if stage.start_s is not None and stage.end_s is not None and colour:
+            left, right = _x(timed, stage.start_s), _x(timed, stage.end_s)
             box = {"x": f"{left:.0f}", "y": f"{_HEAD}", "width": f"{right - left:.0f}", "height": height}
             ElementTree.SubElement(group, "rect", {**box, "fill": colour})
-    ends = (dig(timed.run.summary, "window", key) for key in ("start_s", "end_s"))
-    edges = [_x(timed, end) for end in ends if isinstance(end, (int, float))]
+    edges = [_x(timed, end) for end in window_of(timed.run) or ()]
     if edges:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
@@ -204,7 +205,7 @@ def _lines(
     return [points for points in found if points]
 
 
-def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, Any]) -> None:
+def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, str]) -> None:
     room = int(_WIDTH / _LETTER)
     shown = words if len(words) <= room else f"{words[: room - 1]}…"
     # XML does not allow control characters, which names may contain.
@@ -269,7 +270,7 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
     return Table("Runs over time", columns, rows)
 
 
-def _span(values: Sequence[float | None], show: Any) -> str:
+def _span(values: Sequence[float | None], show: Callable[[float], str]) -> str:
     """Render the range of the values of a line, such as `10 to 12 /s`."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from towtank.report import theme
-from towtank.report.source import Json
+from towtank.analysis import EventResult
+from towtank.report import theme, vega
+from towtank.report.runs_over_time import Stage
+from towtank.report.vega import Channel, Encoding, Layer, Mark, nominal, quantitative
 
 WIDTH = 590
 """Width of figures over time. [px]"""
@@ -18,92 +20,83 @@ class Ground:
 
     Attributes
     ----------
-    stages : list of dict
-        Stages of the load with `name`, `phase`, `start_s` and `end_s`.
+    stages : sequence of Stage
+        Stages of the load.
     window : (float, float) or None
         Start and end of the measurement window since the start of the run; None if no window was analysed. [s]
-    events : list of dict
+    events : list of EventResult
         Events that the study caused.
     end_s : float
         End of the time axis. [s]
     """
 
-    stages: list[Json]
+    stages: Sequence[Stage]
     window: tuple[float, float] | None
-    events: list[Json]
+    events: list[EventResult]
     end_s: float
 
 
-def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
+def layers(ground: Ground, x: Channel, *, names: bool) -> list[Layer]:
     """Return the chart layers of the background; with `names`, also the names of stages and events."""
     stages = [
         {
-            "t": stage.get("start_s"),
-            "end": stage.get("end_s"),
-            "name": str(stage.get("name", "")).replace("_", "-"),
-            "colour": theme.PHASES.get(str(stage.get("phase")), "#ffffff"),
+            "t": stage.start_s,
+            "end": stage.end_s,
+            "name": _shown(stage.name),
+            "colour": theme.PHASES.get(str(stage.phase), "#ffffff"),
         }
         for stage in ground.stages
     ]
-    place = {"x": x, "x2": {"field": "end"}}
-    drawn: list[dict[str, Any]] = [
-        {
-            "data": {"values": stages},
-            "mark": {"type": "rect"},
-            "encoding": {**place, "color": {"field": "colour", "type": "nominal", "scale": None}},
-        }
-    ]
+    place: Encoding = {"x": x, "x2": {"field": "end"}, "color": nominal("colour", scale=None)}
+    drawn = [vega.layer("rect", place, rows=stages)]
     if ground.window:
         edges = [{"t": edge} for edge in ground.window]
-        rule = {"type": "rule", "strokeDash": [4, 3], "color": theme.INK}
-        drawn.append({"data": {"values": edges}, "mark": rule, "encoding": {"x": x}})
+        drawn.append(vega.layer("rule", {"x": x}, rows=edges, strokeDash=[4, 3], color=theme.INK))
     drawn += _events(ground, x, names=names)
     if names:
-        drawn.append(_names(stages, x, ground.end_s))
+        drawn.append(_names(ground, x))
     return drawn
 
 
-def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
+def _shown(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _events(ground: Ground, x: Channel, *, names: bool) -> list[Layer]:
     """Return chart layers of events: a line at the beginning, a coloured background and, with `names`, the name."""
     spans = [
         {
-            "t": event["begin_s"],
-            "end": event["until_s"] or event["begin_s"],
-            "name": f"{event['do']} {event['on']}",
+            "t": event.begin_s,
+            "end": event.until_s or event.begin_s,
+            "name": f"{event.do} {event.on}",
             "row": 4 + 13 * number,
         }
         for number, event in enumerate(ground.events)
     ]
     if not spans:
         return []
-    span = {"type": "rect", "color": theme.EVENT, "opacity": 0.22}
-    edge = {"type": "rule", "color": theme.EVENT, "strokeWidth": 1.6}
-    layers: list[dict[str, Any]] = [
-        {"data": {"values": spans}, "mark": span, "encoding": {"x": x, "x2": {"field": "end"}}},
-        {"data": {"values": spans}, "mark": edge, "encoding": {"x": x}},
+    layers = [
+        vega.layer("rect", {"x": x, "x2": {"field": "end"}}, rows=spans, color=theme.EVENT, opacity=0.22),
+        vega.layer("rule", {"x": x}, rows=spans, color=theme.EVENT, strokeWidth=1.6),
     ]
     if names:
-        label = {"type": "text", "align": "left", "baseline": "top", "dx": 4, "fontSize": 11, "color": theme.INK}
-        row = {"field": "row", "type": "quantitative", "scale": None}
-        text = {"field": "name", "type": "nominal"}
-        layers.append({"data": {"values": spans}, "mark": label, "encoding": {"x": x, "y": row, "text": text}})
+        label = Mark(type="text", align="left", baseline="top", dx=4, fontSize=11, color=theme.INK)
+        place = Encoding(x=x, y=quantitative("row", scale=None), text=nominal("name"))
+        layers.append(vega.layer(label, place, rows=spans))
     return layers
 
 
-def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
+def _names(ground: Ground, x: Channel) -> Layer:
     """Return a chart layer with the names of the stages that are wide enough for their names."""
     fitting = [
-        {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
-        for stage in stages
-        if stage["t"] is not None
-        and stage["end"] is not None
-        and (stage["end"] - stage["t"]) / end * WIDTH > 6.2 * len(stage["name"])
+        {"t": (stage.start_s + stage.end_s) / 2, "name": _shown(stage.name)}
+        for stage in ground.stages
+        if stage.start_s is not None
+        and stage.end_s is not None
+        and (stage.end_s - stage.start_s) / ground.end_s * WIDTH > 6.2 * len(stage.name)
     ]
-    return {
-        "data": {"values": fitting},
-        "mark": {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 11, "color": theme.INK},
-        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "name", "type": "nominal"}},
-    }
+    place = Encoding(x=x, y={"value": 0}, text=nominal("name"))
+    return vega.layer("text", place, rows=fitting, baseline="bottom", dy=-3, fontSize=11, color=theme.INK)
 
 
 def note(ground: Ground) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import ground, timeline
-from towtank.report.runs_over_time import Cell, choose
+from towtank.report.runs_over_time import Cell, choose, timeline_of
 from towtank.report.source import Results
+from towtank.report.vega import Channel, Encoding, Layer, Legend, Specification, nominal, quantitative
 
 NAME = "heat-map"
 _HEIGHT = 260
-_LINES = {"p50_s": "median", "p95_s": "95th percentile"}
 
 
 @dataclass(frozen=True)
@@ -48,28 +47,26 @@ def compute(results: Results) -> Numbers | None:
     return Numbers(timeline.of_run(results, run), found.cells)
 
 
-def draw(numbers: Numbers) -> dict[str, Any]:
+def draw(numbers: Numbers) -> Specification:
     """Draw the heat map, with lines of the median and the 95th percentile, on the background of the load stages."""
     factor, unit = numbers.unit
-    x = {
-        "field": "t",
-        "type": "quantitative",
-        "title": "time since the start of the run [s]",
-        "scale": {"domain": [0, numbers.course.ground.end_s], "nice": False},
-        "axis": {"grid": False, "format": theme.EXACT},
-    }
+    x = quantitative(
+        "t",
+        title="time since the start of the run [s]",
+        scale={"domain": [0, numbers.course.ground.end_s], "nice": False},
+        axis={"grid": False, "format": theme.EXACT},
+    )
     low = min(cell.low_s for cell in numbers.cells) * factor
     high = max(cell.high_s for cell in numbers.cells) * factor
-    y = {
-        "field": "low",
-        "type": "quantitative",
-        "title": f"response time [{unit}], logarithmic",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {"values": _ticks(low, high), "format": theme.MEASURED, "grid": False},
-    }
+    y = quantitative(
+        "low",
+        title=f"response time [{unit}], logarithmic",
+        scale={"type": "log", "domain": [low, high], "nice": False},
+        axis={"values": _ticks(low, high), "format": theme.MEASURED, "grid": False},
+    )
     stages, *marks = ground.layers(numbers.course.ground, x, names=True)
     layers = [stages, _cells(numbers, factor, x, y), _lines(numbers, factor, x, y), *marks]
-    return theme.specification(
+    return vega.specification(
         description(numbers),
         width=ground.WIDTH,
         height=_HEIGHT,
@@ -83,7 +80,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [tick for decade in decades for digit in (1, 2, 5) if low <= (tick := digit * 10.0**decade) <= high]
 
 
-def _cells(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+def _cells(numbers: Numbers, factor: float, x: Channel, y: Channel) -> Layer:
     values = [
         {
             "t": round(cell.start_s, 3),
@@ -94,47 +91,41 @@ def _cells(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]
         }
         for cell in numbers.cells
     ]
-    scale = {"type": "log", "range": list(theme.HEAT), "interpolate": "lab"}
-    legend = {"title": "responses per second", "orient": "right", "gradientLength": _HEIGHT - 40, "tickCount": 5}
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rect", "aria": False},
-        "encoding": {
-            "x": x,
-            "x2": {"field": "end"},
-            "y": y,
-            "y2": {"field": "high"},
-            "color": {"field": "rate", "type": "quantitative", "scale": scale, "legend": {**legend, "format": "~r"}},
-        },
+    legend: Legend = {
+        "title": "responses per second",
+        "orient": "right",
+        "gradientLength": _HEIGHT - 40,
+        "tickCount": 5,
+        "format": "~r",
     }
+    colour = quantitative("rate", scale={"type": "log", "range": list(theme.HEAT), "interpolate": "lab"}, legend=legend)
+    place = Encoding(x=x, x2={"field": "end"}, y=y, y2={"field": "high"}, color=colour)
+    return vega.layer("rect", place, rows=values, aria=False)
 
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+def _lines(numbers: Numbers, factor: float, x: Channel, y: Channel) -> Layer:
     """Return a layer of the median and the 95th percentile of each second, with gaps at seconds without responses."""
-    course = numbers.course.run.summary.get("timeline") or {}
+    found = timeline_of(numbers.course.run)
+    lines = {"median": found.p50_s, "95th percentile": found.p95_s}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
-        for key, name in _LINES.items()
-        for time, value in zip(numbers.course.times, course.get(key) or (), strict=False)
+        for name, each in lines.items()
+        for time, value in zip(numbers.course.times, each, strict=False)
     ]
-    names = list(_LINES.values())
-    legend = {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2}
-    colours = {"domain": names, "range": [theme.INK, theme.EVENT]}
-    dashes = {"domain": names, "range": [list(theme.DASHES[0]), list(theme.DASHES[1])]}
-    return {
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 1.4, "clip": True},
-        "encoding": {
-            "x": x,
-            "y": {**y, "field": "value"},
-            "color": {"field": "line", "type": "nominal", "scale": colours, "legend": legend},
-            "strokeDash": {"field": "line", "type": "nominal", "scale": dashes, "legend": legend},
-        },
+    names = list(lines)
+    legend: Legend = {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2}
+    dashes = list(map(list, theme.DASHES[:2]))
+    place: Encoding = {
+        "x": x,
+        "y": {**y, "field": "value"},
+        "color": nominal("line", scale={"domain": names, "range": [theme.INK, theme.EVENT]}, legend=legend),
+        "strokeDash": nominal("line", scale={"domain": names, "range": dashes}, legend=legend),
     }
+    return vega.layer("line", place, rows=values, strokeWidth=1.4, clip=True)
 
 
 def description(numbers: Numbers) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+LETTER_PX = 7
+"""Space for a letter of a label. [px]"""
+
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels that fit in a row of 500 px, with 7 px for a letter and 45 px for symbol and
-    gaps.
-    """
+    """Return the number of legend labels that fit in a row of 500 px, with 45 px for symbol and gaps."""
     longest = max((len(label) for label in labels), default=1)
-    return max(1, 500 // (7 * longest + 45))
+    return max(1, 500 // (LETTER_PX * longest + 45))
 
 
 def short_labels(labels: list[str]) -> dict[str, str]:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
-from towtank.report import theme
+from towtank.report import theme, vega
+from towtank.report.vega import Channel, Encoding, Row, Scale, View, nominal, quantitative
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Cell of a matrix: value (None for a cell without colour), text, and the fields of its row and column."""
+
+    value: float | None
+    label: str
+    fields: Row
 
 
 def picture(
-    cells: list[dict[str, Any]],
-    place: dict[str, Any],
+    cells: list[Cell],
+    place: Encoding,
     *,
     title: str,
     width: int,
     font_size: int,
     logarithmic: bool,
-    tooltip: list[dict[str, Any]] | None = None,
-) -> dict[str, Any]:
+    tooltip: list[Channel] | None = None,
+) -> View:
     """Return a matrix as a panel of a figure.
 
     Parameters
     ----------
-    cells : list of dict
-        Data of the cells: `value` (None for a cell without colour), `label`, and the fields of `place`.
-    place : dict
-        Encodings `x` and `y`.
+    cells : list of Cell
+        Cells; their fields are those of `place`.
+    place : Encoding
+        Channels `x` and `y`.
     title : str
         Quantity with its unit.
     width : int
@@ -34,30 +44,28 @@ def picture(
         Font size of the labels. [px]
     logarithmic : bool
         True for a logarithmic colour scale.
-    tooltip : list of dict, optional
+    tooltip : list of Channel, optional
         Fields of a cell that the interactive figure shows under the pointer.
     """
-    values = [cell["value"] for cell in cells if cell["value"]]
-    middle = _middle(values, logarithmic=logarithmic)
-    rows = [{**cell, "is_dark": (cell["value"] or 0.0) > middle} for cell in cells]
-    scale = {"type": "log" if logarithmic else "linear", "range": list(theme.HEAT), "interpolate": "lab"}
-    colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
-    ink = {"condition": {"test": "datum.is_dark", "value": "white"}, "value": theme.INK}
+    middle = _middle([cell.value for cell in cells if cell.value], logarithmic=logarithmic)
+    rows = [
+        {**cell.fields, "value": cell.value, "label": cell.label, "is_dark": (cell.value or 0.0) > middle}
+        for cell in cells
+    ]
+    scale: Scale = {"type": "log" if logarithmic else "linear", "range": list(theme.HEAT), "interpolate": "lab"}
+    coloured: Encoding = {**place, "color": quantitative("value", scale=scale, legend=None)}
+    if tooltip:
+        coloured["tooltip"] = tooltip
+    ink: Channel = {"condition": {"test": "datum.is_dark", "value": "white"}, "value": theme.INK}
+    named: Encoding = {**place, "text": nominal("label"), "color": ink}
     return {
         "title": title,
         "width": width,
         "height": {"step": font_size + 9},
         "data": {"values": rows},
         "layer": [
-            {
-                "transform": [{"filter": "datum.value > 0"}],
-                "mark": {"type": "rect", "aria": False},
-                "encoding": {**place, "color": colour, **({"tooltip": tooltip} if tooltip else {})},
-            },
-            {
-                "mark": {"type": "text", "fontSize": font_size, "aria": False},
-                "encoding": {**place, "text": {"field": "label", "type": "nominal"}, "color": ink},
-            },
+            vega.layer("rect", coloured, where="datum.value > 0", aria=False),
+            vega.layer("text", named, fontSize=font_size, aria=False),
         ],
     }
 

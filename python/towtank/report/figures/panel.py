@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Table
 from towtank.report.figures import labels as labels_of
 from towtank.report.figures import matrix, series, titles
+from towtank.report.vega import Along, Channel, Encoding, Layer, Legend, Mark, Row, Scale, View, nominal, quantitative
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
@@ -29,6 +29,8 @@ CROWDED = 8
 _FEW_DECADES = 3
 # Height of an axis label, including the gap to the next label. [px]
 _LABEL_PX = 15
+# Smallest and largest space for the labels of configurations beside a panel. [px]
+_LABEL_LIMITS_PX = 240, 480
 _ROW_PX, _MANY_ROWS = 24, 12  # Height of a row [px], and number of rows above which rows are as high as labels.
 
 
@@ -63,28 +65,26 @@ def against(points: Iterable[series.Point], load_factor: str) -> str:
     return f"by configuration, at {people.plain(load)} {title.removesuffix('s') if load == 1 else title}"
 
 
-def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
+def load_axis(load_factor: str, loads: list[float]) -> Channel:
     """Return the horizontal axis of loads, with a tick at every measured level.
 
     It begins at zero; if the levels differ widely, it is logarithmic and begins below the lowest level.
     """
     values = sorted(set(loads))
     if has_far_levels(values):
-        return {
-            "field": "load",
-            "type": "quantitative",
-            "title": f"{load_title(load_factor)}, logarithmic",
-            "scale": {"type": "log", "domain": [values[0] / 1.5, values[-1] * 1.5], "nice": False, "clamp": True},
-            "axis": {"values": values, "grid": False, "labelOverlap": True, "format": theme.EXACT},
-        }
+        return quantitative(
+            "load",
+            title=f"{load_title(load_factor)}, logarithmic",
+            scale={"type": "log", "domain": [values[0] / 1.5, values[-1] * 1.5], "nice": False, "clamp": True},
+            axis={"values": values, "grid": False, "labelOverlap": True, "format": theme.EXACT},
+        )
     top = (values[-1] if values else 1) * 1.06
-    return {
-        "field": "load",
-        "type": "quantitative",
-        "title": load_title(load_factor),
-        "scale": {"domain": [0, top], "nice": False},
-        "axis": {"values": [0, *values], "grid": False, "labelOverlap": True, "format": theme.EXACT},
-    }
+    return quantitative(
+        "load",
+        title=load_title(load_factor),
+        scale={"domain": [0, top], "nice": False},
+        axis={"values": [0, *values], "grid": False, "labelOverlap": True, "format": theme.EXACT},
+    )
 
 
 def has_far_levels(loads: Iterable[float]) -> bool:
@@ -102,18 +102,12 @@ def line_loads(loads: list[float]) -> list[float]:
     return [low * (top / low) ** (step / _CURVE_STEPS) for step in range(_CURVE_STEPS + 1)]
 
 
-def value_axis(title: str) -> dict[str, Any]:
+def value_axis(title: str) -> Channel:
     """Return the vertical axis of values from zero."""
-    return {
-        "field": "value",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"zero": True},
-        "axis": {"tickCount": 6},
-    }
+    return quantitative("value", title=title, scale={"zero": True}, axis={"tickCount": 6})
 
 
-def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict[str, Any]:
+def time_axis(title: str, points: list[series.Point], height: int = 300) -> Channel:
     """Return the axis of response times, which is logarithmic if the times differ widely.
 
     Valid and suspect points determine the scale. The cross of an invalid run outside of this scale is drawn at the
@@ -121,12 +115,12 @@ def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     ends = [end for point in counting for end in (point.low, point.high, point.value) if end is not None and end > 0]
-    axis = value_axis(title) | {"title": titles.in_lines(title, height)}
+    axis: Channel = {**value_axis(title), "title": titles.in_lines(title, height)}
     if not ends:
         return axis
     if is_far_apart(counting):
         low, high = math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends)))
-        scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
+        scale: Scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
         has_room = 3 * (high - low) * _LABEL_PX <= height
         digits = (1, 2, 5) if high - low <= _FEW_DECADES and has_room else (1,)
         ticks = [digit * 10.0**decade for decade in range(low, high) for digit in digits] + [10.0**high]
@@ -146,117 +140,86 @@ def is_far_apart(points: list[series.Point]) -> bool:
     return bool(values) and min(values) > 0 and max(values) > _FAR_APART * min(values)
 
 
-def by_configuration(labels: list[str]) -> dict[str, Any]:
+def by_configuration(labels: list[str]) -> Encoding:
     """Return encodings that distinguish configurations by colour, symbol and line style."""
-    number = len(labels)
-    legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": labels_of.legend_columns(labels)}
-        if number > 1
-        else None
-    )
+    columns = labels_of.legend_columns(labels)
+    legend: Legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": columns}
     return {
-        "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
-        "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
+        **in_colours_and_symbols("configuration", labels, legend if len(labels) > 1 else None),
         # The line style has no scale, because the legend would show dashed symbols otherwise.
-        "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
+        "strokeDash": nominal("dash", scale=None),
     }
 
 
-def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
+def in_colours_and_symbols(field: str, names: list[str], legend: Legend | None) -> Encoding:
+    """Return encodings that distinguish the values of a field by colour and symbol."""
+    hues, symbols = theme.cycle(theme.COLOURS, len(names)), theme.cycle(theme.SYMBOLS, len(names))
+    return {
+        "color": nominal(field, scale={"domain": names, "range": hues}, legend=legend),
+        "shape": nominal(field, scale={"domain": names, "range": symbols}, legend=legend),
+    }
+
+
+def _dashed(points: list[series.Point]) -> list[Row]:
     """Return points as chart data with the line style of their configuration."""
     labels = series.labels(points)
     dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
-    return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
+    return [{**series.row(point), "dash": list(dashes[point.configuration])} for point in points]
 
 
-def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "field": "configuration",
-        "type": "nominal",
-        "scale": {"domain": domain, "range": scale},
-        "legend": legend,
-    }
-
-
-def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
+def tooltip(value_title: str, load_factor: str) -> list[Channel]:
     """Return the data fields that the interactive figure shows under the pointer."""
     return [
-        {"field": "configuration", "type": "nominal", "title": "configuration"},
-        {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
-        {"field": "value", "type": "quantitative", "title": value_title, "format": theme.MEASURED},
-        {"field": "low", "type": "quantitative", "title": "low", "format": theme.MEASURED},
-        {"field": "high", "type": "quantitative", "title": "high", "format": theme.MEASURED},
-        {"field": "state", "type": "nominal", "title": "verdict"},
-        {"field": "runs", "type": "nominal", "title": "runs"},
+        nominal("configuration", title="configuration"),
+        quantitative("load", title=load_title(load_factor), format=theme.EXACT),
+        quantitative("value", title=value_title, format=theme.MEASURED),
+        quantitative("low", title="low", format=theme.MEASURED),
+        quantitative("high", title="high", format=theme.MEASURED),
+        nominal("state", title="verdict"),
+        nominal("runs", title="runs"),
     ]
 
 
-def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -> list[dict[str, Any]]:
+def layers(points: list[series.Point], axis: Channel, load_factor: str) -> list[Layer]:
     """Return the layers of a panel: lines, whiskers, and symbols by verdict."""
     encoding = by_configuration(series.labels(points))
-    place = {"x": load_axis(load_factor, [point.load for point in points]), "y": axis}
-    line = {
-        "transform": [{"filter": f"!({_CROSS})"}],
-        "mark": {"type": "line"},
-        "encoding": {**place, **encoding},
-    }
-    with_tooltip = {**place, "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor)}
-    return [line, _whiskers(place), *_symbols(with_tooltip, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
+    place = Encoding(x=load_axis(load_factor, [point.load for point in points]), y=axis)
+    line = vega.layer("line", {**place, **encoding}, where=f"!({_CROSS})")
+    with_tooltip: Encoding = {**place, "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor)}
+    shape = Encoding(shape=encoding["shape"])
+    return [line, _whiskers(place), *_symbols(with_tooltip, Encoding(color=encoding["color"]), shape)]
 
 
-def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Return a layer of intervals as whiskers; `along` is the value axis, `x` or `y`."""
-    return {
-        "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
-        "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
-        "encoding": {
-            **{axis: place[axis] for axis in ("x", "y")},
-            along: {**place[along], "field": "low"},
-            f"{along}2": {"field": "high"},
-            "detail": {"field": "configuration"},
-        },
-    }
+def _whiskers(place: Encoding, along: Along = "y") -> Layer:
+    """Return a layer of intervals as whiskers; `along` is the value axis."""
+    return vega.layer(
+        "errorbar",
+        {**vega.between(place, along), "detail": {"field": "configuration"}},
+        where=f"!({_CROSS}) && datum.low !== null",
+        ticks={"size": 9, "color": theme.INK},
+        rule={"color": theme.INK},
+    )
 
 
-def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]]:
+def _symbols(place: Encoding, colour: Encoding, shape: Encoding) -> list[Layer]:
     """Return layers of symbols by verdict: filled for valid, open for suspect, a cross for invalid."""
-    point = {"type": "point", "size": 80, "opacity": 1}
+    point = Mark(type="point", size=80, opacity=1)
+    faint: Mark = {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6}
+    whole: Encoding = {**place, **colour, **shape}
     return [
-        {
-            "transform": [{"filter": "datum.state === 'valid'"}],
-            "mark": {**point, "filled": True},
-            "encoding": {**place, **colour, **shape},
-        },
-        {
-            "transform": [{"filter": _HOLLOW}],
-            "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
-            "encoding": {**place, **colour, **shape},
-        },
-        {
-            # The symbol of the configuration is below the cross, for readers who cannot distinguish colours.
-            "transform": [{"filter": _CROSS}],
-            "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
-            "encoding": {**place, **colour, **shape},
-        },
-        {
-            "transform": [{"filter": _CROSS}],
-            "mark": {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold"},
-            "encoding": {**place, **colour},
-        },
+        vega.layer(point, whole, where="datum.state === 'valid'", filled=True),
+        vega.layer(point, whole, where=_HOLLOW, filled=False, fill="white", strokeWidth=2),
+        # The symbol of the configuration is below the cross, for readers who cannot distinguish colours.
+        vega.layer(faint, whole, where=_CROSS),
+        vega.layer("text", {**place, **colour}, where=_CROSS, text="✕", fontSize=14, fontWeight="bold"),
     ]
 
 
-def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
+def each_configuration(labels: list[str], layers: list[Layer]) -> View:
     """Return a small panel for each configuration, two in each row; a single panel has no heading."""
     columns = min(len(labels), 2)
     return {
-        "facet": {
-            "field": "configuration",
-            "type": "nominal",
-            "title": None,
-            "sort": labels,
-            "header": {"labels": len(labels) > 1},
-        },
+        "facet": nominal("configuration", title=None, sort=labels, header={"labels": len(labels) > 1}),
         "columns": columns,
         "spacing": 28,
         "spec": {"width": 620 if columns == 1 else 285, "height": 250, "layer": layers},
@@ -307,11 +270,11 @@ def panel(
     load_factor: str,
     width: int,
     height: int = 300,
-    below: list[dict[str, Any]] | None = None,
+    below: list[Layer] | None = None,
     names: bool = True,
     times: bool = False,
     runs: list[series.Point] | None = None,
-) -> dict[str, Any]:
+) -> View:
     """Return a panel with its data.
 
     Parameters
@@ -322,7 +285,7 @@ def panel(
         Title of the axis of values, and name of the load factor.
     width, height : int
         Size of the panel; if configurations are drawn as rows, their number determines the height. [px]
-    below : list of dict
+    below : list of Layer
         Layers to draw behind the points, if the panel has a load axis.
     names : bool
         Whether rows have names; False for a panel beside another panel with the same rows.
@@ -365,32 +328,21 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
     return [replace(point, configuration=names[point.configuration]) for point in points]
 
 
-def _beside(
-    runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
-) -> list[dict[str, Any]]:
+def _beside(runs: list[series.Point], points: list[series.Point], axis: Channel, load_factor: str) -> list[Layer]:
     """Return a layer of single runs, as small symbols to the right of the point that combines them."""
     if not runs:
         return []
     loads = [point.load for point in points]
     factor, shift = (1.04, 0.0) if has_far_levels(loads) else (1.0, 0.012 * max(loads, default=1.0))
     encoding = by_configuration(series.labels(points))
-    return [
-        {
-            "data": {"values": [{**row, "load": factor * row["load"] + shift} for row in series.rows(runs)]},
-            "mark": {"type": "point", "size": 16, "filled": True, "opacity": 0.75},
-            "encoding": {
-                "x": load_axis(load_factor, loads),
-                "y": axis,
-                "color": encoding["color"],
-                "shape": encoding["shape"],
-            },
-        }
-    ]
+    place = Encoding(x=load_axis(load_factor, loads), y=axis, color=encoding["color"], shape=encoding["shape"])
+    rows = [series.row(replace(run, load=factor * run.load + shift)) for run in runs]
+    return [vega.layer("point", place, rows=rows, size=16, filled=True, opacity=0.75)]
 
 
 def _by_load(
     points: list[series.Point], value_title: str, load_factor: str, *, width: int, names: bool, times: bool
-) -> dict[str, Any]:
+) -> View:
     """Return a matrix with a row for each configuration and a column for each load; the colour scale of times is
     logarithmic.
     """
@@ -398,10 +350,10 @@ def _by_load(
     crosses = {(point.configuration, point.load): point for point in points if point.state == "invalid"}
     shown = list((crosses | counting).values())
     cells = [
-        {**row, "label": _in_cell(point), "value": None if point.state == "invalid" else point.value}
-        for point, row in zip(shown, series.rows(shown), strict=True)
+        matrix.Cell(None if point.state == "invalid" else point.value, _in_cell(point), series.row(point))
+        for point in shown
     ]
-    place = {
+    place: Encoding = {
         "x": {
             "field": "load",
             "type": "ordinal",
@@ -420,30 +372,36 @@ def _in_cell(point: series.Point) -> str:
     return marks.get(point.state, people.number(point.value))
 
 
-def _rows(
-    points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
-) -> dict[str, Any]:
+def _rows(points: list[series.Point], axis: Channel, load_factor: str, width: int, *, names: bool) -> View:
     """Return a panel with a row for each configuration, in the order of the study file."""
     bare, factors = labels_of.bare_levels(series.labels(points))
     fields = tooltip(titles.in_one_line(axis["title"]), load_factor)
     points = [replace(point, configuration=bare[point.configuration]) for point in points]
     rows = configuration_axis(series.labels(points), names=names)
-    place = {"x": axis, "y": rows | {"title": factors if names and factors else None}, "tooltip": fields}
-    colour = {"color": {"value": theme.COLOURS[0]}}
+    place = Encoding(x=axis, y={**rows, "title": factors if names and factors else None})
+    colour = Encoding(color={"value": theme.COLOURS[0]})
     return {
         "width": width,
         "height": {"step": _ROW_PX if len(series.labels(points)) <= _MANY_ROWS else _LABEL_PX + 2},
-        "data": {"values": series.rows(points)},
-        "layer": [_whiskers(place, along="x"), *_symbols(place, colour, {})],
+        "data": {"values": list(map(series.row, points))},
+        "layer": [_whiskers(place, along="x"), *_symbols({**place, "tooltip": fields}, colour, {})],
     }
 
 
-def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = True) -> dict[str, Any]:
-    """Return the vertical axis of configurations, in order from the top."""
-    return {
-        "field": "configuration",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": labels},
-        "axis": {"labels": names, "labelLimit": 240, "maxExtent": 320, "grid": grid, "ticks": False, "domain": names},
-    }
+def configuration_axis(labels: list[str], *, names: bool = True, grid: bool = True) -> Channel:
+    """Return the vertical axis of configurations, in order from the top, with space for the longest label."""
+    shortest, longest = _LABEL_LIMITS_PX
+    limit = min(max(shortest, labels_of.LETTER_PX * max(map(len, labels), default=0)), longest)
+    return nominal(
+        "configuration",
+        title=None,
+        scale={"domain": labels},
+        axis={
+            "labels": names,
+            "labelLimit": limit,
+            "maxExtent": limit + 80,
+            "grid": grid,
+            "ticks": False,
+            "domain": names,
+        },
+    )

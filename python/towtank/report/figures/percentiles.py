@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import vega
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
+from towtank.report.vega import Along, Encoding, Layer, Legend, Mark, Specification, View, nominal
 
 NAME = "percentiles"
 PERCENTILES = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile"}
 
-_STYLES: dict[str, dict[str, Any]] = {
+_STYLES: dict[str, Mark] = {
     "valid": {"filled": True},
     "suspect": {"filled": False, "fill": "white", "strokeWidth": 2},
 }
@@ -46,58 +46,41 @@ def compute(results: Results) -> Numbers:
     return Numbers(points, factor, unit, results.load_factor)
 
 
-def draw(numbers: Numbers) -> dict[str, Any]:
+def draw(numbers: Numbers) -> Specification:
     """Draw a panel for each configuration, or rows if all configurations were measured at the same load."""
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
-        {**row, "statistic": PERCENTILES[name]}
+        {**series.row(point.scaled(numbers.factor)), "statistic": PERCENTILES[name]}
         for name, each in numbers.points.items()
-        for row in series.rows([point.scaled(numbers.factor) for point in each])
+        for point in each
     ]
-    labels = series.labels(points)
-    shared = {"data": {"values": rows}}
+    labels, data = series.labels(points), vega.Data(values=rows)
     if panel.one_load(points) is not None:
-        place = {"x": axis, "y": panel.configuration_axis(labels)}
-        return theme.specification(
-            description(numbers), **shared, width=520, height={"step": 24}, layer=_layers(place, "x", numbers)
-        )
-    place = {"x": panel.load_axis(numbers.load_factor, [point.load for point in points]), "y": axis}
-    return theme.specification(
-        description(numbers), **shared, **panel.each_configuration(labels, _layers(place, "y", numbers))
-    )
+        layers = _layers(Encoding(x=axis, y=panel.configuration_axis(labels)), "x", numbers)
+        view: View = {"data": data, "width": 520, "height": {"step": 24}, "layer": layers}
+    else:
+        place = Encoding(x=panel.load_axis(numbers.load_factor, [point.load for point in points]), y=axis)
+        view = {"data": data, **panel.each_configuration(labels, _layers(place, "y", numbers))}
+    return vega.specification(description(numbers), **view)
 
 
-def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times, `x` or `y`."""
+def _layers(place: Encoding, along: Along, numbers: Numbers) -> list[Layer]:
+    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times."""
     names = list(PERCENTILES.values())
-    legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
-    field: dict[str, Any] = {"field": "statistic", "type": "nominal"}
-    colour = {**field, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}, "legend": legend}
-    shape = {**field, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, len(names))}, "legend": legend}
-    lines: list[dict[str, Any]] = [
-        {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": {**place, "color": colour}}
-    ]
-    whiskers: dict[str, Any] = {
-        "transform": [{"filter": "datum.low !== null"}],
-        "mark": {"type": "rule", "strokeWidth": 1.3},
-        "encoding": {
-            **place,
-            along: {**place[along], "field": "low"},
-            f"{along}2": {"field": "high"},
-            "color": colour,
-        },
-    }
-    tooltip = [field, *panel.tooltip(f"response time [{numbers.unit}]", numbers.load_factor)]
-    symbols: list[dict[str, Any]] = [
-        {
-            "transform": [{"filter": f"datum.state === '{state}'"}],
-            "mark": {"type": "point", "size": 65, "opacity": 1, **style},
-            "encoding": {**place, "color": colour, "shape": shape, "tooltip": tooltip},
-        }
+    legend: Legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
+    styles = panel.in_colours_and_symbols("statistic", names, legend)
+    colour = styles["color"]
+    lines = [vega.layer("line", {**place, "color": colour}, strokeWidth=1.6)] if along == "y" else []
+    interval: Encoding = {**vega.between(place, along), "color": colour}
+    whiskers = vega.layer("rule", interval, where="datum.low !== null", strokeWidth=1.3)
+    tooltip = [nominal("statistic"), *panel.tooltip(f"response time [{numbers.unit}]", numbers.load_factor)]
+    marked: Encoding = {**place, **styles, "tooltip": tooltip}
+    symbols = [
+        vega.layer({"type": "point", "size": 65, "opacity": 1, **style}, marked, where=f"datum.state === '{state}'")
         for state, style in _STYLES.items()
     ]
-    return [*(lines if along == "y" else []), whiskers, *symbols]
+    return [*lines, whiskers, *symbols]
 
 
 def description(numbers: Numbers) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
+from towtank.report.vega import Channel, Encoding, Legend, Mark, Specification, View, nominal, quantitative
 
 NAME = "residuals"
 # Difference between modelled and measured throughput above which a model does not fit a level. [standard errors]
@@ -128,7 +128,7 @@ def _of(configuration: Json) -> Iterator[Residual]:
             yield Residual(label, "network", row["load"], share, errors.get(row["load"]))
 
 
-def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
+def draw(residuals: list[Residual], load_factor: str) -> Specification:
     """Draw the residuals of each configuration, with grey bars of two standard errors of the measured throughput."""
     labels = list(dict.fromkeys(residual.configuration for residual in residuals))
     rows = [
@@ -144,44 +144,35 @@ def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
         for residual in residuals
     ]
     x = panel.load_axis(load_factor, [residual.load for residual in residuals])
-    unbound = {
+    unbound: Channel = {
         "type": "quantitative",
         "title": "throughput of the model relative to measured, minus 1 [%]",
         "axis": {"tickCount": 6},
     }
-    y = {**unbound, "field": "value"}
+    y: Channel = {**unbound, "field": "value"}
     names = [model for model in _MODELS if any(residual.model == model for residual in residuals)]
-    legend = {"title": None, "symbolSize": 90, "columns": len(names)} if len(names) > 1 else None
-    field = {"field": "model", "type": "nominal"}
-    colour = {**field, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}, "legend": legend}
-    shape = {**field, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, len(names))}, "legend": legend}
-    point = {"type": "point", "size": 75, "opacity": 1}
-    place = {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": _tooltip(load_factor)}
-    layers: list[dict[str, Any]] = [
-        {
-            "transform": [{"filter": "datum.model === 'curve' && datum.low !== null"}],
-            "mark": {"type": "rule", "strokeWidth": 12, "color": theme.GRID, "opacity": 1},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {"mark": {"type": "rule", "color": theme.MUTED}, "encoding": {"y": {**unbound, "datum": 0}}},
-        {"transform": [{"filter": "datum.beyond"}], "mark": {**point, "filled": True}, "encoding": place},
-        {
-            "transform": [{"filter": "!datum.beyond"}],
-            "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
-            "encoding": place,
-        },
+    legend: Legend | None = {"title": None, "symbolSize": 90, "columns": len(names)} if len(names) > 1 else None
+    point = Mark(type="point", size=75, opacity=1)
+    styles = panel.in_colours_and_symbols("model", names, legend)
+    place: Encoding = {"x": x, "y": y, **styles, "tooltip": _tooltip(load_factor)}
+    within = "datum.model === 'curve' && datum.low !== null"
+    errors = vega.between(Encoding(x=x, y=y), "y")
+    layers = [
+        vega.layer("rule", errors, where=within, strokeWidth=12, color=theme.GRID, opacity=1),
+        vega.layer("rule", {"y": {**unbound, "datum": 0}}, color=theme.MUTED),
+        vega.layer(point, place, where="datum.beyond", filled=True),
+        vega.layer(point, place, where="!datum.beyond", filled=False, fill="white", strokeWidth=2),
     ]
-    return theme.specification(
-        _description(residuals), data={"values": rows}, **panel.each_configuration(labels, layers)
-    )
+    view: View = {"data": {"values": rows}, **panel.each_configuration(labels, layers)}
+    return vega.specification(_description(residuals), **view)
 
 
-def _tooltip(load_factor: str) -> list[dict[str, Any]]:
+def _tooltip(load_factor: str) -> list[Channel]:
     return [
-        {"field": "configuration", "type": "nominal"},
-        {"field": "model", "type": "nominal"},
-        {"field": "load", "type": "quantitative", "title": panel.load_title(load_factor), "format": theme.EXACT},
-        {"field": "value", "type": "quantitative", "title": "residual [%]", "format": "+.3~r"},
+        nominal("configuration"),
+        nominal("model"),
+        quantitative("load", title=panel.load_title(load_factor), format=theme.EXACT),
+        quantitative("value", title="residual [%]", format="+.3~r"),
     ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import vega
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
+from towtank.report.vega import Specification
 
 NAME = "response-time"
 METRICS = {"mean": "mean", "p95": "95th percentile"}
@@ -36,7 +37,7 @@ def compute(results: Results) -> Numbers:
     return Numbers(points, factor, unit, results.load_factor, runs)
 
 
-def draw(numbers: Numbers) -> dict[str, object]:
+def draw(numbers: Numbers) -> Specification:
     """Draw a panel of the mean beside a panel of the 95th percentile, each with its own scale."""
     panels = [
         panel.panel(
@@ -51,7 +52,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
         )
         for number, (metric, points) in enumerate(_drawn(numbers).items())
     ]
-    return theme.specification(description(numbers), hconcat=panels, spacing=28)
+    return vega.specification(description(numbers), hconcat=panels, spacing=28)
 
 
 def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:

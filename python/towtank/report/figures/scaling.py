@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from towtank.analysis import Estimate, ratio_interval
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
 from towtank.report.source import Results
+from towtank.report.vega import Specification
 
 NAME = "scaling"
 _TITLE = "throughput, lowest level = 1"
@@ -77,19 +78,14 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
     return replace(bare, low=found.low, high=found.high)
 
 
-def draw(numbers: Numbers) -> dict[str, object]:
+def draw(numbers: Numbers) -> Specification:
     """Draw throughput relative to the lowest common level, and lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     bases = sorted({load for load in numbers.base.values() if load > 0})
     along = panel.line_loads(loads)
     ideal = [{"load": load, "value": load / base, "slope": 1 / base} for base in bases for load in along]
-    below = []
-    if ideal:
-        below = [
-            throughput.ideal_line(ideal, numbers.load_factor, loads, _TITLE),
-            throughput.ideal_label(ideal[-1], numbers.load_factor, loads, _TITLE),
-        ]
-    return theme.specification(
+    below = throughput.ideal_lines(ideal, numbers.load_factor, loads, _TITLE)
+    return vega.specification(
         description(numbers),
         **panel.panel(numbers.points, value_title=_TITLE, load_factor=numbers.load_factor, width=620, below=below),
     )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from towtank.analysis import Configuration, Estimate, LoadPoint, estimate_of
-from towtank.report.source import Json, Results
+from towtank.analysis import NO_ESTIMATE, Configuration, Estimate, LoadPoint, RunSummary
+from towtank.report.source import Results
+from towtank.report.vega import Row
 
 OPEN_SYMBOLS = "Open symbols depend on a suspect run."
 """Note below figures with open symbols."""
@@ -56,7 +56,7 @@ class Point:
 
 
 OfPoint = Callable[[LoadPoint], Estimate]
-OfRun = Callable[[Json], Estimate]
+OfRun = Callable[[RunSummary], Estimate]
 
 
 def states(results: Results) -> dict[tuple[str, float], str]:
@@ -85,9 +85,9 @@ def throughput_of(results: Results) -> list[Point]:
     return collect(results, lambda point: point.throughput_per_s, throughput_of_run)
 
 
-def throughput_of_run(summary: Json) -> Estimate:
+def throughput_of_run(summary: RunSummary) -> Estimate:
     """Return the throughput of a run from its summary. [1/s]"""
-    return estimate_of(summary, "throughput_per_s")
+    return summary.throughput_per_s
 
 
 def response_time_of(results: Results, statistic: str) -> list[Point]:
@@ -97,7 +97,12 @@ def response_time_of(results: Results, statistic: str) -> list[Point]:
 
 def response_time_of_run(statistic: str) -> OfRun:
     """Return a function that returns a statistic of the response time from the summary of a run. [s]"""
-    return lambda summary: estimate_of(summary, "response_time_s", statistic)
+
+    def of_run(summary: RunSummary) -> Estimate:
+        found = summary.response_time_s.get(statistic)
+        return found if isinstance(found, Estimate) else NO_ESTIMATE
+
+    return of_run
 
 
 def collect(results: Results, of_point: OfPoint, of_run: OfRun) -> list[Point]:
@@ -118,7 +123,7 @@ def collect(results: Results, of_point: OfPoint, of_run: OfRun) -> list[Point]:
         if (made := estimate_point(configuration, point, of_point(point))) is not None
     ]
     for run in results.in_state("invalid"):
-        value = of_run(run.summary).value
+        value = of_run(run.record).value
         if value is not None and run.load is not None:
             found.append(Point(results.label(run), run.load, float(value), None, None, "invalid", (run.run_id,)))
     return sorted(found, key=lambda point: order.get(point.configuration, len(order)))
@@ -134,7 +139,7 @@ def single_runs(results: Results, of_run: OfRun) -> list[Point]:
             runs = [run for name in point.runs if (run := results.run(name)) is not None]
             counting = [run for run in runs if run.verdict in ("valid", "suspect")]
             for run in counting if len(counting) > 1 else ():
-                made = _made(configuration.label, point.level, of_run(run.summary), run.verdict, (run.run_id,))
+                made = _made(configuration.label, point.level, of_run(run.record), run.verdict, (run.run_id,))
                 found += [] if made is None else [made]
     return found
 
@@ -144,21 +149,9 @@ def labels(points: Iterable[Point]) -> list[str]:
     return list(dict.fromkeys(point.configuration for point in points))
 
 
-def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data, one row for each point; `more` contains further fields of every row."""
-    return [
-        {
-            "configuration": point.configuration,
-            "load": point.load,
-            "value": point.value,
-            "low": point.low,
-            "high": point.high,
-            "state": point.state,
-            "runs": ", ".join(point.runs),
-            **more,
-        }
-        for point in points
-    ]
+def row(point: Point) -> Row:
+    """Return a point as a row of chart data."""
+    return {**vars(point), "runs": ", ".join(point.runs)}
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from towtank.analysis import Configuration
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
+from towtank.report.vega import Encoding, Layer, Mark, Specification, View, nominal, quantitative
 
 NAME = "throughput"
 # Largest ratio of a drawn bound to the highest measured throughput; a higher bound would compress the points. [ratio]
@@ -156,29 +156,27 @@ def slopes(results: Results) -> dict[str, float]:
     }
 
 
-def draw(numbers: Numbers) -> dict[str, object]:
+def draw(numbers: Numbers) -> Specification:
     """Draw the measured throughput, lines of ideal scaling, and bounds 1 / D_max."""
     has_rows = panel.is_crowded(numbers.points) or panel.one_load(numbers.points) is not None
-    return theme.specification(description(numbers), **picture(numbers, width=_BESIDE_NAMES if has_rows else _WIDTH))
+    return vega.specification(description(numbers), **picture(numbers, width=_BESIDE_NAMES if has_rows else _WIDTH))
 
 
-def picture(numbers: Numbers, height: int = 300, width: int = _WIDTH) -> dict[str, Any]:
+def picture(numbers: Numbers, height: int = 300, width: int = _WIDTH) -> View:
     """Return the panel of throughput with its data, as part of a Vega-Lite specification."""
     loads = [point.load for point in numbers.points]
     slopes = _apart(sorted(numbers.ideal.values()))
     ideal = [
         {"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in panel.line_loads(loads)
     ]
-    below = [ideal_line(ideal, numbers.load_factor, loads, "throughput [1/s]")]
-    if ideal:
-        below.append(ideal_label(ideal[-1], numbers.load_factor, loads, "throughput [1/s]"))
+    lines = ideal_lines(ideal, numbers.load_factor, loads, "throughput [1/s]")
     return panel.panel(
         numbers.points,
         value_title="throughput [1/s]",
         load_factor=numbers.load_factor,
         width=width,
         height=height,
-        below=[*(below if ideal else []), *_highest(numbers, loads)],
+        below=[*lines, *_highest(numbers, loads)],
         runs=numbers.runs,
     )
 
@@ -189,33 +187,22 @@ def _drawn_highest(numbers: Numbers) -> dict[str, float]:
     return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
 
 
-def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
+def _highest(numbers: Numbers, loads: list[float]) -> list[Layer]:
     """Return layers of dashed lines at 1 / D_max, with names, in the colours of the configurations."""
     labels = series.labels(numbers.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    rows = [
-        {"load": 0.0, "value": value, "colour": hues[label]}
-        for label, value in _drawn_highest(numbers).items()
-        if label in hues
-    ]
-    if not rows:
+    bounds = {label: value for label, value in _drawn_highest(numbers).items() if label in hues}
+    if not bounds:
         return []
+    rows = [{"load": 0.0, "value": value, "colour": hues[label]} for label, value in bounds.items()]
     y = panel.value_axis("throughput [1/s]")
-    colour = {"field": "colour", "type": "nominal", "scale": None}
-    apart = _apart(sorted(row["value"] for row in rows), _NAME_APART)
-    named = [row for row in rows if row["value"] in apart]
-    name = {"type": "text", "text": "1 / D_max", "align": "left", "dx": 6, "dy": -6}
+    colour = nominal("colour", scale=None)
+    apart = _apart(sorted(bounds.values()), _NAME_APART)
+    x = panel.load_axis(numbers.load_factor, loads)
+    name = Mark(type="text", text="1 / D_max", align="left", dx=6, dy=-6)
     return [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeDash": [7, 4], "strokeWidth": 1.3, "opacity": 0.8},
-            "encoding": {"y": y, "color": colour},
-        },
-        {
-            "data": {"values": named},
-            "mark": name,
-            "encoding": {"x": panel.load_axis(numbers.load_factor, loads), "y": y, "color": colour},
-        },
+        vega.layer("rule", {"y": y, "color": colour}, rows=rows, strokeDash=[7, 4], strokeWidth=1.3, opacity=0.8),
+        vega.layer(name, {"x": x, "y": y, "color": colour}, rows=[row for row in rows if row["value"] in apart]),
     ]
 
 
@@ -228,37 +215,18 @@ def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
     return kept
 
 
-def ideal_line(
-    rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str
-) -> dict[str, object]:
-    """Return a layer of dotted grey lines of ideal scaling."""
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "line", "color": theme.MUTED, "strokeDash": [2, 3], "strokeWidth": 1.5},
-        "encoding": {
-            "x": panel.load_axis(load_factor, loads),
-            "y": panel.value_axis(value_title),
-            "detail": {"field": "slope", "type": "quantitative"},
-        },
-    }
-
-
-def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], value_title: str) -> dict[str, object]:
-    """Return a layer with the label of a line of ideal scaling."""
-    middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
-    return {
-        "data": {"values": [middle]},
-        "mark": {
-            "type": "text",
-            "text": "ideal scaling",
-            "description": "ideal scaling",
-            "align": "right",
-            "dx": -8,
-            "dy": -4,
-            "color": theme.MUTED,
-        },
-        "encoding": {"x": panel.load_axis(load_factor, loads), "y": panel.value_axis(value_title)},
-    }
+def ideal_lines(rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str) -> list[Layer]:
+    """Return layers of dotted grey lines of ideal scaling, and of their name at the last line; empty without a row."""
+    if not rows:
+        return []
+    place = Encoding(x=panel.load_axis(load_factor, loads), y=panel.value_axis(value_title))
+    lines: Encoding = {**place, "detail": quantitative("slope")}
+    middle = {"load": rows[-1]["load"] * 0.72, "value": rows[-1]["value"] * 0.72}
+    name: Mark = {"type": "text", "text": "ideal scaling", "description": "ideal scaling", "align": "right"}
+    return [
+        vega.layer("line", lines, rows=rows, color=theme.MUTED, strokeDash=[2, 3], strokeWidth=1.5),
+        vega.layer(name, place, rows=[middle], dx=-8, dy=-4, color=theme.MUTED),
+    ]
 
 
 def description(numbers: Numbers) -> str:

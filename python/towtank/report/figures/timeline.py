@@ -7,19 +7,19 @@ transaction if the recordings of the run were read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from towtank.analysis import NOT_ATTRIBUTED_SHARE
+from towtank.analysis import NOT_ATTRIBUTED_SHARE, EventResult
 from towtank.digging import dig
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import ground
 from towtank.report.figures.ground import Ground
-from towtank.report.runs_over_time import choose
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.runs_over_time import Stage, Timeline, Values, choose, timeline_of, window_of
+from towtank.report.source import Results, RunResult
+from towtank.report.vega import Channel, Encoding, Layer, Mark, Specification, View, nominal, quantitative
 from towtank.results import THIS_MACHINE
 
 NAME = "timeline"
@@ -33,7 +33,7 @@ class Line:
     """Values of a quantity for each second of a run; None for seconds without a record."""
 
     name: str
-    values: list[float | None]
+    values: Values
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Numbers:
     label: str
     times: list[float]
     tracks: list[Track]
-    stages: list[Json]
+    stages: Sequence[Stage]
     window: tuple[float, float] | None
-    events: list[Json] = field(default_factory=list)
+    events: list[EventResult] = field(default_factory=list)
 
     @property
     def ground(self) -> Ground:
         """Background of the panels: load stages, measurement window and events."""
-        ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
+        ends = [stage.end_s for stage in self.stages if stage.end_s is not None]
         return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
@@ -83,60 +83,59 @@ def compute(results: Results) -> Numbers | None:
 
 def of_run(results: Results, run: RunResult) -> Numbers:
     """Collect the panels of a run that has a timeline."""
-    timeline = run.summary["timeline"]
-    start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
-    window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
+    timeline = timeline_of(run)
     return Numbers(
         run=run,
         label=results.label(run),
-        times=[float(time) for time in timeline["t_s"]],
-        tracks=[track for track in _tracks(results, run) if track.lines],
-        stages=list(timeline.get("stages") or ()),
-        window=window,
-        events=[event for event in (run.summary.get("events") or {}).values() if event.get("begin_s") is not None],
+        times=[time for time in timeline.t_s if time is not None],
+        tracks=[track for track in _tracks(results, run, timeline) if track.lines],
+        stages=timeline.stages,
+        window=window_of(run),
+        events=[event for event in run.record.events.values() if event.begin_s is not None],
     )
 
 
-def _tracks(results: Results, run: RunResult) -> list[Track]:
-    timeline = run.summary["timeline"]
-    utilization, unlimited = _tiers(run)
+def _tracks(results: Results, run: RunResult, timeline: Timeline) -> list[Track]:
+    utilization, unlimited = _tiers(run, timeline)
     return [
-        Track("virtual users", "1", _lines(timeline, {"users": "users"})),
-        Track("throughput", "1/s", _lines(timeline, {"throughput_per_s": "throughput"})),
+        Track("virtual users", "1", _lines({"users": timeline.users})),
+        Track("throughput", "1/s", _lines({"throughput": timeline.throughput_per_s})),
         _response_times(timeline),
         Track("utilization", "%", utilization, limit=100.0),
         Track("CPUs used", "CPUs", unlimited),
-        _other_programs(results, run),
+        _other_programs(results, run, timeline),
         _disks(timeline),
-        *_errors(results, run),
+        *_errors(results, run, timeline),
     ]
 
 
-def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
+def _tiers(run: RunResult, timeline: Timeline) -> tuple[list[Line], list[Line]]:
     """Return lines of the utilization [%] of tiers with a CPU limit, and of the CPUs used by all other tiers."""
     limited, unlimited = [], []
-    for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
-        allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
+    for name, used in timeline.tiers_cpus_used.items():
+        tier = run.record.tiers.get(name)
+        allotted = None if tier is None else tier.cpus_allotted
         if not used:
             continue
-        if isinstance(allotted, (int, float)) and allotted > 0:
-            limited.append(Line(str(name), _scaled(used, 100 / allotted)))
+        if allotted is not None and allotted > 0:
+            limited.append(Line(name, _scaled(used, 100 / allotted)))
         else:
-            unlimited.append(Line(str(name), list(used)))
+            unlimited.append(Line(name, used))
     return limited, unlimited
 
 
-def _other_programs(results: Results, run: RunResult) -> Track:
+def _other_programs(results: Results, run: RunResult, timeline: Timeline) -> Track:
     """Return the panel of the CPU use of other programs than the system and Towtank, by machine.
 
     It has no lines if the run is valid and the CPU use is within its limit.
     """
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
-    for machine, used in (dig(run.summary, "timeline", "not_attributed_cpus_used") or {}).items():
-        cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
-        if isinstance(cpus, (int, float)) and cpus > 0 and used:
-            name = "this machine" if machine == THIS_MACHINE else str(machine)
+    for machine, used in timeline.not_attributed_cpus_used.items():
+        known = run.record.not_attributed.get(machine)
+        cpus = None if known is None else known.cpus
+        if cpus is not None and cpus > 0 and used:
+            name = "this machine" if machine == THIS_MACHINE else machine
             # The CPU time of the host is counted in ticks of 10 ms, so the difference may be slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
@@ -144,12 +143,12 @@ def _other_programs(results: Results, run: RunResult) -> Track:
     return Track("other programs", "% of CPUs", lines if is_shown else [], limit)
 
 
-def _errors(results: Results, run: RunResult) -> list[Track]:
+def _errors(results: Results, run: RunResult, timeline: Timeline) -> list[Track]:
     """Return panels of error rates by kind and by transaction; without recordings, of the total error rate. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
-        errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
-        return [Track("errors", "1/s", [line for line in errors if any(line.values)])]
+        errors = timeline.errors_per_s if any(timeline.errors_per_s) else ()
+        return [Track("errors", "1/s", _lines({"errors": errors}))]
     return [
         Track("errors by kind", "1/s", _most(recorded.errors_by_kind)),
         Track("errors by transaction", "1/s", _most(recorded.errors_by_transaction)),
@@ -167,35 +166,35 @@ def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
     return [*shown, Line(f"{len(others)} others", summed)]
 
 
-def _scaled(values: list[float | None], factor: float) -> list[float | None]:
+def _scaled(values: Values, factor: float) -> Values:
     return [None if value is None else value * factor for value in values]
 
 
-def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Return lines of the named quantities, as far as the timeline contains them; `factor` converts their unit."""
-    return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
+def _lines(values: Mapping[str, Values], factor: float = 1.0) -> list[Line]:
+    """Return lines of the values by name, as far as the timeline contains them; `factor` converts their unit."""
+    return [Line(name, _scaled(each, factor)) for name, each in values.items() if each]
 
 
 def _largest(lines: list[Line]) -> float:
     return max((value for line in lines for value in line.values if value is not None), default=0.0)
 
 
-def _response_times(timeline: Json) -> Track:
-    names = {"response_mean_s": "mean", "p50_s": "median", "p95_s": "95th percentile"}
-    factor, unit = people.seconds_unit(_largest(_lines(timeline, names)))
-    return Track("response time", unit, _lines(timeline, names, factor))
+def _response_times(timeline: Timeline) -> Track:
+    values = {"mean": timeline.response_mean_s, "median": timeline.p50_s, "95th percentile": timeline.p95_s}
+    factor, unit = people.seconds_unit(_largest(_lines(values)))
+    return Track("response time", unit, _lines(values, factor))
 
 
-def _disks(timeline: Json) -> Track:
-    names = {"disk_read_bytes_per_s": "disk reads", "disk_write_bytes_per_s": "disk writes"}
-    factor, unit = people.bytes_unit(_largest(_lines(timeline, names)))
-    return Track("disk", f"{unit}/s", _lines(timeline, names, factor))
+def _disks(timeline: Timeline) -> Track:
+    values = {"disk reads": timeline.disk_read_bytes_per_s, "disk writes": timeline.disk_write_bytes_per_s}
+    factor, unit = people.bytes_unit(_largest(_lines(values)))
+    return Track("disk", f"{unit}/s", _lines(values, factor))
 
 
-def draw(numbers: Numbers) -> dict[str, Any]:
+def draw(numbers: Numbers) -> Specification:
     """Draw the panels above each other, with a common time axis."""
     panels = [_panel(numbers, index, track) for index, track in enumerate(numbers.tracks)]
-    return theme.specification(
+    return vega.specification(
         description(numbers),
         vconcat=panels,
         spacing=12,
@@ -203,68 +202,52 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     )
 
 
-def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
+def _panel(numbers: Numbers, index: int, track: Track) -> View:
     last = index == len(numbers.tracks) - 1
-    x = {
-        "field": "t",
-        "type": "quantitative",
-        "title": "time since the start of the run [s]" if last else None,
-        "scale": {"domain": [0, numbers.ground.end_s], "nice": False},
-        "axis": {"grid": False, "labels": last, "ticks": last, "format": theme.EXACT},
-    }
+    x = quantitative(
+        "t",
+        title="time since the start of the run [s]" if last else None,
+        scale={"domain": [0, numbers.ground.end_s], "nice": False},
+        axis={"grid": False, "labels": last, "ticks": last, "format": theme.EXACT},
+    )
     values = [
         {"t": time, "value": value, "line": line.name}
         for line in track.lines
         for time, value in zip(numbers.times, line.values, strict=False)
     ]
     unit = "" if track.unit in _WITHOUT_UNIT else f" [{track.unit}]"
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": f"{track.title}{unit}",
-        "scale": {"zero": True},
-        "axis": {"tickCount": 3},
-    }
+    y = quantitative("value", title=f"{track.title}{unit}", scale={"zero": True}, axis={"tickCount": 3})
     return {
         "width": ground.WIDTH,
         "height": 100,
         "layer": [
             *ground.layers(numbers.ground, x, names=index == 0),
             *_limit(track, y),
-            {
-                "data": {"values": values},
-                "mark": {"type": "line", "strokeWidth": 1.6},
-                "encoding": {"x": x, "y": y, **_styles(track)},
-            },
+            vega.layer("line", {"x": x, "y": y, **_styles(track)}, rows=values, strokeWidth=1.6),
         ],
     }
 
 
-def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
+def _limit(track: Track, y: Channel) -> list[Layer]:
     """Return a layer with a dashed line at the limit of a panel; empty if the panel has no limit."""
     if track.limit is None:
         return []
-    return [
-        {
-            "data": {"values": [{"value": track.limit}]},
-            "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5},
-            "encoding": {"y": y},
-        }
-    ]
+    dashed = Mark(type="rule", strokeDash=[5, 3], color=theme.MUTED, strokeWidth=1.5)
+    return [vega.layer(dashed, {"y": y}, rows=[{"value": track.limit}])]
 
 
-def _styles(track: Track) -> dict[str, Any]:
+def _styles(track: Track) -> Encoding:
     names = [line.name for line in track.lines]
-    legend = (
+    legend: vega.Legend | None = (
         {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2, "offset": 2}
         if len(names) > 1 or (track.title not in names and track.unit != "1")
         else None
     )
-    colour = {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}
-    dash = {"domain": names, "range": [list(dash) for dash in theme.cycle(theme.DASHES, len(names))]}
+    colour: vega.Scale = {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}
+    dash: vega.Scale = {"domain": names, "range": list(map(list, theme.cycle(theme.DASHES, len(names))))}
     return {
-        "color": {"field": "line", "type": "nominal", "scale": colour, "legend": legend},
-        "strokeDash": {"field": "line", "type": "nominal", "scale": dash, "legend": legend},
+        "color": nominal("line", scale=colour, legend=legend),
+        "strokeDash": nominal("line", scale=dash, legend=legend),
     }
 
 
@@ -280,8 +263,7 @@ def description(numbers: Numbers) -> str:
                 parts.append(f"{name}: {people.number(min(steady))} to {people.number(max(steady))}{unit}")
     where = "in the steady window" if numbers.window else "over the run"
     happened = "".join(
-        f" {event['do'].capitalize()} {event['on']} from {people.number(event['begin_s'])} to "
-        f"{people.number(event['until_s'])} s."
+        f" {event.do.capitalize()} {event.on} from {people.number(event.begin_s)} to {people.number(event.until_s)} s."
         for event in numbers.events
     )
     return f"Time lines of run {numbers.run.run_id}. Ranges {where}: " + "; ".join(parts) + f".{happened}"

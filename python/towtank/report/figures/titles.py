@@ -22,6 +22,6 @@ def in_lines(title: str, length: int) -> str | list[str]:
     return title if len(lines) < 2 else lines
 
 
-def in_one_line(title: str | list[str]) -> str:
+def in_one_line(title: str | list[str] | None) -> str:
     """Join the lines of a title."""
-    return title if isinstance(title, str) else " ".join(title)
+    return title if isinstance(title, str) else " ".join(title or ())

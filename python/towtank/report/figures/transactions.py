@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from towtank.analysis import Configuration
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import matrix, panel, series
 from towtank.report.figures.labels import legend_columns, short_labels
 from towtank.report.source import Results
+from towtank.report.vega import Channel, Encoding, Layer, Mark, Specification, View, nominal, quantitative
 
 NAME = "transactions"
 # Ratio of the longest to the shortest response time up to which bars are drawn; for larger ratios, points on a
@@ -122,7 +122,7 @@ def _loads(configuration: Configuration) -> set[float]:
     return {point.level for point in configuration.usable if point.transactions}
 
 
-def draw(numbers: Numbers) -> dict[str, Any]:
+def draw(numbers: Numbers) -> Specification:
     """Draw a panel for each load, with a row of response times for each transaction."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
@@ -131,58 +131,49 @@ def draw(numbers: Numbers) -> dict[str, Any]:
         _panel(numbers, load, width=235 if several else 520, names=index == 0)
         for index, load in enumerate(numbers.loads)
     ]
-    return theme.specification(description(numbers), hconcat=panels, spacing=16)
+    return vega.specification(description(numbers), hconcat=panels, spacing=16)
 
 
-def _matrix(numbers: Numbers) -> dict[str, Any]:
+def _matrix(numbers: Numbers) -> Specification:
     """Draw a matrix of response times at the highest load: transactions as rows, configurations as columns."""
     entries = numbers.at(max(numbers.loads))
     names = short_labels(numbers.configurations)
     factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
     cells = [
-        {
-            "transaction": entry.transaction,
-            "configuration": names[entry.point.configuration],
-            "value": entry.point.value * factor,
-            "label": people.number(entry.point.value * factor, 2) + (" †" if entry.point.state == "suspect" else ""),
-        }
+        matrix.Cell(
+            entry.point.value * factor,
+            people.number(entry.point.value * factor, 2) + (" †" if entry.point.state == "suspect" else ""),
+            {"transaction": entry.transaction, "configuration": names[entry.point.configuration]},
+        )
         for entry in entries
     ]
-    bare = {"ticks": False, "domain": False}
-    place = {
-        "x": {
-            "field": "configuration",
-            "type": "nominal",
-            "title": None,
-            "sort": list(names.values()),
-            "axis": {"labelAngle": -50, "labelLimit": 220, **bare},
-        },
-        "y": {
-            "field": "transaction",
-            "type": "nominal",
-            "title": None,
-            "sort": numbers.drawn,
-            "axis": {"labelLimit": 180, **bare},
-        },
+    columns: vega.Axis = {"labelAngle": -50, "labelLimit": 220, "ticks": False, "domain": False}
+    place: Encoding = {
+        "x": nominal("configuration", title=None, sort=list(names.values()), axis=columns),
+        "y": nominal(
+            "transaction",
+            title=None,
+            sort=numbers.drawn,
+            axis={"labelLimit": 180, "ticks": False, "domain": False},
+        ),
     }
     title = f"mean response time [{unit}]"
     drawn = matrix.picture(cells, place, title=title, width=560, font_size=9, logarithmic=True)
-    return theme.specification(description(numbers), **drawn)
+    return vega.specification(description(numbers), **drawn)
 
 
-def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[str, Any]:
+def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> View:
     entries = numbers.at(load)
     hues = dict(zip(numbers.configurations, _colours(numbers), strict=True))
     factor, unit = people.seconds_unit(numbers.ends[1])
     values = [
         {
-            **row,
+            **series.row(entry.point.scaled(factor)),
             "transaction": entry.transaction,
             "label": people.seconds_of(entry.point),
             "colour": hues[entry.point.configuration],
         }
         for entry in entries
-        for row in series.rows([entry.point.scaled(factor)])
     ]
     return {
         "title": f"At {people.plain(load)} {panel.load_title(numbers.load_factor)}",
@@ -193,43 +184,34 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
     }
 
 
-def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
+def _value_axis(numbers: Numbers, factor: float, unit: str) -> Channel:
     """Return the time axis of all panels, linear or logarithmic, with space for the numbers to the right of the
     bars.
     """
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
-    x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
     if not numbers.logarithmic:
-        return {
-            **x,
-            "scale": {"domain": [0, longest * 1.3], "nice": False},
-            "axis": {"tickCount": 4},
-        }
+        domain: vega.Scale = {"domain": [0, longest * 1.3], "nice": False}
+        return quantitative("value", title=title, scale=domain, axis={"tickCount": 4})
     low, high = math.floor(math.log10(shortest)), math.ceil(math.log10(longest * 3))
-    scale = {"type": "log", "domain": [10.0**low, 10.0**high]}
-    axis = {"values": [10.0**power for power in range(low, high + 1)], "format": theme.MEASURED}
-    return {**x, "title": f"{title}, logarithmic scale", "scale": scale, "axis": axis}
+    scale: vega.Scale = {"type": "log", "domain": [10.0**low, 10.0**high]}
+    axis: vega.Axis = {"values": [10.0**power for power in range(low, high + 1)], "format": theme.MEASURED}
+    return quantitative("value", title=f"{title}, logarithmic scale", scale=scale, axis=axis)
 
 
-def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[dict[str, Any]]:
-    y = {
-        "field": "transaction",
-        "type": "nominal",
-        "title": None,
-        "sort": numbers.drawn,
-        "scale": {"paddingInner": 0.3, "domain": numbers.drawn},
-        "axis": {"labelLimit": 220, "labels": names, "ticks": False, "domain": names},
-    }
-    offset = {
-        "field": "configuration",
-        "type": "nominal",
-        "sort": numbers.configurations,
-        "scale": {"domain": numbers.configurations},
-    }
-    place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
-    layers = [_marks(numbers, place, unit), _whiskers(place)]
-    cut = [_cut(place)] if numbers.logarithmic else []
+def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[Layer]:
+    y = nominal(
+        "transaction",
+        title=None,
+        sort=numbers.drawn,
+        scale={"paddingInner": 0.3, "domain": numbers.drawn},
+        axis={"labelLimit": 220, "labels": names, "ticks": False, "domain": names},
+    )
+    offset = nominal("configuration", sort=numbers.configurations, scale={"domain": numbers.configurations})
+    place = Encoding(x=_value_axis(numbers, factor, unit), y=y, yOffset=offset)
+    foot = 10.0 ** math.floor(math.log10(numbers.ends[0] * factor)) if numbers.logarithmic else 0
+    layers = [_marks(numbers, place, unit), _whiskers(place, foot)]
+    cut = [_cut(place, foot)] if numbers.logarithmic else []
     # Whiskers are drawn behind points, because a short whisker would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
@@ -238,64 +220,49 @@ def _colours(numbers: Numbers) -> list[str]:
     return theme.cycle(theme.COLOURS, len(numbers.configurations))
 
 
-def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]:
-    legend = (
+def _marks(numbers: Numbers, place: Encoding, unit: str) -> Layer:
+    legend: vega.Legend | None = (
         {"title": None, "symbolType": "square", "columns": legend_columns(numbers.configurations)}
         if len(numbers.configurations) > 1
         else None
     )
-    mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
+    mark: Mark = {"type": "bar", "strokeWidth": 1.2}
     if numbers.logarithmic:  # A logarithmic scale has no zero, where bars would begin.
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
-    colour = {
-        "field": "configuration",
-        "type": "nominal",
-        "scale": {"domain": numbers.configurations, "range": _colours(numbers)},
-    }
-    return {
-        "mark": mark,
-        "encoding": {
-            **place,
-            "fill": {**colour, "legend": legend},
-            "stroke": {"field": "colour", "type": "nominal", "scale": None},
-            "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.15}, "value": 0.85},
-            "tooltip": [
-                {"field": "transaction", "type": "nominal"},
-                *panel.tooltip(f"mean response time [{unit}]", numbers.load_factor),
-            ],
-        },
-    }
-
-
-def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Return a layer of intervals as whiskers, truncated at the lower end of the axis."""
-    foot = place["x"]["scale"]["domain"][0]
-    return {
-        "transform": [
-            {"filter": "datum.low !== null"},
-            {"calculate": f"max(datum.low, {foot})", "as": "start"},
+    domain: vega.Scale = {"domain": numbers.configurations, "range": _colours(numbers)}
+    encoding: Encoding = {
+        **place,
+        "fill": nominal("configuration", scale=domain, legend=legend),
+        "stroke": nominal("colour", scale=None),
+        "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.15}, "value": 0.85},
+        "tooltip": [
+            nominal("transaction"),
+            *panel.tooltip(f"mean response time [{unit}]", numbers.load_factor),
         ],
-        "mark": {"type": "rule", "color": theme.INK, "strokeWidth": 1.3},
-        "encoding": {**place, "x": {**place["x"], "field": "start"}, "x2": {"field": "high"}},
     }
+    return vega.layer(mark, encoding)
 
 
-def _cut(place: dict[str, Any]) -> dict[str, Any]:
+def _whiskers(place: Encoding, foot: float) -> Layer:
+    """Return a layer of intervals as whiskers, truncated at the lower end of the axis."""
+    start = ("start", f"max(datum.low, {foot})")
+    interval = vega.between(place, "x", "start", "high")
+    return vega.layer("rule", interval, where="datum.low !== null", derived=start, color=theme.INK, strokeWidth=1.3)
+
+
+def _cut(place: Encoding, foot: float) -> Layer:
     """Return a layer of arrows that mark intervals truncated at the lower end of the axis."""
-    foot = place["x"]["scale"]["domain"][0]
-    return {
-        "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],
-        "mark": {"type": "text", "text": "◂", "color": theme.INK, "fontSize": 11},
-        "encoding": {**place, "x": {**place["x"], "field": "start"}},
-    }
+    arrow = Mark(type="text", text="◂", color=theme.INK, fontSize=11)
+    where = f"datum.low !== null && datum.low < {foot}"
+    return vega.layer(
+        arrow, {**place, "x": {**place["x"], "field": "start"}}, where=where, derived=("start", f"{foot}")
+    )
 
 
-def _numbers(place: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "transform": [{"calculate": "datum.high === null ? datum.value : max(datum.high, datum.value)", "as": "end"}],
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 10},
-        "encoding": {**place, "x": {**place["x"], "field": "end"}, "text": {"field": "label"}},
-    }
+def _numbers(place: Encoding) -> Layer:
+    end = ("end", "datum.high === null ? datum.value : max(datum.high, datum.value)")
+    named: Encoding = {**place, "x": {**place["x"], "field": "end"}, "text": {"field": "label"}}
+    return vega.layer("text", named, derived=end, align="left", dx=5, fontSize=10)
 
 
 def description(numbers: Numbers) -> str:

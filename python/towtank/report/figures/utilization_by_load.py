@@ -3,148 +3,117 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from towtank.report import format as people
-from towtank.report import theme
+from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.figures.labels import legend_columns
 from towtank.report.source import Results
+from towtank.report.vega import Channel, Encoding, Layer, Legend, Mark, Row, Specification, View, nominal, quantitative
 
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
-_POINT = {"type": "point", "size": 65, "opacity": 1}
-# Marks of measured points: filled, or open for points that depend on a suspect run.
-_MARKS: tuple[dict[str, Any], ...] = (
-    {
-        "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
-        "mark": {**_POINT, "filled": True},
-    },
-    {
-        "transform": [{"filter": "datum.kind === 'measured' && datum.state === 'suspect'"}],
-        "mark": {**_POINT, "filled": False, "fill": "white", "strokeWidth": 2},
-    },
-)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Modelled utilization of all servers of a resource at one load, with the ends of its 95 % band. [ratio]"""
+
+    configuration: str
+    resource: str
+    load: float
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """Measured utilization of a resource at one load, with the verdict. [ratio]"""
+
+    configuration: str
+    resource: str
+    load: float
+    value: float
+    state: str
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of utilization.
+    """Data of the figure of utilization: points of the modelled curves, and measured points."""
 
-    Attributes
-    ----------
-    curve : list of dict
-        Modelled utilization of all servers of a resource: `configuration`, `resource`, `load`, and `median`, `low` and
-        `high` [ratio].
-    measured : list of dict
-        Measured utilization: `configuration`, `resource`, `load`, `value` [ratio], and `state` (verdict).
-    """
-
-    curve: list[dict[str, Any]]
-    measured: list[dict[str, Any]]
+    curve: list[CurvePoint]
+    measured: list[MeasuredPoint]
 
 
 def compute(results: Results) -> Numbers:
     """Collect the predicted and measured utilizations from the document of the capacity model."""
-    curve: list[dict[str, Any]] = []
-    measured: list[dict[str, Any]] = []
+    curve, measured = [], []
     states = series.states(results)
     for configuration in modelled(results):
+        label = str(configuration["label"])
         for name, resource in configuration["utilization"].items():
-            base = {"configuration": str(configuration["label"]), "resource": name}
-            curve += [
-                {
-                    **base,
-                    "load": row["load"],
-                    "median": row["median"],
-                    "low": row["band_95"][0],
-                    "high": row["band_95"][1],
-                }
-                for row in resource["curve"]
-            ]
-            measured += [
-                {
-                    **base,
-                    "load": row["load"],
-                    "value": row["utilization"],
-                    "state": states.get((base["configuration"] or "all runs", row["load"]), "valid"),
-                }
-                for row in resource["measured"]
-            ]
+            curve += [CurvePoint(label, name, row["load"], row["median"], *row["band_95"]) for row in resource["curve"]]
+            for row in resource["measured"]:
+                state = states.get((label or "all runs", row["load"]), "valid")
+                measured.append(MeasuredPoint(label, name, row["load"], row["utilization"], state))
     return Numbers(curve, measured)
 
 
-def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
+def draw(numbers: Numbers, load_factor: str) -> Specification:
     """Draw a panel of utilization for each configuration; all panels have the same scale."""
-    labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
-    names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
-    rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
-    rows += [{"kind": "measured", **row} for row in _percent(numbers.measured)]
-    x = {
-        "field": "load",
-        "type": "quantitative",
-        "title": panel.load_title(load_factor),
-        "axis": {"grid": False, "tickCount": 6, "format": theme.EXACT},
-        "scale": {"nice": False},
-    }
-    y = {"type": "quantitative", "title": _TITLE, "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}
-    return theme.specification(
-        description(numbers),
-        data={"values": rows},
-        **panel.each_configuration(labels, _layers(x, y, names)),
+    labels = list(dict.fromkeys(point.configuration for point in numbers.measured))
+    names = list(dict.fromkeys(point.resource for point in numbers.measured))
+    rows = [*map(partial(_percent, "curve"), numbers.curve), *map(partial(_percent, "measured"), numbers.measured)]
+    x = quantitative(
+        "load",
+        title=panel.load_title(load_factor),
+        axis={"grid": False, "tickCount": 6, "format": theme.EXACT},
+        scale={"nice": False},
     )
+    y: Channel = {"type": "quantitative", "title": _TITLE, "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}
+    view: View = {"data": {"values": rows}, **panel.each_configuration(labels, _layers(x, y, names))}
+    return vega.specification(description(numbers), **view)
 
 
-def _percent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _percent(kind: str, point: CurvePoint | MeasuredPoint) -> Row:
+    """Return a point as a row of chart data, in percent."""
     keys = ("median", "low", "high", "value")
-    return [{key: 100 * value if key in keys else value for key, value in row.items()} for row in rows]
+    return {"kind": kind, **{key: 100 * value if key in keys else value for key, value in vars(point).items()}}
 
 
-def _layers(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
-    number = len(names)
-    legend = {"title": None, "columns": legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
-    domain = {"field": "resource", "type": "nominal"}
-    colour = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, number)}, "legend": legend}
-    shape = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, number)}, "legend": legend}
-    along = [{"filter": "datum.kind === 'curve'"}]
-    return [
-        {
-            "transform": along,
-            "mark": {"type": "area", "opacity": 0.2},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "transform": along,
-            "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": {**y, "field": "median"}, "color": colour},
-        },
-        *({**symbols, "encoding": _symbols(x, y, colour, shape)} for symbols in _MARKS),
+def _layers(x: Channel, y: Channel, names: list[str]) -> list[Layer]:
+    legend: Legend = {"title": None, "columns": legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
+    styles = panel.in_colours_and_symbols("resource", names, legend)
+    colour, along = styles["color"], "datum.kind === 'curve'"
+    tooltip = [
+        nominal("resource"),
+        quantitative("load", format=theme.EXACT),
+        quantitative("value", title=_TITLE, format=".3~r"),
     ]
-
-
-def _symbols(x: dict[str, Any], y: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "x": x,
-        "y": {**y, "field": "value"},
-        "color": colour,
-        "shape": shape,
-        "tooltip": [
-            {"field": "resource", "type": "nominal"},
-            {"field": "load", "type": "quantitative", "format": theme.EXACT},
-            {"field": "value", "type": "quantitative", "title": _TITLE, "format": ".3~r"},
-        ],
-    }
+    band: Encoding = {**vega.between(Encoding(x=x, y=y), "y"), "color": colour}
+    line: Encoding = {"x": x, "y": {**y, "field": "median"}, "color": colour}
+    symbols: Encoding = {"x": x, "y": {**y, "field": "value"}, **styles, "tooltip": tooltip}
+    point = Mark(type="point", size=65, opacity=1)
+    is_measured = "datum.kind === 'measured' && datum.state"
+    return [
+        vega.layer("area", band, where=along, opacity=0.2),
+        vega.layer("line", line, where=along, strokeWidth=1.6),
+        vega.layer(point, symbols, where=f"{is_measured} !== 'suspect'", filled=True),
+        vega.layer(point, symbols, where=f"{is_measured} === 'suspect'", filled=False, fill="white", strokeWidth=2),
+    ]
 
 
 def description(numbers: Numbers) -> str:
     """Return a description of the figure of utilization in words, for readers who cannot see the figure."""
-    top = max((float(row["load"]) for row in numbers.measured), default=0.0)
+    top = max((point.load for point in numbers.measured), default=0.0)
     parts = [
-        f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"
-        for row in numbers.measured
-        if row["load"] == top
+        f"{point.configuration}, {point.resource}: {people.share(point.value)}"
+        for point in numbers.measured
+        if point.load == top
     ]
     return f"Lines of utilization against load. Measured at {people.plain(top)}: {'; '.join(parts)}."
 
@@ -154,18 +123,15 @@ def figure(results: Results) -> Figure | None:
     numbers = compute(results)
     if not numbers.measured:
         return None
+    has_suspects = any(point.state == "suspect" for point in numbers.measured)
     return Figure(
         name=NAME,
         title=f"Utilization of every resource against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note=_note(results) + (f" {series.OPEN_SYMBOLS}" if _has_suspects(numbers) else ""),
+        note=_note(results) + (f" {series.OPEN_SYMBOLS}" if has_suspects else ""),
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),
     )
-
-
-def _has_suspects(numbers: Numbers) -> bool:
-    return any(row["state"] == "suspect" for row in numbers.measured)
 
 
 def _note(results: Results) -> str:
@@ -187,7 +153,10 @@ def _note(results: Results) -> str:
 
 
 def _table(numbers: Numbers, load_factor: str) -> Table:
-    curve = {(row["configuration"], row["resource"], row["load"]): row for row in numbers.curve}
+    curve = {
+        (each.configuration, each.resource, each.load): people.Ends(100 * each.median, 100 * each.low, 100 * each.high)
+        for each in numbers.curve
+    }
     columns = (
         Column("Configuration"),
         Column("Resource"),
@@ -195,21 +164,14 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
         Column("Measured", numeric=True),
         Column("Along the line, 95 % band", numeric=True),
     )
-    rows = []
-    for row in numbers.measured:
-        on_line = curve.get((row["configuration"], row["resource"], row["load"]))
-        estimate = on_line and {
-            "value": 100 * on_line["median"],
-            "low": 100 * on_line["low"],
-            "high": 100 * on_line["high"],
-        }
-        rows.append(
-            (
-                row["configuration"],
-                row["resource"],
-                people.plain(row["load"]),
-                people.share(row["value"]),
-                people.plain_estimate(estimate, "%"),
-            )
+    rows = tuple(
+        (
+            point.configuration,
+            point.resource,
+            people.plain(point.load),
+            people.share(point.value),
+            people.plain_estimate(curve.get((point.configuration, point.resource, point.load)), "%"),
         )
-    return Table("Utilization by load", columns, tuple(rows))
+        for point in numbers.measured
+    )
+    return Table("Utilization by load", columns, rows)
