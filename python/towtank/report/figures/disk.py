@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from towtank.analysis import Estimate, LoadPoint, RunSummary, disks_counted_once
@@ -11,23 +10,12 @@ from towtank.report import vega
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
-from towtank.report.vega import Specification
 
 NAME = "disk"
 DIRECTIONS = {"read": "reads", "write": "writes"}
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Data of the figure: disk reads and writes [B/s], factor to the unit of the axis, this unit, and load factor."""
-
-    points: dict[str, list[series.Point]]
-    factor: float
-    unit: str
-    load_factor: str
-
-
-def compute(results: Results) -> Numbers:
+def compute(results: Results) -> series.Panels:
     """Collect the data rates of reads and writes on the disks of the hosts."""
     points = {
         direction: series.collect(
@@ -38,8 +26,7 @@ def compute(results: Results) -> Numbers:
         for direction in DIRECTIONS
     }
     largest = max((point.value for each in points.values() for point in each), default=0.0)
-    factor, unit = people.bytes_unit(largest)
-    return Numbers(points, factor, unit, results.load_factor)
+    return series.Panels(points, *people.bytes_unit(largest), results.load_factor)
 
 
 def _estimate(direction: str, point: LoadPoint) -> Estimate:
@@ -53,42 +40,37 @@ def disks_total(key: str, summary: RunSummary) -> Estimate:
     return Estimate(sum(values) if values else None)
 
 
-def draw(numbers: Numbers) -> Specification:
+def draw(numbers: series.Panels) -> vega.Specification:
     """Draw a panel of disk reads beside a panel of disk writes, each with a separate scale."""
     panels = [
         panel.panel(
-            [point.scaled(numbers.factor) for point in points],
+            points,
             value_title=f"disk {DIRECTIONS[direction]} [{numbers.unit}/s]",
             load_factor=numbers.load_factor,
             width=270,
             height=240,
             names=number == 0,
         )
-        for number, (direction, points) in enumerate(_drawn(numbers).items())
+        for number, (direction, points) in enumerate(numbers.drawn.items())
     ]
     return vega.specification(description(numbers), hconcat=panels, spacing=28)
 
 
-def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
-    return {direction: points for direction, points in numbers.points.items() if points}
-
-
-def description(numbers: Numbers) -> str:
+def description(numbers: series.Panels) -> str:
     """Return a description of the figure of disk traffic in words, for readers who cannot see the figure."""
     parts = [
         f"{DIRECTIONS[direction]} are at most {people.size_rate(max(counting))}"
         for direction, points in numbers.points.items()
         if (counting := [point.value for point in points if point.state != "invalid"])
     ]
-    everything = [point for points in numbers.points.values() for point in points]
-    against = panel.against(everything, numbers.load_factor)
+    against = panel.against(numbers.all_points, numbers.load_factor)
     return f"Charts of bytes per second on the disks {against}: {people.listing(parts) or 'no valid point'}."
 
 
 def figure(results: Results) -> Figure | None:
     """Return the figure of disk traffic; None if disks were observed at fewer than two points."""
     numbers = compute(results)
-    everything = [point for points in numbers.points.values() for point in points]
+    everything = numbers.all_points
     if panel.is_single(everything):
         return None
     return Figure(
@@ -102,7 +84,7 @@ def figure(results: Results) -> Figure | None:
     )
 
 
-def _table(numbers: Numbers) -> Table:
+def _table(numbers: series.Panels) -> Table:
     by_words = {DIRECTIONS[kind]: points for kind, points in numbers.points.items()}
     caption, titles = "Bytes read from and written to disk", ("Direction", "Bytes per second")
     return panel.points_table(caption, numbers.load_factor, titles, by_words, people.size_rate_estimate)

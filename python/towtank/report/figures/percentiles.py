@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from towtank.report import format as people
 from towtank.report import vega
 from towtank.report.document import Figure, Table
@@ -20,40 +18,22 @@ _STYLES: dict[str, Mark] = {
 }
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Data of the figure: points of each percentile [s], factor to the unit of the axis, this unit, and load factor."""
-
-    points: dict[str, list[series.Point]]
-    factor: float
-    unit: str
-    load_factor: str
-
-    @property
-    def all_points(self) -> list[series.Point]:
-        """Points of all percentiles in one list."""
-        return [point for points in self.points.values() for point in points]
-
-
-def compute(results: Results) -> Numbers:
+def compute(results: Results) -> series.Panels:
     """Collect percentiles of the response time over all transactions, at valid and suspect load points."""
     points = {
         name: [point for point in series.response_time_of(results, name) if point.state != "invalid"]
         for name in PERCENTILES
     }
     largest = max((point.value for each in points.values() for point in each), default=0.0)
-    factor, unit = people.seconds_unit(largest)
-    return Numbers(points, factor, unit, results.load_factor)
+    return series.Panels(points, *people.seconds_unit(largest), results.load_factor)
 
 
-def draw(numbers: Numbers) -> Specification:
+def draw(numbers: series.Panels) -> Specification:
     """Draw a panel for each configuration, or rows if all configurations were measured at the same load."""
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
-        {**series.row(point.scaled(numbers.factor)), "statistic": PERCENTILES[name]}
-        for name, each in numbers.points.items()
-        for point in each
+        {**series.row(point), "statistic": PERCENTILES[name]} for name, each in numbers.drawn.items() for point in each
     ]
     labels, data = series.labels(points), vega.Data(values=rows)
     if panel.one_load(points) is not None:
@@ -65,7 +45,7 @@ def draw(numbers: Numbers) -> Specification:
     return vega.specification(description(numbers), **view)
 
 
-def _layers(place: Encoding, along: Along, numbers: Numbers) -> list[Layer]:
+def _layers(place: Encoding, along: Along, numbers: series.Panels) -> list[Layer]:
     """Return layers of lines, whiskers and symbols; `along` is the axis of the response times."""
     names = list(PERCENTILES.values())
     legend: Legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
@@ -83,7 +63,7 @@ def _layers(place: Encoding, along: Along, numbers: Numbers) -> list[Layer]:
     return [*lines, whiskers, *symbols]
 
 
-def description(numbers: Numbers) -> str:
+def description(numbers: series.Panels) -> str:
     """Return a description of the figure of percentiles in words, for readers who cannot see the figure."""
     top = max((point.load for point in numbers.all_points), default=0.0)
     parts = [
@@ -113,7 +93,7 @@ def figure(results: Results) -> Figure | None:
     )
 
 
-def _table(numbers: Numbers) -> Table:
+def _table(numbers: series.Panels) -> Table:
     by_words = {PERCENTILES[name]: points for name, points in numbers.points.items()}
     titles = ("Statistic", "Response time")
     return panel.points_table("Percentiles by load", numbers.load_factor, titles, by_words, people.seconds_estimate)

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from towtank.report import format as people
 from towtank.report import vega
 from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
-from towtank.report.vega import Specification
 
 NAME = "response-time"
 METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Data of the figure: points of each statistic [s], factor to the unit of the axis, this unit, load factor, and
-    single runs [s].
-    """
-
-    points: dict[str, list[series.Point]]
-    factor: float
-    unit: str
-    load_factor: str
-    runs: dict[str, list[series.Point]] = field(default_factory=dict)
-
-
-def compute(results: Results) -> Numbers:
+def compute(results: Results) -> series.Panels:
     """Collect the mean and the 95th percentile of the response time over all transactions."""
     points = {metric: series.response_time_of(results, metric) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
-    factor, unit = people.seconds_unit(largest)
     runs = {metric: series.single_runs(results, series.response_time_of_run(metric)) for metric in METRICS}
-    return Numbers(points, factor, unit, results.load_factor, runs)
+    return series.Panels(points, *people.seconds_unit(largest), results.load_factor, runs)
 
 
-def draw(numbers: Numbers) -> Specification:
+def draw(numbers: series.Panels) -> vega.Specification:
     """Draw a panel of the mean beside a panel of the 95th percentile, each with its own scale."""
     panels = [
         panel.panel(
-            [point.scaled(numbers.factor) for point in points],
+            points,
             value_title=f"{METRICS[metric]} of response time [{numbers.unit}]",
             load_factor=numbers.load_factor,
             width=270,
@@ -50,16 +33,12 @@ def draw(numbers: Numbers) -> Specification:
             times=True,
             runs=[run.scaled(numbers.factor) for run in numbers.runs.get(metric, ())],
         )
-        for number, (metric, points) in enumerate(_drawn(numbers).items())
+        for number, (metric, points) in enumerate(numbers.drawn.items())
     ]
     return vega.specification(description(numbers), hconcat=panels, spacing=28)
 
 
-def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
-    return {metric: points for metric, points in numbers.points.items() if points}
-
-
-def description(numbers: Numbers) -> str:
+def description(numbers: series.Panels) -> str:
     """Return a description of the figure of response times in words, for readers who cannot see the figure."""
     parts = []
     for metric, points in numbers.points.items():
@@ -69,15 +48,14 @@ def description(numbers: Numbers) -> str:
                 both = [f"{people.seconds_estimate(end)} at {people.plain(end.load)}" for end in (own[0], own[-1])]
                 ends = f"{', '.join(dict.fromkeys(both))} {panel.load_title(numbers.load_factor)}"
                 parts.append(f"{METRICS[metric]} with {label}: {ends}")
-    everything = [point for points in numbers.points.values() for point in points]
-    against = panel.against(everything, numbers.load_factor)
+    against = panel.against(numbers.all_points, numbers.load_factor)
     return f"Charts of response time {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:
     """Return the figure of response times; None for fewer than two load points."""
     numbers = compute(results)
-    everything = [point for points in numbers.points.values() for point in points]
+    everything = numbers.all_points
     if panel.is_single(everything):
         return None
     is_compared = len(series.labels(everything)) > 1 and panel.one_load(everything) is None
@@ -93,7 +71,7 @@ def figure(results: Results) -> Figure | None:
     )
 
 
-def _table(numbers: Numbers) -> Table:
+def _table(numbers: series.Panels) -> Table:
     by_words = {METRICS[kind]: points for kind, points in numbers.points.items()}
     caption, titles = "Response time of all transactions together", ("Statistic", "Response time")
     return panel.points_table(caption, numbers.load_factor, titles, by_words, people.seconds_estimate)

@@ -10,7 +10,6 @@ from towtank.report import vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
 from towtank.report.source import Results
-from towtank.report.vega import Specification
 
 NAME = "scaling"
 _TITLE = "throughput, lowest level = 1"
@@ -78,7 +77,7 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
     return replace(bare, low=found.low, high=found.high)
 
 
-def draw(numbers: Numbers) -> Specification:
+def draw(numbers: Numbers) -> vega.Specification:
     """Draw throughput relative to the lowest common level, and lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     bases = sorted({load for load in numbers.base.values() if load > 0})

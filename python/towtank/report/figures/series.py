@@ -7,7 +7,7 @@ point includes, are drawn as crosses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towtank.analysis import NO_ESTIMATE, Configuration, Estimate, LoadPoint, RunSummary
 from towtank.report.source import Results
@@ -53,6 +53,29 @@ class Point:
         low = None if self.low is None else self.low * factor
         high = None if self.high is None else self.high * factor
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Data of a figure with several quantities: points of each quantity in its base unit, factor to the unit of the
+    axes, this unit, name of the load factor, and single runs.
+    """
+
+    points: dict[str, list[Point]]
+    factor: float
+    unit: str
+    load_factor: str
+    runs: dict[str, list[Point]] = field(default_factory=dict)
+
+    @property
+    def all_points(self) -> list[Point]:
+        """Points of all quantities in one list."""
+        return [point for points in self.points.values() for point in points]
+
+    @property
+    def drawn(self) -> dict[str, list[Point]]:
+        """Points of the quantities that were measured, in the unit of the axes."""
+        return {name: [point.scaled(self.factor) for point in points] for name, points in self.points.items() if points}
 
 
 OfPoint = Callable[[LoadPoint], Estimate]
