@@ -113,13 +113,14 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
-    summary |= conclude_study(results, summary, judged)
-    if judged is not None:
-        summary["claims"] = judged["counts"]
-        if any(judged["required"].values()):
-            summary["required_claims"] = judged["required"]
-        summary["answers"] = [sentence(claim) for claim in judged["claims"]]
-        offer_json(results.path / claims.CLAIMS_FILE, judged)
+    document = None if judged is None else judged.document()
+    summary |= conclude_study(results, summary, document)
+    if judged is not None and document is not None:
+        summary["claims"] = judged.counts
+        if any(judged.required.values()):
+            summary["required_claims"] = judged.required
+        summary["answers"] = list(map(sentence, dig(document, "claims")))
+        offer_json(results.path / claims.CLAIMS_FILE, document)
     return summary
 
 
