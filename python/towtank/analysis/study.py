@@ -21,6 +21,7 @@ from towtank.analysis.load_point import LimitKind, LimitOfLevels
 from towtank.analysis.objective import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.analysis.study_summary import Configuration
 from towtank.claim_words import sentence
@@ -222,7 +223,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
     runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
     load_of = partial(_load_of, question)
-    configurations: list[dict[str, Any]] = attempt_or("configurations", [], _configurations, question, runs)
+    configurations = attempt_or("configurations", [], _configurations, question, runs)
     for configuration in configurations:
         _describe_configuration(configuration, runs, load_of)
     summary: dict[str, Any] = {
@@ -235,7 +236,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "load_factor": question.load_factor,
         "configurations": configurations,
         "comparisons": attempt_or("comparisons", [], _comparisons, question, configurations),
-        "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
+        "effects": attempt_or("effects", [], _effects, question, runs),
         # A regression line gives the demand of a single configuration, so it is not fitted to several configurations.
         "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
         "verdict": attempt_or(
@@ -267,6 +268,10 @@ def _comparisons(question: Question, configurations: Sequence[Mapping[str, Any]]
     read = list(map(Configuration.model_validate, configurations))
     found = comparison.comparisons(question.factors, question.load_factor, read, question.run_to_run)
     return [each.document() for each in found]
+
+
+def _effects(question: Question, runs: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    return list(map(document_of, factorial.effects(question.factors, list(map(RunSummary.read, runs)))))
 
 
 def _observations(summary: Mapping[str, object]) -> list[Mapping[str, object]]:
