@@ -37,7 +37,7 @@ def runs_of(values: Measured) -> list[dict[str, Any]]:
 def judged(kind: str, holds: str, runs: list[dict[str, Any]], **measure: Any) -> dict[str, Any]:
     given = {"of": "tiers.database.cpu_demand_s", "total_over": "query", **measure}
     claim = {"says": "So it is.", "measure": {kind: given}, "holds": holds}
-    (found,) = claims.judge({"name": "s", "factors": [QUERY, ROWS], "claims": [claim]}, runs)["claims"]
+    (found,) = claims.judge({"name": "s", "factors": [QUERY, ROWS], "claims": [claim]}, runs).document()["claims"]
     assert isinstance(found, dict)
     return found
 

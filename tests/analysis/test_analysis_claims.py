@@ -49,7 +49,7 @@ def judged(
     """Return the verdict on one claim; by default no variation from run to run is assumed."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
     study |= {} if run_to_run is None else {"run_to_run": run_to_run}
-    (found,) = claims.judge(study, runs)["claims"]
+    (found,) = claims.judge(study, runs).document()["claims"]
     assert isinstance(found, dict)
     return found
 
@@ -550,8 +550,8 @@ def test_required_claims_are_counted_apart(holds: str, required: bool | None, co
     more = {} if required is None else {"required": required}
     study = {"name": "s", "factors": [CACHE], "run_to_run": 0.0, "claims": [{"says": "So.", **ratio(holds), **more}]}
     found = claims.judge(study, [run("r0", {"cache": "large"}, 20.0, 0.1), run("s0", {"cache": "small"}, 10.0, 0.1)])
-    assert {verdict: count for verdict, count in found["required"].items() if count} == counted
-    assert found["claims"][0]["required"] is bool(required)
+    assert {verdict: count for verdict, count in found.required.items() if count} == counted
+    assert found.claims[0].required is bool(required)
 
 
 def test_documents_that_were_not_read_back_leave_an_exact_count_open_until_they_are() -> None:

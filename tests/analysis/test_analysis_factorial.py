@@ -4,6 +4,8 @@ import pytest
 from cases import case
 
 from towtank.analysis.factorial import effects
+from towtank.analysis.run_summary import RunSummary, RunVerdict
+from towtank.analysis.statistics.estimates import Estimate
 
 
 def factor(name, *levels):
@@ -12,11 +14,7 @@ def factor(name, *levels):
 
 def run(throughput, verdict="valid", **levels):
     """Return a run that has a throughput but no response time."""
-    return {
-        "factors": levels,
-        "verdict": {"level": verdict},
-        "throughput_per_s": {"value": throughput, "low": None, "high": None, "method": "none", "n": 1},
-    }
+    return RunSummary(factors=levels, verdict=RunVerdict(verdict), throughput_per_s=Estimate(throughput, n=1))
 
 
 MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB")
@@ -38,16 +36,16 @@ def jain(repetitions=1, **more):
 def test_the_effects_of_a_study_are_those_of_its_cells():
     (found,) = effects([MEMORY, CACHE], jain())
     expected = case("V50")["verified"]
-    assert found["metric"] == "throughput_per_s"
-    assert found["mean"]["value"] == pytest.approx(expected["q0"])
-    assert [(effect["factors"], effect["change"]["value"]) for effect in found["effects"]] == [
-        (["memory"], pytest.approx(2 * expected["qA"])),
-        (["cache"], pytest.approx(2 * expected["qB"])),
-        (["memory", "cache"], pytest.approx(2 * expected["qAB"])),
+    assert found.metric == "throughput_per_s"
+    assert found.mean.value == pytest.approx(expected["q0"])
+    assert [(effect.factors, effect.change.value) for effect in found.effects] == [
+        (("memory",), pytest.approx(2 * expected["qA"])),
+        (("cache",), pytest.approx(2 * expected["qB"])),
+        (("memory", "cache"), pytest.approx(2 * expected["qAB"])),
     ]
-    assert [100 * effect["share"] for effect in found["effects"]] == pytest.approx(expected["pct"])
-    assert found["spans"] == pytest.approx(5.0)
-    assert [effect["differs"] for effect in found["effects"]] == [None] * 3
+    assert [100 * effect.share for effect in found.effects] == pytest.approx(expected["pct"])
+    assert found.spans == pytest.approx(5.0)
+    assert [effect.differs for effect in found.effects] == [None] * 3
 
 
 def test_repetitions_distinguish_effects_from_chance():
@@ -55,10 +53,10 @@ def test_repetitions_distinguish_effects_from_chance():
     # The sum of squared errors is 4 x 18 with 8 degrees of freedom, a variance of 9. The standard error of an effect q
     # is sqrt(9 / 12), and t(0.975, 8) = 2.306004. From the low to the high level the response changes by 2 q.
     half = 2 * 2.306004 * (9 / 12) ** 0.5
-    assert found["effects"][0]["change"]["high"] == pytest.approx(40 + half, rel=1e-6)
-    assert [effect["differs"] for effect in found["effects"]] == [True, True, True]
-    assert found["error_share"] == pytest.approx(72 / (3 * 2100 + 72))
-    assert found["runs"] == 12
+    assert found.effects[0].change.high == pytest.approx(40 + half, rel=1e-6)
+    assert [effect.differs for effect in found.effects] == [True, True, True]
+    assert found.error_share == pytest.approx(72 / (3 * 2100 + 72))
+    assert found.runs == 12
 
 
 def test_each_level_of_another_factor_has_effects_of_its_own():
@@ -66,7 +64,7 @@ def test_each_level_of_another_factor_has_effects_of_its_own():
     runs = [*jain(users="10"), *jain(users="20"), *jain(users="40")[:3]]
     found = effects([load, MEMORY, CACHE], runs)
     # At 40 users one configuration has no run, so effects cannot be computed at this level.
-    assert [entry["at"] for entry in found] == [{"users": "10"}, {"users": "20"}]
+    assert [entry.at for entry in found] == [{"users": "10"}, {"users": "20"}]
 
 
 def test_invalid_runs_do_not_count():

@@ -54,7 +54,7 @@ def runs_of(small: list[float], large: list[float]) -> list[dict[str, Any]]:
 
 
 def verdict(at_most: int, holds: str, small: list[float], large: list[float]) -> dict[str, Any]:
-    (found,) = claims.judge(study(at_most, holds, len(small)), runs_of(small, large))["claims"]
+    (found,) = claims.judge(study(at_most, holds, len(small)), runs_of(small, large)).document()["claims"]
     assert isinstance(found, dict)
     return found
 
@@ -76,13 +76,13 @@ def test_a_decision_is_repeated_without_suspect_runs_by_the_blocks_after_it() ->
     """
     described = study(4, "> 1.5", 4)
     runs = runs_of([98.0, 102.0, 100.0, 99.0], [200.0, 185.0, 215.0, 200.0])
-    (before,) = claims.judge(described, runs)["claims"]
+    (before,) = claims.judge(described, runs).document()["claims"]
     assert (before["verdict"], before["decided_after"]) == ("confirmed", 3)
-    (found,) = claims.judge(described, suspect(runs, "l1"))["claims"]
+    (found,) = claims.judge(described, suspect(runs, "l1")).document()["claims"]
     assert (found["verdict"], found["decided_after"]) == ("confirmed", 4)
     assert (found["suspect_runs"], found["doubts"]) == ([], [])
     assert found["runs"] == ["l2", "l3", "l4", "s1", "s2", "s3", "s4"]
-    (found,) = claims.judge(study(4, "> 1.5", 3), suspect(runs[:3] + runs[4:7], "l1"))["claims"]
+    (found,) = claims.judge(study(4, "> 1.5", 3), suspect(runs[:3] + runs[4:7], "l1")).document()["claims"]
     assert (found["verdict"], found["suspect_runs"], found["decided_after"]) == ("confirmed", ["l1"], 3)
     assert found["doubts"] == ["it depends on the suspect run l1; without it the claim is undecided"]
 
@@ -95,7 +95,7 @@ def test_a_single_block_decides_nothing() -> None:
 def test_a_first_run_without_a_summary_is_named() -> None:
     small, large = [95.0, 105.0, 100.0], [190.0, 210.0, 200.0]
     runs = [each for each in runs_of(small, large) if each["run"] != "s1"]
-    (found,) = claims.judge(study(4, "> 1.5", 3), runs)["claims"]
+    (found,) = claims.judge(study(4, "> 1.5", 3), runs).document()["claims"]
     assert found["verdict"] == "undecided"
     assert found["why"] == "runs of the first blocks have no summary: s1"
     assert "--resume" in found["do"]
@@ -133,9 +133,9 @@ def test_without_scatter_no_number_of_runs_is_known() -> None:
 def test_a_block_counts_when_all_of_its_runs_have_ended() -> None:
     described = study(4, "> 1.5", 3)
     runs = runs_of([95.0, 105.0, 100.0], [190.0, 210.0, 200.0])
-    (found,) = claims.judge(described, [run for run in runs if run["run"] != "l3"])["claims"]
+    (found,) = claims.judge(described, [run for run in runs if run["run"] != "l3"]).document()["claims"]
     assert (found["verdict"], found["decided_after"]) == ("undecided", None)
-    (found,) = claims.judge(described, runs)["claims"]
+    (found,) = claims.judge(described, runs).document()["claims"]
     assert (found["verdict"], found["decided_after"]) == ("confirmed", 3)
 
 

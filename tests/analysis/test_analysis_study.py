@@ -230,5 +230,5 @@ def test_results_without_any_run_have_a_summary(tmp_path):
     assert "No run" in summary["headline"]
 
 
-def test_a_verdict_that_could_not_be_computed_has_the_keys_of_any_other() -> None:
-    assert set(study_verdict.UNDECIDED) == set(study_verdict.verdict_of([], {}, []))
+def test_a_verdict_that_could_not_be_computed_is_invalid_and_has_the_keys_of_any_other() -> None:
+    assert {**study_verdict.verdict_of([], {}, []), "level": "invalid"} == study_verdict.UNDECIDED

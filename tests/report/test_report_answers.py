@@ -57,7 +57,7 @@ def studied(claim: dict[str, Any], **made: Any) -> Results:
     """Return the synthetic study with one claim. The study assumes no variation from run to run."""
     found = made.pop("found", None) or synthetic.results(**made)
     study = {**found.study, "claims": [claim], "run_to_run": 0.0}
-    judged = claims.judge(study, [run.summary for run in found.runs if run.summary])
+    judged = claims.judge(study, [run.summary for run in found.runs if run.summary]).document()
     summary = {**found.summary, "claims": judged["counts"], "answers": [sentence(each) for each in judged["claims"]]}
     return dataclasses.replace(found, summary=summary, claims=judged)
 
@@ -223,7 +223,7 @@ def test_of_many_claims_the_decided_ones_are_shown_in_the_summary_refuted_before
     found = synthetic.results()
     written = [asked("ratio", "confirmed")] * 5 + [asked("ratio", "refuted"), asked("ratio", "undecided")] * 2
     study = {**found.study, "claims": written, "run_to_run": 0.0}
-    judged = claims.judge(study, [run.summary for run in found.runs])
+    judged = claims.judge(study, [run.summary for run in found.runs]).document()
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     assert [row[0] for row in table.rows] == ["1", "6", "8", "2", "3", "4", "5", "7", "9"]
@@ -236,7 +236,8 @@ def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
     found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})
-    judged = claims.judge({**found.study, "claims": written, "run_to_run": 0.0}, [run.summary for run in found.runs])
+    study = {**found.study, "claims": written, "run_to_run": 0.0}
+    judged = claims.judge(study, [run.summary for run in found.runs]).document()
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     assert [row[4].replace("\N{NO-BREAK SPACE}", " ") for row in table.rows] == ["Not answered"] * 4

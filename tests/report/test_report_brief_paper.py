@@ -30,10 +30,9 @@ needs_typst = pytest.mark.skipif(find_spec("typst") is None, reason="needs typst
 def with_claims(*written: dict[str, Any], **made: Any) -> Results:
     """Return the synthetic study with these claims."""
     found = synthetic.results(**made)
-    judged = claims.judge(
-        {**found.study, "claims": list(written), "run_to_run": 0.0}, [run.summary for run in found.runs]
-    )
-    return dataclasses.replace(found, claims=judged)
+    study = {**found.study, "claims": list(written), "run_to_run": 0.0}
+    judged = claims.judge(study, [run.summary for run in found.runs])
+    return dataclasses.replace(found, claims=judged.document())
 
 
 def suspect() -> Results:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from towtank.analysis.doubts import DoubtKind, DoubtLevel, percent_text
     from towtank.analysis.drive import drive_document
     from towtank.analysis.exporting import MaterialReader, gather
+    from towtank.analysis.factorial import EffectsOnMetric
     from towtank.analysis.failed_exchanges import FailedExchange, read_exchanges
     from towtank.analysis.history import History, Series, history_of
     from towtank.analysis.ideal import share_of_ideal

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from towtank.analysis.claims import CLAIMS_FILE
+from towtank.analysis.claims import CLAIMS_FILE, JudgedClaims
 from towtank.analysis.claims.places import INVALID
+from towtank.analysis.claims.verdicts import ClaimVerdict
 from towtank.analysis.study import summarize_study
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.results import ResultsFolder, read_object
 
 Judged = Mapping[str, object]
-_CLAIM = ("verdict", "says", "why", "do", "needs_runs", "needs_at_least")
 _OBJECTIVE = ("text", "label", "configuration", "met", "certain")
 
 
@@ -42,16 +43,15 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
     """Summarize the runs of a results folder, and return the claims and objectives that the runs do not decide."""
     summary = summarize_study(results)
     claims = results.path / CLAIMS_FILE
-    judged = dig(read_object(claims), "claims") if "claims" in summary and claims.exists() else []
+    judged = record_of(JudgedClaims, read_object(claims)).claims if "claims" in summary and claims.exists() else ()
     return [*_open_claims(judged), *_open_objectives(dig(summary, "objectives") or [])]
 
 
-def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
+def _open_claims(judged: Iterable[ClaimVerdict]) -> Iterator[OpenQuestion]:
     """Yield undecided claims, and claims that cannot be tested because all suitable runs are invalid."""
     for claim in judged:
-        verdict, text, why, remedy, *needs = (dig(claim, key) for key in _CLAIM)
-        if verdict == "undecided" or (verdict == "not_testable" and remedy == INVALID):
-            yield OpenQuestion(str(text), str(why), *needs)
+        if claim.verdict == "undecided" or (claim.verdict == "not_testable" and claim.do == INVALID):
+            yield OpenQuestion(claim.says, claim.why, claim.needs_runs, claim.needs_at_least)
 
 
 def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:

@@ -104,8 +104,9 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     described = {**manifest, "design": design} if wanted else manifest
     summary = describe_study(described, [run.summary for run in runs])
     judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs])
-    summary |= conclude_study(results, summary, judged)
-    return _material(results.path, summary, runs, missing, judged or {})
+    judged_claims = None if judged is None else judged.document()
+    summary |= conclude_study(results, summary, judged_claims)
+    return _material(results.path, summary, runs, missing, judged_claims or {})
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -275,7 +274,7 @@ class Measurement:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.stages: list[dict[str, Any]] = stages_of(recording)
+        self.stages = stages_of(recording)
         keys = sorted({_key(interval) for interval in recording.intervals})
         place = {key: number for number, key in enumerate(keys)}
         self.bins = len(keys)

@@ -21,6 +21,7 @@ from towtank.analysis.load_point import LimitKind, LimitOfLevels
 from towtank.analysis.objective import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.analysis.stored_summary import is_whole, with_known_verdict
 from towtank.analysis.study_summary import Configuration
@@ -114,13 +115,14 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
-    summary |= conclude_study(results, summary, judged)
-    if judged is not None:
-        summary["claims"] = judged["counts"]
-        if any(judged["required"].values()):
-            summary["required_claims"] = judged["required"]
-        summary["answers"] = [sentence(claim) for claim in judged["claims"]]
-        offer_json(results.path / claims.CLAIMS_FILE, judged)
+    document = None if judged is None else judged.document()
+    summary |= conclude_study(results, summary, document)
+    if judged is not None and document is not None:
+        summary["claims"] = judged.counts
+        if any(judged.required.values()):
+            summary["required_claims"] = judged.required
+        summary["answers"] = list(map(sentence, dig(document, "claims")))
+        offer_json(results.path / claims.CLAIMS_FILE, document)
     return summary
 
 
@@ -223,7 +225,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
     runs = list(_without_copies(map(with_known_verdict, runs)))
     question = question_of(manifest, runs)
     load_of = partial(_load_of, question)
-    configurations: list[dict[str, Any]] = attempt_or("configurations", [], _configurations, question, runs)
+    configurations = attempt_or("configurations", [], _configurations, question, runs)
     for configuration in configurations:
         _describe_configuration(configuration, runs, load_of)
     summary: dict[str, Any] = {
@@ -236,7 +238,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "load_factor": question.load_factor,
         "configurations": configurations,
         "comparisons": attempt_or("comparisons", [], _comparisons, question, configurations),
-        "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
+        "effects": attempt_or("effects", [], _effects, question, runs),
         # A regression line gives the demand of a single configuration, so it is not fitted to several configurations.
         "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
         "verdict": attempt_or(
@@ -268,6 +270,10 @@ def _comparisons(question: Question, configurations: Sequence[Mapping[str, Any]]
     read = list(map(Configuration.model_validate, configurations))
     found = comparison.comparisons(question.factors, question.load_factor, read, question.run_to_run)
     return [each.document() for each in found]
+
+
+def _effects(question: Question, runs: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    return list(map(document_of, factorial.effects(question.factors, list(map(RunSummary.read, runs)))))
 
 
 def _observations(summary: Mapping[str, object]) -> list[Mapping[str, object]]:

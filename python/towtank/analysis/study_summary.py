@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from towtank.analysis.diagnosis.answer import Diagnosis
+from towtank.analysis.factorial import EffectsOnMetric
 from towtank.analysis.load_point import (
     AtLoad,
     FoundLimit,
@@ -212,12 +213,13 @@ class StudyVerdict(Part):
 
 
 class StudySummary(Part):
-    """Results of a study by configuration, comparisons between configurations, outcomes of objectives, verdict, and CPU
-    demands by tier of a study with one configuration.
+    """Results of a study by configuration, comparisons between configurations, effects of two-level factors, outcomes
+    of objectives, verdict, and CPU demands by tier of a study with one configuration.
     """
 
     configurations: tuple[Configuration, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    effects: tuple[EffectsOnMetric, ...] = ()
     objectives: tuple[ObjectiveAnswer, ...] = ()
     verdict: StudyVerdict = StudyVerdict()
     demand: dict[str, DemandOfTier] = Field(default_factory=dict)

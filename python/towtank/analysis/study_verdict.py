@@ -10,18 +10,6 @@ from towtank.analysis.relaxed_limits import relaxed_limits
 from towtank.analysis.service_logs import first_words
 from towtank.over_runs import alike, merged
 
-UNDECIDED: dict[str, Any] = {
-    "level": "invalid",
-    "reasons": [],
-    "not_checked": [],
-    "relaxed_limits": [],
-    "log": None,
-    **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
-}
-"""Verdict that is used if the verdict on a study could not be computed. It is `invalid`, so the study supports no
-claim.
-"""
-
 
 def verdict_of(
     design: Sequence[Mapping[str, object]], limits: Mapping[str, object], runs: list[dict[str, Any]]
@@ -116,3 +104,9 @@ def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return True if the measured value of the doubt `reason` is farther from its limit than that of `other`."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]
+
+
+UNDECIDED = verdict_of([], {}, [])
+"""Verdict that is used if the verdict on a study could not be computed. It is `invalid`, so the study supports no
+claim.
+"""

@@ -236,7 +236,7 @@ def measured_results(path: Path) -> Results:
 
     folder = open_folder(path)
     manifest = folder.manifest
-    summary: Json = attempt_or("summary of the study", {}, summarize_study, folder)
+    summary = attempt_or("summary of the study", {}, summarize_study, folder)
     return Results(
         name=path.resolve().name,
         manifest=manifest,

@@ -12,12 +12,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
-from towtank.analysis.claims.needs import runs_needed
+from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.claims.next_steps import REPEAT, is_ratio, reason_and_step
 from towtank.analysis.claims.places import (
     INVALID_AND_SUSPECT,
@@ -28,11 +27,11 @@ from towtank.analysis.claims.places import (
     Places,
     UntestableError,
 )
+from towtank.analysis.claims.verdicts import ClaimVerdict, JudgedClaims, Tested
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
-from towtank.claim_words import ANSWERED
 from towtank.digging import dig
 from towtank.estimates import in_words
 from towtank.study import (
@@ -51,7 +50,6 @@ from towtank.study import (
     unit_of_metric,
 )
 
-SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
@@ -65,10 +63,9 @@ _NAMED_AT_MOST = 3
 # Key of a claim with the consequence of each verdict.
 _CONSEQUENCES = {"confirmed": "then", "refuted": "otherwise"}
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
-Json = Mapping[str, Any]
 
 
-def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
+def judge(study: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> JudgedClaims:
     """Return verdicts on the claims of a study, based on the summaries of its runs.
 
     Parameters
@@ -77,32 +74,30 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         Entry `study` of the manifest.
     runs : sequence of dict
         Summaries of the runs of the study.
-
-    Returns
-    -------
-    dict
-        Content of `claims.json`, as `docs/reference/claims.md` describes.
     """
     looks = looks_of(study)
-    written = study.get("claims") or ()
-    judged = [{**_soundly(claim, study, runs, looks)} for claim in written]
-    for claim, found in zip(written, judged, strict=True):
-        found |= {"follows": str(dig(claim, _CONSEQUENCES.get(dig(found, "verdict"), "")) or "")}
-    return {
-        "schema": SCHEMA,
-        "study": study.get("name"),
-        "preset": study.get("preset"),
-        "counts": _counts(judged),
-        "required": _counts([claim for claim in judged if claim["required"]]),
-        "claims": judged,
-    }
+    judged = tuple(
+        _with_consequence(claim, _soundly(claim, study, runs, looks)) for claim in dig(study, "claims") or ()
+    )
+    required = [claim for claim in judged if claim.required]
+    return JudgedClaims(
+        study=dig(study, "name"),
+        preset=dig(study, "preset"),
+        counts=_counts(judged),
+        required=_counts(required),
+        claims=judged,
+    )
 
 
-def _counts(judged: Sequence[Json]) -> dict[str, int]:
-    return {verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in VERDICTS}
+def _with_consequence(written: Mapping[str, object], judged: ClaimVerdict) -> ClaimVerdict:
+    return replace(judged, follows=str(dig(written, _CONSEQUENCES.get(judged.verdict, "")) or ""))
 
 
-def run_to_run_of(study: Json) -> float:
+def _counts(judged: Sequence[ClaimVerdict]) -> dict[str, int]:
+    return {verdict: sum(claim.verdict == verdict for claim in judged) for verdict in VERDICTS}
+
+
+def run_to_run_of(study: Mapping[str, object]) -> float:
     """Return the relative standard deviation between runs: the value in the study, or else the default. [1]"""
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
@@ -115,8 +110,11 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
 
 
 def _soundly(
-    written: Mapping[str, Any], study: Mapping[str, object], runs: Sequence[Mapping[str, Any]], looks: Looks | None
-) -> Mapping[str, Any]:
+    written: Mapping[str, object],
+    study: Mapping[str, object],
+    runs: Sequence[Mapping[str, object]],
+    looks: Looks | None,
+) -> ClaimVerdict:
     """Return the verdict on a claim. If the valid runs alone give the same verdict as all runs that are not invalid,
     suspect runs are not used.
 
@@ -128,38 +126,37 @@ def _soundly(
     verdict is returned only if the test with all runs gives it, so errors do not become more frequent.
     """
     judged = _in_turn(written, study, runs, looks)
-    suspects, verdict = dig(judged, "suspect_runs"), dig(judged, "verdict")
-    if not suspects or verdict not in ANSWERED:
+    suspects = judged.suspect_runs
+    if not suspects or not judged.is_answered:
         return _leaning(judged, "")
     sound = _in_turn(written, study, runs, looks, INVALID_AND_SUSPECT)
-    other = dig(sound, "verdict")
-    if other == verdict:
+    if sound.verdict == judged.verdict:
         return sound
     without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
-    if other == "not_testable":
-        return _leaning(judged, f"{without} cannot be tested" if len(dig(judged, "runs")) > len(suspects) else "")
-    return _leaning(judged, f"{without} is {other}")
+    if sound.verdict == "not_testable":
+        return _leaning(judged, f"{without} cannot be tested" if len(judged.runs) > len(suspects) else "")
+    return _leaning(judged, f"{without} is {sound.verdict}")
 
 
-def _leaning(judged: Mapping[str, Any], without: str) -> Mapping[str, Any]:
+def _leaning(judged: ClaimVerdict, without: str) -> ClaimVerdict:
     """Add a doubt to a verdict that names the suspect runs on which the verdict depends, followed by the text
     `without`.
     """
-    suspects = dig(judged, "suspect_runs")
+    suspects = judged.suspect_runs
     if not suspects:
         return judged
     runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
     named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
-    return {**judged, "doubts": [f"it depends on {named}{without}", *dig(judged, "doubts")]}
+    return replace(judged, doubts=(f"it depends on {named}{without}", *judged.doubts))
 
 
 def _in_turn(
-    written: Mapping[str, Any],
+    written: Mapping[str, object],
     study: Mapping[str, object],
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[Mapping[str, object]],
     looks: Looks | None,
     excluded: tuple[str, ...] = INVALID_ONLY,
-) -> dict[str, Any]:
+) -> ClaimVerdict:
     """Test a claim after each block of runs, and return the first verdict other than undecided.
 
     A block is one run of each combination of factor levels. `looks` gives the confidence of each of these interim
@@ -176,26 +173,27 @@ def _in_turn(
     for block in looks.until(min(missing.values(), default=looks.at_most + 1) - 1):
         there = [run for number, run in block_by_run if number <= block]
         judged = _judged(written, replace(alone, runs=there, confidence=looks.confidence))
-        if judged["verdict"] in ANSWERED:
-            return {**judged, "decided_after": block}
+        if judged.is_answered:
+            return replace(judged, decided_after=block)
     judged = _judged(written, replace(alone, confidence=looks.confidence))
-    if judged["verdict"] in ANSWERED:
-        judged |= {"verdict": "undecided", **_not_yet(missing)}
-    return judged
+    if not judged.is_answered:
+        return judged
+    why, remedy = _not_yet(missing)
+    return replace(judged, verdict="undecided", why=why, do=remedy)
 
 
-def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
+def _not_yet(missing: Mapping[str, int]) -> tuple[str, str]:
     """Return why the blocks of runs so far give no verdict on a claim, and the next step.
 
     `missing` maps the name of each run without a summary to the number of its block.
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
-        return {"why": f"it is tested only after run {FIRST} of each combination", "do": REPEAT}
-    return {"why": f"runs of the first blocks have no summary: {', '.join(early)}", "do": MISSING}
+        return f"it is tested only after run {FIRST} of each combination", REPEAT
+    return f"runs of the first blocks have no summary: {', '.join(early)}", MISSING
 
 
-def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
+def of_manifest(manifest: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> JudgedClaims | None:
     """Return verdicts on the claims in the manifest of a results folder; None if the study has no claims. `runs` are
     the summaries of its runs.
     """
@@ -205,41 +203,54 @@ def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
     return judge(study, [run for run in runs if run.get("status") != "planned"])
 
 
-def _judged(written: Json, unused: Places) -> dict[str, Any]:
+def _judged(written: Mapping[str, object], unused: Places) -> ClaimVerdict:
     """Test a claim with the given runs. `unused` contains no run that is marked as used."""
     places = replace(unused, used={}, left_out=[])
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
-        why = "this version of Towtank cannot read the format of the claim"
-        head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
-        head |= {"differs": str(dig(written, "differs") or ""), "required": written.get("required") is True}
-        return {
-            **head,
-            **_blank("not_testable", why, "rewrite the claim in the format that this version of Towtank reads"),
-        }
-    head = {"says": claim.says, "source": claim.source, "differs": claim.differs or "", "required": claim.required}
+        return ClaimVerdict(
+            says=str(written.get("says")),
+            source=str(written.get("source")),
+            differs=str(written.get("differs") or ""),
+            required=written.get("required") is True,
+            verdict="not_testable",
+            why="this version of Towtank cannot read the format of the claim",
+            do="rewrite the claim in the format that this version of Towtank reads",
+        )
+    head = ClaimVerdict(claim.says, claim.source, claim.differs or "", claim.required, "not_testable")
     if claim.measure is None or claim.holds is None:
-        return {**head, **_blank("not_testable", str(claim.not_testable), OTHER_STUDY)}
-    asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
+        return replace(head, why=str(claim.not_testable), do=OTHER_STUDY)
+    head = replace(head, asks=words_of(claim.measure), holds=claim.holds, measure=dig(claim.document(), "measure"))
     try:
-        found = _measured(claim.measure, claim.holds, places)
+        tested = _measured(claim.measure, claim.holds, places)
     except UntestableError as fault:
-        return {**head, **_blank("not_testable", str(fault), fault.remedy), **asked}
-    verdict = _WORDS[found.pop("verdict")]
-    why, remedy = reason_and_step(claim.measure, verdict, found, places, found.pop("why", ""))
-    return {
-        **head,
-        **_blank(verdict, why, remedy),
-        "doubts": _doubts(places),
-        **asked,
-        "unit": _unit(claim.measure),
-        **found,
-        "assumed_run_to_run": places.run_to_run if places.assumed else None,
-        "runs": sorted(places.used),
-        "suspect_runs": places.suspects,
-        "left_out": places.left_out,
-    }
+        return replace(head, why=str(fault), do=fault.remedy)
+    return _tested(head, claim.measure, tested, places)
+
+
+def _tested(head: ClaimVerdict, measure: Measure, tested: Tested, places: Places) -> ClaimVerdict:
+    why, remedy = reason_and_step(measure, tested, places)
+    needs = tested.needs or Needs()
+    return replace(
+        head,
+        verdict=_WORDS[tested.holds],
+        why=why,
+        do=remedy,
+        doubts=tuple(_doubts(places)),
+        unit=_unit(measure),
+        measured=tested.measured,
+        compared=tested.compared,
+        found=tested.found,
+        may_be=tested.may_be,
+        levels=tested.levels,
+        assumed_run_to_run=places.run_to_run if places.assumed else None,
+        runs=tuple(sorted(places.used)),
+        suspect_runs=tuple(places.suspects),
+        left_out=tuple(places.left_out),
+        needs_runs=needs.probably,
+        needs_at_least=needs.at_least,
+    )
 
 
 def _doubts(places: Places) -> list[str]:
@@ -252,32 +263,7 @@ def _doubts(places: Places) -> list[str]:
     return [*found, *(f"left out, {why}" for why in places.left_out)]
 
 
-def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
-    return {
-        "verdict": verdict,
-        "why": why,
-        "do": remedy,
-        "doubts": [],
-        "asks": "",
-        "holds": "",
-        "measure": None,
-        "unit": "",
-        "measured": None,
-        "compared": [],
-        "found": None,
-        "may_be": [],
-        "levels": [],
-        "assumed_run_to_run": None,
-        "runs": [],
-        "suspect_runs": [],
-        "left_out": [],
-        "decided_after": None,
-        "needs_runs": None,
-        "needs_at_least": None,
-    }
-
-
-def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
+def _measured(measure: Measure, holds: str, places: Places) -> Tested:
     wanted, given = read_holds(measure.kind, holds, _unit(measure)), measure.given
     if isinstance(given, CourseMeasure):
         if isinstance(wanted, TrendDirection):
@@ -293,7 +279,7 @@ def _unit(measure: Measure) -> str:
     return "" if is_ratio(measure) else unit_of_metric(read_metric(measure.given.of))
 
 
-def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: NumberBounds) -> dict[str, Any]:
+def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: NumberBounds) -> Tested:
     """Test a claim about a value, ratio or difference, at each combination of factor levels and for the mean over all
     combinations.
 
@@ -309,19 +295,18 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
             return _by_bounds(_there(kind, given, blocks[0], places), wanted, _combinations(given))
         sides = _sides(kind, given, blocks[0], places)
         judged = _by_bounds(_compared(kind, given, sides), wanted, _combinations(given))
-        return {**judged, "compared": [side.document() for side in sides]}
+        return replace(judged, compared=sides)
     found = _at_levels(kind, given, blocks, places)
     mean = _mean(kind, [estimate.value for _, estimate in found if estimate.value is not None], places.confidence)
     mean = _read_to(mean, max(estimate.resolution for _, estimate in found))
-    entry = {"measured": mean.document()}
     for block, estimate in found:
         wide = estimate.at(1 - (1 - estimate.confidence) / len(found))
         if wanted.verdict(wide.low, wide.high) is False:
             text = in_words(estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0)
-            return {**entry, "verdict": False, "why": f"at {_place(block)} the quantity is {text}"}
+            return Tested(False, f"at {_place(block)} the quantity is {text}", mean)
     if all(wanted.verdict(estimate.low, estimate.high) for _, estimate in found):
-        return {**entry, "verdict": True}
-    return {**entry, "verdict": wanted.verdict(mean.low, mean.high)}
+        return Tested(True, measured=mean)
+    return Tested(wanted.verdict(mean.low, mean.high), measured=mean)
 
 
 def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
@@ -332,16 +317,11 @@ def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
     return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
 
 
-def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | None) -> dict[str, Any]:
+def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | None) -> Tested:
     """Test a claim about a quantity at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
-    judged = {"verdict": verdict, "measured": estimate.document()}
-    if verdict is not None or combinations is None:
-        return judged
-    needs = runs_needed(estimate, wanted, combinations)
-    if needs is None:
-        return judged
-    return {**judged, "needs_runs": needs.probably, "needs_at_least": needs.at_least}
+    needs = None if verdict is not None or combinations is None else runs_needed(estimate, wanted, combinations)
+    return Tested(verdict, measured=estimate, needs=needs)
 
 
 def _at_levels(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from towtank.analysis.claims.needs import RUNS_AT_MOST
 from towtank.analysis.claims.places import Places
-from towtank.analysis.statistics.estimates import EXACT
+from towtank.analysis.claims.verdicts import Tested
+from towtank.analysis.statistics.estimates import EXACT, NO_ESTIMATE
 from towtank.digging import dig
 from towtank.study import RATIO_MEASURE, CourseMeasure, Measure
 
@@ -18,12 +18,9 @@ _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady s
 _LONGER = "make the steady stage longer, or claim a quantity that differs between runs"
 _TOO_CLOSE = f"claim another bound: {RUNS_AT_MOST:,} runs of each combination would probably not decide this one"
 _UNREAD = "remove the cause why stored documents could not be read back, and run the study again"
-_NEEDS_RUNS = "needs_runs"
 
 
-def reason_and_step(
-    measure: Measure, verdict: str, found: Mapping[str, object], places: Places, known: str
-) -> tuple[str, str]:
+def reason_and_step(measure: Measure, tested: Tested, places: Places) -> tuple[str, str]:
     """Return the reason for the verdict on a claim. If the claim is undecided, also return the next step; otherwise the
     next step is empty.
 
@@ -31,21 +28,17 @@ def reason_and_step(
     ----------
     measure : Measure
         Quantity of the claim.
-    verdict : str
-        Verdict on the claim.
-    found : dict
-        Measured value, levels, and number of runs needed, as in `claims.json`.
+    tested : Tested
+        Outcome of testing the claim.
     places : Places
         Runs that the claim uses.
-    known : str
-        Reason that the test of the claim gave; empty if it gave none.
     """
-    if verdict != "undecided":
-        return known, ""
-    levels = [dig(level, "measured") for level in dig(found, "levels") or ()] or [dig(found, "measured")]
-    if any(dig(level, "low") is None for level in levels):
+    if tested.holds is not None:
+        return tested.why, ""
+    levels = [level.measured for level in tested.levels] or [tested.measured or NO_ESTIMATE]
+    if any(level.written.low is None for level in levels):
         return _no_interval(measure, places)
-    return known or CONTAINS, _repeats(found, places)
+    return tested.why or CONTAINS, _repeats(tested, places)
 
 
 def _no_interval(measure: Measure, places: Places) -> tuple[str, str]:
@@ -62,17 +55,18 @@ def _no_interval(measure: Measure, places: Places) -> tuple[str, str]:
     return "no interval exists, because the runs have equal values", _LONGER
 
 
-def _repeats(found: Mapping[str, object], places: Places) -> str:
+def _repeats(tested: Tested, places: Places) -> str:
     """Return the next step for a claim whose interval contains the bound. The step includes the number of runs if it is
     known.
     """
+    measured = tested.measured or NO_ESTIMATE
     if places.assumed:
         return REPEAT
-    if dig(found, "measured", "method") == EXACT:
+    if measured.method == EXACT:
         return _UNREAD
-    if _NEEDS_RUNS not in found or dig(found, "measured", "n") < 2:
+    if tested.needs is None or measured.n < 2:
         return _REPEAT_MORE
-    needed = dig(found, _NEEDS_RUNS)
+    needed = tested.needs.probably
     if needed is None:
         return _TOO_CLOSE
     return f"repeat the runs: {needed:,} of each combination would probably decide (--repetitions {needed})"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from towtank.analysis.claims.places import (
     NOT_IN_PRESET,
@@ -16,12 +15,12 @@ from towtank.analysis.claims.places import (
     Places,
     UntestableError,
 )
+from towtank.analysis.claims.verdicts import MeasuredLevel, Tested
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import estimate_text, number_text
 from towtank.study import HIGHEST_MEASURE, AtLevels, CourseMeasure, TrendDirection
 
-Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
 # Smallest number of levels of a factor for which a level exists between the first and the last. [1]
 _INSIDE_AT_LEAST = 3
@@ -78,7 +77,7 @@ class Step:
         return f"from {factor} {self.between} the change is too close to the allowed bound to decide"
 
 
-def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str) -> Json:
+def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str) -> Tested:
     """Test whether a quantity rises, falls or stays constant over the levels of a factor.
 
     Notes
@@ -102,12 +101,8 @@ def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str
     )
     seen = _together([step.holds for step in steps])
     reasons = () if seen else (step.why(given.over, unit) for step in steps if step.holds is seen)
-    return {
-        "verdict": seen,
-        "why": next(filter(None, reasons), ""),
-        "measured": ratio_of(series[-1][1], series[0][1]).document(),
-        "levels": [{"level": level, "measured": estimate.document()} for level, estimate in series],
-    }
+    change = ratio_of(series[-1][1], series[0][1])
+    return Tested(seen, next(filter(None, reasons), ""), change, levels=_measured_levels(series))
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
@@ -119,7 +114,7 @@ def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
 
 
-def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) -> Json:
+def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) -> Tested:
     """Test whether a quantity is highest or lowest at one of the named levels.
 
     Notes
@@ -141,14 +136,12 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     best = (max if upward else min)(series, key=lambda pair: pair[1].value or 0.0)[0]
     inside, outside = [level in allowed for level in may_be], [level for level in may_be if level not in allowed]
     verdict = True if all(inside) else None if any(inside) else False
-    return {
-        "verdict": verdict,
-        "why": f"the {kind} value may also be at {given.over} {' or '.join(outside)}" if verdict is None else "",
-        "measured": None,
-        "found": best,
-        "may_be": may_be,
-        "levels": [{"level": level, "measured": estimate.document()} for level, estimate in series],
-    }
+    why = f"the {kind} value may also be at {given.over} {' or '.join(outside)}" if verdict is None else ""
+    return Tested(verdict, why, found=best, may_be=tuple(may_be), levels=_measured_levels(series))
+
+
+def _measured_levels(series: LevelSeries) -> tuple[MeasuredLevel, ...]:
+    return tuple(MeasuredLevel(level, estimate) for level, estimate in series)
 
 
 def _allowed(factor: str, holds: AtLevels, names: list[str]) -> list[str]:

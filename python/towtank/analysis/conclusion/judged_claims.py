@@ -12,6 +12,7 @@ from towtank.analysis.conclusion.value_words import base_words, measured_words
 from towtank.claim_words import ANSWERED
 from towtank.conclusion_words import level_name
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.estimates import few_digits
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -52,19 +53,19 @@ class JudgedClaim:
     """
 
     number: int
-    says: str
-    why: str
-    do: str
-    holds: str
-    follows: str
-    verdict: str
-    required: bool
-    suspect_runs: tuple[str, ...]
-    needs_runs: int | None
-    measure: Mapping[str, Mapping[str, object]] | None
-    measured: Mapping[str, Any] | None
-    found: str | None
-    unit: str
+    says: str = ""
+    why: str = ""
+    do: str = ""
+    holds: str = ""
+    follows: str = ""
+    verdict: str = ""
+    required: bool = False
+    suspect_runs: tuple[str, ...] = ()
+    needs_runs: int | None = None
+    measure: Mapping[str, Mapping[str, object]] | None = None
+    measured: Mapping[str, Any] | None = None
+    found: str | None = None
+    unit: str = ""
     compared: tuple[Mapping[str, Any], ...] = ()
     levels: tuple[Mapping[str, Any], ...] = ()
     assumed_run_to_run: float | None = None
@@ -114,22 +115,5 @@ class JudgedClaim:
 
 def read_claims(judged: object) -> list[JudgedClaim]:
     """Read the claims of `claims.json`, in the order of the study."""
-    return [_read(number, claim) for number, claim in enumerate(dig(judged, "claims") or (), 1)]
-
-
-def _read(number: int, claim: object) -> JudgedClaim:
-    texts = {name: str(dig(claim, name) or "") for name in ("says", "why", "do", "holds", "follows", "verdict", "unit")}
-    found = dig(claim, "found")
-    return JudgedClaim(
-        number=number,
-        **texts,
-        required=dig(claim, "required") is True,
-        suspect_runs=tuple(map(str, dig(claim, "suspect_runs") or ())),
-        needs_runs=dig(claim, "needs_runs"),
-        measure=dig(claim, "measure"),
-        measured=dig(claim, "measured"),
-        found=None if found is None else str(found),
-        compared=tuple(dig(claim, "compared") or ()),
-        levels=tuple(dig(claim, "levels") or ()),
-        assumed_run_to_run=dig(claim, "assumed_run_to_run"),
-    )
+    found = [claim if isinstance(claim, Mapping) else {} for claim in dig(judged, "claims") or ()]
+    return [record_of(JudgedClaim, {**claim, "number": number}) for number, claim in enumerate(found, 1)]

@@ -160,7 +160,7 @@ def _advice(runs: list[RunResult]) -> Iterator[Callout]:
 
 
 def _database(name: str, run: RunResult) -> Iterator[Block]:
-    database: Json = run.summary["databases"][name]
+    database = run.summary["databases"][name]
     columns = (
         Column("Statement"),
         Column("Calls", numeric=True),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from towtank.analysis import EffectsOnMetric
 from towtank.report import format as people
 from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 # Ratio of the largest to the smallest value from which a note states that effects probably multiply. [ratio]
 _SPANS = 10.0
@@ -15,7 +16,7 @@ _SPANS = 10.0
 
 def build(results: Results) -> Section | None:
     """Build the section on effects of factors; None if fewer than two factors have two levels."""
-    found = results.summary.get("effects") or ()
+    found = results.study_summary.effects
     if not found:
         return None
     blocks: list[Block] = [
@@ -30,24 +31,24 @@ def build(results: Results) -> Section | None:
     return Section("effects", "Effects of the factors", tuple(blocks))
 
 
-def _table(analysis: Json) -> Table:
-    show = _show(str(analysis["metric"]))
-    names = {factor["name"]: " → ".join(factor["levels"]) for factor in analysis["factors"]}
+def _table(analysis: EffectsOnMetric) -> Table:
+    show = _show(analysis.metric)
+    names = {factor.name: " → ".join(factor.levels) for factor in analysis.factors}
     rows = [
         (
-            _name(effect["factors"], names),
-            show(effect["change"]),
-            people.share(effect["share"]),
-            _certain(effect["differs"]),
+            _name(effect.factors, names),
+            show(effect.change),
+            people.share(effect.share),
+            _certain(effect.differs),
         )
-        for effect in analysis["effects"]
+        for effect in analysis.effects
     ]
     rows.append(
-        ("repetitions of the same configuration", people.ABSENT, people.share(analysis["error_share"]), people.ABSENT)
+        ("repetitions of the same configuration", people.ABSENT, people.share(analysis.error_share), people.ABSENT)
     )
-    at = ", ".join(f"{name} {level}" for name, level in analysis["at"].items())
-    metric = quantity_name(str(analysis["metric"]))
-    caption = f"Effects on the {metric}{f' at {at}' if at else ''}, mean {show(analysis['mean'])}"
+    at = ", ".join(f"{name} {level}" for name, level in analysis.at.items())
+    metric = quantity_name(analysis.metric)
+    caption = f"Effects on the {metric}{f' at {at}' if at else ''}, mean {show(analysis.mean)}"
     columns = (
         Column("Factors"),
         Column("Change", numeric=True),
@@ -61,7 +62,7 @@ def _show(metric: str) -> Callable[[people.Estimate | None], str]:
     return people.rate_estimate if metric.endswith("_per_s") else people.seconds_estimate
 
 
-def _name(factors: list[str], levels: dict[str, str]) -> str:
+def _name(factors: tuple[str, ...], levels: dict[str, str]) -> str:
     if len(factors) == 1:
         return f"{factors[0]} {levels[factors[0]]}"
     return " × ".join(factors)
@@ -71,13 +72,13 @@ def _certain(differs: bool | None) -> str:
     return {True: "yes", False: "no", None: people.ABSENT}[differs]
 
 
-def _notes(analysis: Json) -> list[str]:
+def _notes(analysis: EffectsOnMetric) -> list[str]:
     notes = []
-    if analysis["error_share"] is None:
+    if analysis.error_share is None:
         notes.append("No configuration was repeated, so the effects have no intervals and may be due to chance.")
-    if analysis["spans"] is not None and analysis["spans"] >= _SPANS:
+    if analysis.spans is not None and analysis.spans >= _SPANS:
         notes.append(
-            f"The largest value is {people.number(analysis['spans'])} times the smallest. Effects of this size usually "
+            f"The largest value is {people.number(analysis.spans)} times the smallest. Effects of this size usually "
             "multiply instead of adding up, which may explain a part of the interactions."
         )
     return notes

@@ -8,7 +8,7 @@ from towtank.analysis import EventResult
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 NAMED_AT_MOST = 10
 """Largest number of documents for each run that notes describe. [1]"""
@@ -43,7 +43,7 @@ def build(results: Results) -> Section | None:
 
 
 def _row(run: RunResult) -> tuple[str, ...]:
-    counts: Json = run.summary["stored"]
+    counts = run.summary["stored"]
     return (
         *heads.cells(run),
         people.count(counts["acknowledged"]),
@@ -59,7 +59,7 @@ def _count(value: Any) -> str:
 
 def _notes(run: RunResult) -> list[str]:
     """Return notes on documents of a run that were not read back, or that were lost or changed."""
-    counts: Json = run.summary["stored"]
+    counts = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
         when = "".join(
