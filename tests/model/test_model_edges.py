@@ -24,6 +24,7 @@ from towtank.model.fitting.measured import _from_summary
 from towtank.model.fitting.model_file import _relative_error, stations
 from towtank.model.fitting.selection import _because
 from towtank.model.percentiles import lone_queue, mmm_percentile
+from towtank.model.prediction_file import PredictionAsked
 from towtank.model.stations import NODE_SEPARATOR, rates_with_servers, servers_of
 from towtank.model.waiting import mmm_wait, waits_in_turn
 
@@ -78,28 +79,31 @@ def use(cpus: float, half: float | None = None, allotted: float | None = 2.0, us
     return {"cpus_used": estimate(cpus, half), "cpus_allotted": allotted, "utilization": used}
 
 
+ASKED = PredictionAsked(cpu_period_of_hosts_s={"db": 0.1})
+
+
 def test_the_demand_of_a_host_is_its_time_over_all_runs() -> None:
-    found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], None, 0.1)
+    found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], ASKED)
     assert found is not None
     assert found.demand_s == pytest.approx(5.2 / 40)
     # The runs have CPU times of 1 / 10 = 0.1 s and 4.2 / 30 = 0.14 s per transaction. Their standard deviation is 0.02
     # sqrt(2), so the standard error of their mean is 0.02.
     assert found.error_s == pytest.approx(0.02)
     assert (found.cpus, found.cpus_then, found.utilization, found.period_s) == (2.0, 2.0, 0.9, 0.1)
-    again = across._host("db", [run(10.0, db=use(1.0))], 8.0, 0.1)
+    again = across._host("db", [run(10.0, db=use(1.0))], ASKED.model_copy(update={"cpus_of_hosts": {"db": 8.0}}))
     assert again is not None
     assert (again.cpus_then, again.error_s) == (8.0, 0.0)
 
 
 def test_the_error_of_a_single_run_is_that_within_it() -> None:
-    found = across._host("db", [run(10.0, db=use(1.0, 0.196))], None, 0.1)
+    found = across._host("db", [run(10.0, db=use(1.0, 0.196))], ASKED)
     assert found is not None
     assert found.error_s == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("runs", [[], [run(10.0)], [run(10.0, db=use(1.0, allotted=None))], [run(0.0, db=use(1.0))]])
 def test_a_host_without_cpus_or_time_is_left_out(runs: list[dict[str, Any]]) -> None:
-    assert across._host("db", runs, None, 0.1) is None
+    assert across._host("db", runs, ASKED) is None
 
 
 def test_runs_belong_to_a_place_by_all_of_its_levels() -> None:

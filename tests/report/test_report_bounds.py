@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from towtank.analysis import AuditTest, Configuration, TierAtLoad
+from towtank.model import PredictedBand
 from towtank.report.content import audit, prediction, tables
 from towtank.report.figures import (
     answer,
@@ -218,7 +219,7 @@ def test_a_measurement_is_outside_of_a_band_with_its_whole_interval(
     band: tuple[float | None, float | None], value: float, low: float | None, high: float | None, verdict: str
 ) -> None:
     measured: Any = {"value": value, "low": low, "high": high}
-    assert prediction.verdict({"median": 1.5, "band_95": list(band)}, measured) == verdict
+    assert prediction.verdict(PredictedBand(median=1.5, band_95=band), measured) == verdict
 
 
 def test_the_longest_window_is_that_of_a_run_with_both_edges() -> None:

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from towtank.model.fitting.shape import BELOW_LINE
     from towtank.model.loading import ModelProblem, check_model, load_model
     from towtank.model.percentiles import EXACT_PERCENTILES, response_percentiles
+    from towtank.model.prediction_file import PredictedBand, PredictedLoad, PredictionResult
     from towtank.model.simulating import SimulationSettings, simulate_models
     from towtank.model.solved import (
         ComparedNetworks,
