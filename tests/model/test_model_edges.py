@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from towtank.errors import StudyError
+from towtank.model.capacity_file import HeldOutLevel, HeldOutResult
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Variation
 from towtank.model.fitting import across, capacity, model_file, replicates
 from towtank.model.fitting.audit import Excluded
@@ -18,7 +19,7 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
-from towtank.model.fitting.held_out import error_lines, error_of_band, held_out_error_interval, worst_held_out_row
+from towtank.model.fitting.held_out import error_lines, error_of_band
 from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import _from_summary
 from towtank.model.fitting.model_file import _relative_error, stations
@@ -197,10 +198,11 @@ ROWS = [
 
 
 def test_the_worst_level_is_that_with_the_largest_error_of_either_sign() -> None:
-    assert worst_held_out_row(ROWS) is ROWS[1]
-    assert held_out_error_interval(ROWS) == (-0.375, -0.125)
-    assert held_out_error_interval([]) is None
-    assert held_out_error_interval([{"error": 0.1, "measured_throughput": 8.0}]) == (None, None)
+    found = HeldOutResult.model_validate({"points": ROWS})
+    assert found.worst is found.points[1]
+    assert error_of_band(found.worst.throughput_band_95, found.worst.measured_throughput) == (-0.375, -0.125)
+    unknown = HeldOutLevel.model_validate({"error": 0.1, "measured_throughput": 8.0})
+    assert error_of_band(unknown.throughput_band_95, 8.0) == (None, None)
     assert error_of_band((None, 10.0), 8.0) == (None, 0.25)
 
 

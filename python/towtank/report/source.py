@@ -23,7 +23,7 @@ from towtank.report.sizing_source import ANSWER_FILE, sizing_of
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable_part
 
 if TYPE_CHECKING:
-    from towtank.model import PredictionResult
+    from towtank.model import CapacityModel, PredictionResult
     from towtank.sizing import SizingResult
 
 SUMMARY_FILE = "study-summary.json"
@@ -135,6 +135,16 @@ class Results:
     claims: Json = field(default_factory=dict)
     prediction: PredictionResult | None = None
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
+
+    @cached_property
+    def capacity(self) -> CapacityModel:
+        """Capacity model of each configuration; a malformed model states that it is malformed."""
+        from towtank.model import CapacityModel  # noqa: PLC0415 - `towtank --help` does not need it
+
+        try:
+            return CapacityModel.model_validate(self.model)
+        except ValueError:
+            return CapacityModel(refused=f"{MODEL_FILE} is not a capacity model")
 
     @property
     def study(self) -> Json:

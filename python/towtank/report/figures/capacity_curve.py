@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.model import HeldOutLevel, PointOfFit, PredictedPoint
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 NAME = "capacity-curve"
 _QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms], logarithmic"}
@@ -40,15 +41,6 @@ class Numbers:
     knees: list[dict[str, Any]] = field(default_factory=list)
 
 
-def modelled(results: Results) -> list[Json]:
-    """Return the configurations that have a fitted model."""
-    return [
-        configuration
-        for configuration in results.model.get("configurations") or ()
-        if configuration.get("refused") is None
-    ]
-
-
 def compute(results: Results) -> Numbers:
     """Collect curves, measured points and knees from the document of the capacity model."""
     numbers = Numbers()
@@ -56,70 +48,65 @@ def compute(results: Results) -> Numbers:
     rates = {
         (point.configuration, point.load): point for point in series.throughput_of(results) if point.state != "invalid"
     }
-    for configuration in modelled(results):
-        label = str(configuration["label"])
-        held = {row["load"]: row for row in (configuration["held_out"] or {}).get("points", ())}
-        for row in configuration["grid"]:
+    for configuration in results.capacity.modelled:
+        label = configuration.label
+        held = () if configuration.held_out is None else configuration.held_out.points
+        for row in configuration.grid:
             numbers.curve.extend(_curve(label, row))
-        for point in configuration["points"]:
-            state = states.get((label or "all runs", point["load"]), "valid")
-            rate = rates.get((label or "all runs", point["load"]))
-            numbers.measured.extend(_measured(label, point, rate, state, held=point["load"] in held))
-        for load, row in held.items():
-            numbers.predicted.extend(_predicted(label, load, row))
+        for point in configuration.points:
+            state = states.get((label or "all runs", point.load), "valid")
+            rate = rates.get((label or "all runs", point.load))
+            is_held = any(level.load == point.load for level in held)
+            numbers.measured.extend(_measured(label, point, rate, state, held=is_held))
+        for level in held:
+            numbers.predicted.extend(_predicted(label, level))
         numbers.knees.extend(
-            {"configuration": label, **{key: knee[key] for key in ("kind", "load", "low", "high")}}
-            for knee in configuration["knees"]
-            if knee["load"] is not None and knee["kind"] in _SHOWN_KNEES
+            {"configuration": label, "kind": knee.kind, "load": knee.load, "low": knee.low, "high": knee.high}
+            for knee in configuration.knees
+            if knee.load is not None and knee.kind in _SHOWN_KNEES
         )
     return numbers
 
 
-def _curve(label: str, row: Json) -> list[dict[str, Any]]:
+def _curve(label: str, row: PredictedPoint) -> list[dict[str, Any]]:
     found = []
-    for quantity in _QUANTITIES:
-        bands = row.get(quantity)
+    for quantity, bands in (("throughput", row.throughput), ("response_s", row.response_s)):
         # A band without an upper bound cannot be drawn, so the curve of response times ends before this load.
-        if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
+        if bands is None or None in (*bands.band_80, *bands.band_95) or not (bands.band_95[0] or 0.0) > 0:
             continue
-        (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
+        (low_80, high_80), (low_95, high_95) = bands.band_80, bands.band_95
         ends = {"low_80": low_80, "high_80": high_80, "low_95": low_95, "high_95": high_95}
-        found.append(
-            {"configuration": label, "quantity": quantity, "load": row["load"], "fitted": bands["curve"], **ends}
-        )
+        found.append({"configuration": label, "quantity": quantity, "load": row.load, "fitted": bands.curve, **ends})
     return found
 
 
 def _measured(
-    label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
+    label: str, point: PointOfFit, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
     """Return a measured point with the interval in the study summary, as in all other figures and tables.
 
     The model document has standard errors too, but these are pooled over all levels.
     """
-    rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
-    base = {"configuration": label, "load": point["load"], "held_out": held, "state": state}
-    found = [{**base, "quantity": "throughput", "value": rate, "low": low, "high": high}]
-    if point["response_s"] is not None:
-        found.append({**base, "quantity": "response_s", "value": point["response_s"], "low": None, "high": None})
+    base = {"configuration": label, "load": point.load, "held_out": held, "state": state}
+    found = [{**base, "quantity": "throughput", "value": point.throughput, "low": low, "high": high}]
+    if point.response_s is not None:
+        found.append({**base, "quantity": "response_s", "value": point.response_s, "low": None, "high": None})
     return found
 
 
-def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
+def _predicted(label: str, row: HeldOutLevel) -> list[dict[str, Any]]:
     found = []
     for quantity, value, band in (
-        ("throughput", "predicted_throughput", "throughput_band_95"),
-        ("response_s", "predicted_response_s", "response_band_95"),
+        ("throughput", row.predicted_throughput, row.throughput_band_95),
+        ("response_s", row.predicted_response_s, row.response_band_95),
     ):
-        if row.get(value) is None or row[value] <= 0:
+        if value is None or value <= 0:
             continue
-        low, high = row[band]
-        if quantity == "response_s" and not low:
-            # A logarithmic axis has no zero, so a band down to zero is only in the table.
-            low = high = None
+        # A logarithmic axis has no zero, so a band down to zero is only in the table.
+        low, high = (None, None) if quantity == "response_s" and not band[0] else band
         found.append(
-            {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
+            {"configuration": label, "load": row.load, "quantity": quantity, "value": value, "low": low, "high": high}
         )
     return found
 

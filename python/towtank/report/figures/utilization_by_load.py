@@ -9,7 +9,6 @@ from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.figures.capacity_curve import modelled
 from towtank.report.figures.labels import legend_columns
 from towtank.report.source import Results
 
@@ -51,27 +50,27 @@ def compute(results: Results) -> Numbers:
     curve: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
     states = series.states(results)
-    for configuration in modelled(results):
-        for name, resource in configuration["utilization"].items():
-            base = {"configuration": str(configuration["label"]), "resource": name}
+    for configuration in results.capacity.modelled:
+        for name, resource in configuration.utilization.items():
+            base = {"configuration": configuration.label, "resource": name}
             curve += [
                 {
                     **base,
-                    "load": row["load"],
-                    "median": row["median"],
-                    "low": row["band_95"][0],
-                    "high": row["band_95"][1],
+                    "load": row.load,
+                    "median": row.median,
+                    "low": row.band_95[0],
+                    "high": row.band_95[1],
                 }
-                for row in resource["curve"]
+                for row in resource.curve
             ]
             measured += [
                 {
                     **base,
-                    "load": row["load"],
-                    "value": row["utilization"],
-                    "state": states.get((base["configuration"] or "all runs", row["load"]), "valid"),
+                    "load": row.load,
+                    "value": row.utilization,
+                    "state": states.get((base["configuration"] or "all runs", row.load), "valid"),
                 }
-                for row in resource["measured"]
+                for row in resource.measured
             ]
     return Numbers(curve, measured)
 
@@ -170,11 +169,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 def _note(results: Results) -> str:
     """Explain the symbols and lines, with the model from which the lines come."""
-    by = {
-        resource.get("by", "curve")
-        for configuration in modelled(results)
-        for resource in configuration["utilization"].values()
-    }
+    by = {resource.by for configuration in results.capacity.modelled for resource in configuration.utilization.values()}
     lines = {
         frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
         frozenset({"curve"}): "lines follow the fitted curve",
