@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from towtank.model.fitting.audit import Excluded, Quantities, audit, audit_points
+from towtank.model.demand_file import ExcludedRun
+from towtank.model.fitting.audit import Quantities, audit, audit_points
 from towtank.model.fitting.measured import _judged
 from towtank.model.fitting.observations import observations
 
@@ -137,8 +138,8 @@ def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
     findings, excluded = _judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})
     assert findings == []
     assert excluded == [
-        Excluded("r001", 30, "invalid: a thread is missing"),
-        Excluded("r002", 40, "no transaction ended in its window"),
+        ExcludedRun("r001", 30, "invalid: a thread is missing"),
+        ExcludedRun("r002", 40, "no transaction ended in its window"),
     ]
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.model.capacity_file import HeldOutLevel, HeldOutResult
+from towtank.model.demand_file import ExcludedRun, LevelDemand
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Variation
 from towtank.model.fitting import across, capacity, model_file, replicates
-from towtank.model.fitting.audit import Excluded
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
+from towtank.model.fitting.demand_levels import DemandOfLevels
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.held_out import error_lines, error_of_band
@@ -162,7 +162,7 @@ def summary(path: Path, **more: Any) -> Path:
 def test_levels_whose_runs_are_all_invalid_are_left_out_of_a_fit(tmp_path: Path) -> None:
     (found,) = _from_summary(summary(tmp_path / "study-summary.json"))
     assert [point["load"] for point in found.points] == [10, 20]
-    assert found.excluded == [Excluded("r4, r5", 30, "invalid")]
+    assert found.excluded == [ExcludedRun("r4, r5", 30, "invalid")]
     assert [(each.name, each.servers) for each in found.resources] == [("db", 2)]
 
 
@@ -201,7 +201,7 @@ def test_the_worst_level_is_that_with_the_largest_error_of_either_sign() -> None
     found = HeldOutResult.model_validate({"points": ROWS})
     assert found.worst is found.points[1]
     assert error_of_band(found.worst.throughput_band_95, found.worst.measured_throughput) == (-0.375, -0.125)
-    unknown = HeldOutLevel.model_validate({"error": 0.1, "measured_throughput": 8.0})
+    unknown = HeldOutLevel(error=0.1, measured_throughput=8.0)
     assert error_of_band(unknown.throughput_band_95, 8.0) == (None, None)
     assert error_of_band((None, 10.0), 8.0) == (None, 0.25)
 

@@ -131,7 +131,7 @@ def _held_out_classes(row: HeldOutLevel) -> Table:
         table.add_row(
             name,
             f"{found.count:.0f}",
-            duration(found.measured_response_s, *found.measured_response_interval),
+            duration(found.measured_response_s, *(found.measured_response_interval or (None, None))),
             duration(found.predicted_response_s, *found.band_95),
             "-"
             if found.error is None

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     )
     from towtank.model.demand_file import (
         ConfigurationDemands,
-        DemandTrend,
         FittedDemand,
         FittedValue,
+        LoadDependence,
         TransactionDemand,
         TransactionDemands,
     )

@@ -6,6 +6,8 @@ Attributes have the names of the keys. Throughputs are in [1/s], times in [s], a
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from pydantic import BaseModel, ConfigDict
 
 from towtank.model.demand_file import UNKNOWN, Ends, ExcludedRun, FittedDemand, FittedValue, TransactionDemands
@@ -28,51 +30,72 @@ class FitVerdict(_Part):
     reasons: tuple[FitReason, ...] = ()
 
 
-class FitAssumption(_Part):
+@dataclass(frozen=True)
+class FitAssumption:
     """Assumption of a model, and how the measurements test it."""
 
     assumes: str
     tested: str
 
 
-class HeldOutTransaction(_Part):
-    """Executions of a transaction at a held-out level, and measured and predicted response times with their ends."""
+@dataclass(frozen=True)
+class HeldOutTransaction:
+    """Transaction at a held-out level: count [1], measured and predicted mean response time [s] with their intervals,
+    and relative error [ratio]. Unknown values are None.
+    """
 
     count: float
-    measured_response_s: float | None = None
-    measured_response_interval: Ends = UNKNOWN
+    measured_response_s: float | None
+    measured_response_interval: Ends | None
     predicted_response_s: float
-    band_95: Ends = UNKNOWN
-    error: float | None = None
+    band_95: Ends
+    error: float | None
 
 
-class HeldOutUse(_Part):
-    """Measured and predicted utilization of a resource at a held-out level."""
+@dataclass(frozen=True)
+class HeldOutUse:
+    """Measured and predicted utilization of a resource at a held-out level, with their intervals. [ratio]"""
 
     measured: float
-    measured_interval: Ends = UNKNOWN
+    measured_interval: Ends
     predicted: float
-    band_95: Ends = UNKNOWN
+    band_95: Ends
 
 
-class HeldOutLevel(_Part):
-    """Load level that a fit left out and predicted; `error` refers to the throughput. Networks have results by
-    transaction and resource.
+@dataclass(frozen=True)
+class HeldOutLevel:
+    """Load level that was left out of a fit, with its predictions.
+
+    Attributes
+    ----------
+    load : float
+        Number of users. [1]
+    error, response_error : float
+        Relative errors of throughput and mean response time. [ratio]
+    throughput_band_80, throughput_band_95, response_band_80, response_band_95 : tuple
+        Bands of the predictions, with the error of a repeated measurement. [1/s], [s]
+    within_95 : bool
+        True if the measured throughput lies in its 95 % band.
+    classes, utilization : dict
+        Results by transaction and by resource; only of networks.
     """
 
     load: float = 0.0
-    error: float = 0.0
     measured_throughput: float = 0.0
     measured_throughput_interval: Ends = UNKNOWN
     predicted_throughput: float = 0.0
+    error: float = 0.0
+    throughput_band_80: Ends = UNKNOWN
     throughput_band_95: Ends = UNKNOWN
     within_95: bool = False
     measured_response_s: float | None = None
     measured_response_interval: Ends = UNKNOWN
     predicted_response_s: float | None = None
+    response_error: float | None = None
+    response_band_80: Ends = UNKNOWN
     response_band_95: Ends = UNKNOWN
-    classes: dict[str, HeldOutTransaction] = {}
-    utilization: dict[str, HeldOutUse] = {}
+    classes: dict[str, HeldOutTransaction] = field(default_factory=dict)
+    utilization: dict[str, HeldOutUse] = field(default_factory=dict)
 
     @property
     def times(self) -> tuple[float, float] | None:
@@ -93,13 +116,22 @@ class HeldOutResult(_Part):
         return max(self.points, key=lambda point: abs(point.error))
 
 
-class PredictedValue(_Part):
-    """Value of a fitted model, median over the replicates of the fit, and bands."""
+@dataclass(frozen=True)
+class FittedBands:
+    """Value of a fitted model with the bands of the true system.
+
+    Attributes
+    ----------
+    curve, median : float
+        Value of the fit, and median over the bootstrap replicates.
+    band_80, band_95 : tuple
+        Percentiles over the replicates. An end that is infinite is None.
+    """
 
     curve: float
     median: float
-    band_80: Ends = UNKNOWN
-    band_95: Ends = UNKNOWN
+    band_80: Ends
+    band_95: Ends
 
 
 class PredictedPoint(_Part):
@@ -109,19 +141,31 @@ class PredictedPoint(_Part):
 
     load: float
     range: str = ""
-    throughput: PredictedValue | None = None
-    response_s: PredictedValue | None = None
-    utilization: dict[str, PredictedValue] = {}
+    throughput: FittedBands | None = None
+    response_s: FittedBands | None = None
+    utilization: dict[str, FittedBands] = {}
     refused: str | None = None
 
 
-class FittedKnee(_Part):
-    """Knee of a curve by one definition, with its interval."""
+@dataclass(frozen=True)
+class FittedKnee:
+    """Knee of a capacity curve by one definition.
+
+    Attributes
+    ----------
+    kind : str
+        `model`, `peak`, `efficiency`, `break`, `distance` or `objective`.
+    load, low, high : float or None
+        Load of the knee and its interval; None if there is no knee, or no interval. [1] or [1/s]
+    how : str
+        Definition in words.
+    """
 
     kind: str
     load: float | None
     low: float | None
     high: float | None
+    confidence: float
     how: str
 
 
@@ -297,8 +341,9 @@ class NetworkTail(_Part):
     high: float | None
 
 
-class StationLimit(_Part):
-    """Highest throughput that a resource allows."""
+@dataclass(frozen=True)
+class StationLimit:
+    """Highest throughput that a resource allows, with its interval. [1/s]"""
 
     station: str
     limit_throughput: FittedValue

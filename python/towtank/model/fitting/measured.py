@@ -22,7 +22,8 @@ from towtank.analysis import (
     summaries_of,
 )
 from towtank.errors import MeasurementError, StudyError
-from towtank.model.fitting.audit import Excluded, Finding, Quantities, audit
+from towtank.model.demand_file import ExcludedRun
+from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 
@@ -65,7 +66,7 @@ class Configuration:
         Points of the study summary, from runs that passed the audit, in ascending order of load.
     findings : list of Finding
         Audit findings of all runs.
-    excluded : list of Excluded
+    excluded : list of ExcludedRun
         Runs that are not modelled.
     resources : list of Resource
     objectives : list of dict
@@ -80,7 +81,7 @@ class Configuration:
     key: dict[str, str]
     points: list[Json]
     findings: list[Finding] = field(default_factory=list)
-    excluded: list[Excluded] = field(default_factory=list)
+    excluded: list[ExcludedRun] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
     objectives: list[Json] = field(default_factory=list)
     runs: list[Json] = field(default_factory=list)
@@ -249,7 +250,7 @@ def _from_summary(path: Path) -> list[Configuration]:
     for configuration in summary.get("configurations", []):
         usable = [point for point in configuration["points"] if any(level != "invalid" for level in point["verdicts"])]
         left = [
-            Excluded(", ".join(point["runs"]), point["load"], "invalid")
+            ExcludedRun(", ".join(point["runs"]), point["load"], "invalid")
             for point in configuration["points"]
             if point not in usable
         ]
@@ -305,7 +306,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     return found
 
 
-def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Excluded]]:
+def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[ExcludedRun]]:
     """Return the audit findings of all runs, and the excluded runs. A run is excluded if it is invalid, contains no
     throughput, or contradicts an operational law.
     """
@@ -314,7 +315,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
     for name, run in runs.items():
         if run["verdict"]["level"] == "invalid":
             why = "; ".join(doubt["message"] for doubt in run["verdict"]["reasons"] if doubt["level"] == "invalid")
-            excluded.append(Excluded(name, run["users"].get("asked"), f"invalid: {why}"))
+            excluded.append(ExcludedRun(name, run["users"].get("asked"), f"invalid: {why}"))
         else:
             usable[name] = run
     findings = audit([quantities for name, run in usable.items() if (quantities := _quantities(name, run)) is not None])
@@ -322,9 +323,9 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
         broken = [finding for finding in findings if finding.name == name and finding.suspect]
         if broken:
             why = "; ".join(finding.message for finding in broken)
-            excluded.append(Excluded(name, run["users"].get("asked"), f"fails the audit: {why}"))
+            excluded.append(ExcludedRun(name, run["users"].get("asked"), f"fails the audit: {why}"))
         elif empty := _empty(run, loads[name]):
-            excluded.append(Excluded(name, run["users"].get("asked"), empty))
+            excluded.append(ExcludedRun(name, run["users"].get("asked"), empty))
     return findings, excluded
 
 

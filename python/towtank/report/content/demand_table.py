@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.model import DemandTrend, FittedConfiguration, FittedDemand
+from towtank.model import FittedConfiguration, FittedDemand, LoadDependence
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Block, Column, Section, Table, paragraph
@@ -68,7 +68,7 @@ def _ends(resource: FittedDemand) -> tuple[float | None, float | None]:
     return (rows[0].demand_s, rows[-1].demand_s) if len(rows) > 1 else (None, None)
 
 
-def _dependence(bend: DemandTrend | None) -> str:
+def _dependence(bend: LoadDependence | None) -> str:
     if bend is None:
         return "not tested: fewer than four levels"
     if not bend.depends:

@@ -90,7 +90,7 @@ def _by_transaction(load: str, rows: list[tuple[str, HeldOutLevel]]) -> Table:
             people.plain(row.load),
             name,
             people.count(each.count),
-            people.seconds_estimate(Ends(each.measured_response_s, *each.measured_response_interval)),
+            people.seconds_estimate(Ends(each.measured_response_s, *(each.measured_response_interval or ()))),
             people.seconds_estimate(Ends(each.predicted_response_s, *each.band_95)),
             people.ABSENT
             if each.error is None or each.measured_response_s is None
