@@ -208,7 +208,7 @@ def _answer(
             why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
         )
     shown = _shown(choice, request.curve)
-    document: Json = {
+    document = {
         **head,
         "curve": shown.name if shown else None,
         **(_parameters(shown) if shown else {}),
