@@ -194,8 +194,8 @@ def test_demands_of_the_librede_sample() -> None:
 
 def test_a_mix_that_hardly_varies_is_reported() -> None:
     found = demands_of_classes(librede(), ["a", "b", "c"])
-    assert not found["identified"]
-    assert found["condition_number"] > 30
-    first = found["classes"]["a"]
-    assert first["highest_estimate_s"] / first["lowest_estimate_s"] > 1.9
-    assert "these data do not determine" in found["sentence"]
+    assert not found.identified
+    assert found.condition_number is not None and found.condition_number > 30
+    first = found.classes["a"]
+    assert first.highest_estimate_s / first.lowest_estimate_s > 1.9
+    assert "these data do not determine" in found.sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from results_1 import RESULTS_1, copy_of_results_1
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.cli import main
 from towtank.cli.fit_table import _classes, _knees, _resources
+from towtank.model import ConfigurationDemands, FittedConfiguration, FittedDemand
 from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.report import format as people
 from towtank.results.folder import write_json
@@ -102,11 +104,11 @@ def test_the_tables_for_people(capsys: Any) -> None:
 
 def test_a_value_without_an_interval_or_with_one_end_has_few_digits() -> None:
     rows = [
-        {"kind": "objective", "load": 53.964, "low": None, "high": None, "how": "interpolated"},
-        {"kind": "peak", "load": 1112.4, "low": 983.1, "high": None, "how": "of the curve"},
-        {"kind": "model", "load": 236.12, "low": 225.9, "high": 248.3, "how": "of the curve"},
+        {"kind": "objective", "load": 53.964, "low": None, "high": None, "confidence": 0.95, "how": "interpolated"},
+        {"kind": "peak", "load": 1112.4, "low": 983.1, "high": None, "confidence": 0.95, "how": "of the curve"},
+        {"kind": "model", "load": 236.12, "low": 225.9, "high": 248.3, "confidence": 0.95, "how": "of the curve"},
     ]
-    columns = _knees(rows).columns
+    columns = _knees(FittedConfiguration.model_validate({"knees": rows}).knees).columns
     assert list(columns[1].cells) == ["54", "1,110", "236"]
     assert list(columns[2].cells) == ["-", "980 - -", "226 - 248"]
 
@@ -116,20 +118,21 @@ def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None
-    (shown,) = _resources({"web": {"servers": 1, **found.document()}}).columns[5].cells
+    (shown,) = _resources({"web": FittedDemand.model_validate({"servers": 1, **found.document()})}).columns[5].cells
     assert shown == "grows from 13 [9, 16] ms to 25 [21, 29] ms (p = 0.017)"
 
 
 def test_estimates_by_class_have_the_digits_of_the_interval() -> None:
     """The estimate's interval of 37 to 63 ms does not support tenths of a millisecond."""
-    estimate = {"value": 0.0452, "low": 0.0371, "high": 0.0633, "identified": True, "why_not": []}
-    job_class = {**estimate, "lowest_estimate_s": -0.00144, "highest_estimate_s": 0.0499}
-    table = _classes({"classes": {"a": job_class}, "variance_inflation": {"a": 1.0}})
+    demand: Any = SimpleNamespace(value=0.0452, low=0.0371, high=0.0633, identified=True, why_not=())
+    demand.lowest_estimate_s, demand.highest_estimate_s = -0.00144, 0.0499
+    found: Any = SimpleNamespace(classes={"a": demand}, variance_inflation={"a": 1.0})
+    table = _classes(found)
     assert list(table.columns[3].cells) == ["-1 - 50 ms"]
-    unknown = {**job_class, "low": None, "high": None}
-    table = _classes({"classes": {"a": unknown}, "variance_inflation": {"a": 1.0}})
+    assert people.seconds_like((-0.00144, 0.0499), demand) == "−1 to 50\N{NO-BREAK SPACE}ms"
+    demand.low = demand.high = None
+    table = _classes(found)
     assert list(table.columns[3].cells) == ["-1.44 ms - 49.9 ms"]
-    assert people.seconds_like((-0.00144, 0.0499), job_class) == "−1 to 50\N{NO-BREAK SPACE}ms"
 
 
 def test_highest_levels_are_held_out(capsys: Any) -> None:
@@ -229,7 +232,8 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
         < configuration["resources"]["content"]["demand_s"]["high"]
     )
     assert configuration["classes"]["content"]["condition_number"] > 1
-    columns = {str(column.header): list(column.cells) for column in _resources(configuration["resources"]).columns}
+    demands = ConfigurationDemands.model_validate(configuration).resources
+    columns = {str(column.header): list(column.cells) for column in _resources(demands).columns}
     assert "[" in columns["background, servers"][list(configuration["resources"]).index("content")]
     status, out, _ = run(capsys, "demands", str(RESULTS_1))
     assert status == 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from towtank.model.fitting.audit import Excluded, Quantities, audit, audit_points
+from towtank.analysis import RunSummary
+from towtank.model.demand_file import ExcludedRun
+from towtank.model.fitting.audit import Quantities, audit, audit_points
 from towtank.model.fitting.measured import _judged
 from towtank.model.fitting.observations import observations
 
@@ -130,15 +133,19 @@ def test_points_of_a_table_are_audited_that_have_response_times() -> None:
     assert audit_points(observations(load, load)) == []
 
 
+def judged(runs: dict[str, dict[str, Any]], loads: dict[str, float]) -> Any:
+    return _judged({name: RunSummary.read(run) for name, run in runs.items()}, loads)
+
+
 def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
     reasons = [{"level": "invalid", "message": "a thread is missing"}, {"level": "suspect", "message": "late starts"}]
     invalid = {"verdict": {"level": "invalid", "reasons": reasons}, "users": {"asked": 30}}
     empty = {"verdict": {"level": "valid", "reasons": []}, "users": {"asked": 40}, "laws": {"little": None}}
-    findings, excluded = _judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})
+    findings, excluded = judged({"r001": invalid, "r002": empty}, {"r001": 30.0, "r002": 40.0})
     assert findings == []
     assert excluded == [
-        Excluded("r001", 30, "invalid: a thread is missing"),
-        Excluded("r002", 40, "no transaction ended in its window"),
+        ExcludedRun("r001", 30, "invalid: a thread is missing"),
+        ExcludedRun("r002", 40, "no transaction ended in its window"),
     ]
 
 
@@ -146,9 +153,9 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
     little = {"n": 10.0, "x_per_s": 4.0, "r_s": 0.1, "z_s": 2.0, "limit": 0.05, "residual": None, "holds": None}
     run = {"verdict": {"level": "suspect", "reasons": []}, "users": {"asked": 10}, "tiers": {},
            "throughput_per_s": {"value": 3.9}, "laws": {"little": little, "utilization": []}}  # fmt: skip
-    assert _judged({"r001": run}, {"r001": 10.0}) == ([], [])
+    assert judged({"r001": run}, {"r001": 10.0}) == ([], [])
     checked = {**run, "laws": {"little": {**little, "residual": 0.16, "holds": False}, "utilization": []}}
-    findings, excluded = _judged({"r001": checked}, {"r001": 10.0})
+    findings, excluded = judged({"r001": checked}, {"r001": 10.0})
     assert [bool(finding.suspect) for finding in findings] == [True]
     assert [each.run for each in excluded] == ["r001"]
 

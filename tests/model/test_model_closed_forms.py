@@ -11,9 +11,10 @@ import statsmodels.api as sm
 from scipy import optimize, stats
 
 from towtank.model import SolvedNetwork, fitted_error, load_model, solve_models
+from towtank.model.demand_file import LevelDemand
 from towtank.model.fitting.capacity import _of_line
 from towtank.model.fitting.curves import LINEAR, USL
-from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand, demand_from_levels
+from towtank.model.fitting.demand_levels import DemandOfLevels, demand_from_levels
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.fit import fit_curve
 from towtank.model.fitting.goodness import judge

@@ -47,19 +47,20 @@ def test_every_estimator_finds_the_demands_of_exact_data() -> None:
 
 def test_demands_lie_in_their_intervals_and_are_known() -> None:
     found = demands_of_classes(series(0.02), ["a", "b", "c"])
-    assert found["identified"], found["sentence"]
-    assert found["condition_number"] < 30
+    assert found.identified, found.sentence
+    assert (found.condition_number or 99) < 30
     for name, demand in zip("abc", DEMANDS, strict=True):
-        figures = found["classes"][name]
-        assert figures["low"] <= demand <= figures["high"]
-        assert figures["value"] == pytest.approx(demand, rel=0.1)
+        figures = found.classes[name]
+        assert figures.low is not None and figures.high is not None
+        assert figures.low <= demand <= figures.high
+        assert figures.value == pytest.approx(demand, rel=0.1)
 
 
 def test_classes_in_fixed_proportions_cannot_be_distinguished() -> None:
     found = demands_of_classes(series(0.02, mixes=0.005), ["a", "b", "c"])
-    assert not found["identified"]
-    assert min(found["variance_inflation"].values()) > 10
-    assert "run levels with one class each" in found["sentence"]
+    assert not found.identified
+    assert min(value or 99 for value in found.variance_inflation.values()) > 10
+    assert "run levels with one class each" in found.sentence
     assert variance_inflation(series(0.0, mixes=0.0)) == [float("inf")] * 3
 
 

@@ -11,19 +11,21 @@ import numpy as np
 import pytest
 
 from towtank.errors import StudyError
+from towtank.model.capacity_file import HeldOutLevel, HeldOutResult
+from towtank.model.demand_file import ExcludedRun, LevelDemand
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Variation
 from towtank.model.fitting import across, capacity, model_file, replicates
-from towtank.model.fitting.audit import Excluded
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
+from towtank.model.fitting.demand_levels import DemandOfLevels
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.dependent_curve import DependentCurve
-from towtank.model.fitting.held_out import error_lines, error_of_band, held_out_error_interval, worst_held_out_row
+from towtank.model.fitting.held_out import error_lines, error_of_band
 from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.measured import _from_summary
 from towtank.model.fitting.model_file import _relative_error, stations
 from towtank.model.fitting.selection import _because
 from towtank.model.percentiles import lone_queue, mmm_percentile
+from towtank.model.prediction_file import PredictionAsked
 from towtank.model.stations import NODE_SEPARATOR, rates_with_servers, servers_of
 from towtank.model.waiting import mmm_wait, waits_in_turn
 
@@ -78,28 +80,31 @@ def use(cpus: float, half: float | None = None, allotted: float | None = 2.0, us
     return {"cpus_used": estimate(cpus, half), "cpus_allotted": allotted, "utilization": used}
 
 
+ASKED = PredictionAsked(cpu_period_of_hosts_s={"db": 0.1})
+
+
 def test_the_demand_of_a_host_is_its_time_over_all_runs() -> None:
-    found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], None, 0.1)
+    found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], ASKED)
     assert found is not None
     assert found.demand_s == pytest.approx(5.2 / 40)
     # The runs have CPU times of 1 / 10 = 0.1 s and 4.2 / 30 = 0.14 s per transaction. Their standard deviation is 0.02
     # sqrt(2), so the standard error of their mean is 0.02.
     assert found.error_s == pytest.approx(0.02)
     assert (found.cpus, found.cpus_then, found.utilization, found.period_s) == (2.0, 2.0, 0.9, 0.1)
-    again = across._host("db", [run(10.0, db=use(1.0))], 8.0, 0.1)
+    again = across._host("db", [run(10.0, db=use(1.0))], ASKED.model_copy(update={"cpus_of_hosts": {"db": 8.0}}))
     assert again is not None
     assert (again.cpus_then, again.error_s) == (8.0, 0.0)
 
 
 def test_the_error_of_a_single_run_is_that_within_it() -> None:
-    found = across._host("db", [run(10.0, db=use(1.0, 0.196))], None, 0.1)
+    found = across._host("db", [run(10.0, db=use(1.0, 0.196))], ASKED)
     assert found is not None
     assert found.error_s == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("runs", [[], [run(10.0)], [run(10.0, db=use(1.0, allotted=None))], [run(0.0, db=use(1.0))]])
 def test_a_host_without_cpus_or_time_is_left_out(runs: list[dict[str, Any]]) -> None:
-    assert across._host("db", runs, None, 0.1) is None
+    assert across._host("db", runs, ASKED) is None
 
 
 def test_runs_belong_to_a_place_by_all_of_its_levels() -> None:
@@ -157,7 +162,7 @@ def summary(path: Path, **more: Any) -> Path:
 def test_levels_whose_runs_are_all_invalid_are_left_out_of_a_fit(tmp_path: Path) -> None:
     (found,) = _from_summary(summary(tmp_path / "study-summary.json"))
     assert [point["load"] for point in found.points] == [10, 20]
-    assert found.excluded == [Excluded("r4, r5", 30, "invalid")]
+    assert found.excluded == [ExcludedRun("r4, r5", 30, "invalid")]
     assert [(each.name, each.servers) for each in found.resources] == [("db", 2)]
 
 
@@ -193,10 +198,11 @@ ROWS = [
 
 
 def test_the_worst_level_is_that_with_the_largest_error_of_either_sign() -> None:
-    assert worst_held_out_row(ROWS) is ROWS[1]
-    assert held_out_error_interval(ROWS) == (-0.375, -0.125)
-    assert held_out_error_interval([]) is None
-    assert held_out_error_interval([{"error": 0.1, "measured_throughput": 8.0}]) == (None, None)
+    found = HeldOutResult.model_validate({"points": ROWS})
+    assert found.worst is found.points[1]
+    assert error_of_band(found.worst.throughput_band_95, found.worst.measured_throughput) == (-0.375, -0.125)
+    unknown = HeldOutLevel(error=0.1, measured_throughput=8.0)
+    assert error_of_band(unknown.throughput_band_95, 8.0) == (None, None)
     assert error_of_band((None, 10.0), 8.0) == (None, 0.25)
 
 

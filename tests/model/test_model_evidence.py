@@ -8,6 +8,7 @@ import pytest
 
 from towtank.analysis.statistics import lag_one
 from towtank.model import engine_model
+from towtank.model.demand_file import EstimatedDemands, FittedValue, TransactionDemand
 from towtank.model.engine_model import Service, Transaction, Variation
 from towtank.model.fitting.demand_classes import JUDGING, _class
 from towtank.model.fitting.demand_estimators import ESTIMATORS
@@ -77,8 +78,10 @@ def test_what_passes_its_limit_speaks_for_a_kind(highest: float | None, kind: st
     assert (found.lowest, found.highest, found.limit, found.speaks_for) == (0.1, highest, 0.5, kind)
 
 
-def of_class(values: dict[str, float], low: float) -> dict[str, Any]:
-    estimates = {name: {"demand_s": {"a": {"value": value, "low": low, "high": 1.0}}} for name, value in values.items()}
+def of_class(values: dict[str, float], low: float) -> TransactionDemand:
+    estimates = {
+        name: EstimatedDemands(FittedValue(None), {"a": FittedValue(value, low, 1.0)}) for name, value in values.items()
+    }
     return _class("a", estimates, 1.0, 1.0)
 
 
@@ -87,16 +90,16 @@ def test_estimators_of_a_class_are_compared_by_largest_over_smallest() -> None:
     first = next(iter(ESTIMATORS))
     values[JUDGING[-1]] = 0.011
     found = of_class({first: 0.010, **values}, low=0.005)
-    assert found["spread"] == pytest.approx(1.1)
-    assert (found["lowest_estimate_s"], found["highest_estimate_s"]) == (0.010, 0.011)
-    assert found["identified"]
+    assert found.spread == pytest.approx(1.1)
+    assert (found.lowest_estimate_s, found.highest_estimate_s) == (0.010, 0.011)
+    assert found.identified
     values[JUDGING[-1]] = 0.05
     found = of_class({first: 0.010, **values}, low=0.0)
-    assert not found["identified"]
-    assert found["why_not"] == ["its interval reaches down to zero", found["why_not"][1]]
-    assert "by a factor of 5" in found["why_not"][1]
+    assert not found.identified
+    assert found.why_not == ["its interval reaches down to zero", found.why_not[1]]
+    assert "by a factor of 5" in found.why_not[1]
     values[JUDGING[-1]] = -0.01
-    assert of_class({first: 0.010, **values}, low=0.005)["spread"] is None
+    assert of_class({first: 0.010, **values}, low=0.005).spread is None
 
 
 def test_a_mixture_of_exponential_services_varies_more() -> None:

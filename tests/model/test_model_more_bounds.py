@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from towtank.model.demand_file import LevelDemand
 from towtank.model.fitting import selection
 from towtank.model.fitting.capacity import _loads, _of_bottleneck, _utilization
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demand_estimators import Series
-from towtank.model.fitting.demand_levels import DemandOfLevels, LevelDemand
+from towtank.model.fitting.demand_levels import DemandOfLevels
 from towtank.model.fitting.demands import ResourceDemand
 from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.goodness import MISS_LIMIT, HeldOut

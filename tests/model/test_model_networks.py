@@ -25,7 +25,7 @@ from two_tiers import (
 
 from towtank.cli.network_table import _held_out, _held_out_classes, _levels
 from towtank.errors import MeasurementError
-from towtank.model import load_model, solve_models
+from towtank.model import FittedNetwork, load_model, solve_models
 from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.intervals import Bounded
@@ -321,18 +321,20 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
         used = row["utilization"]["content"]
         assert used["fitted_band_95"][0] <= used["fitted"] <= used["fitted_band_95"][1]
         assert used["measured_interval"][0] < used["measured"] < used["measured_interval"][1]
-    columns = {str(column.header): list(column.cells) for column in _levels(document).columns}
+    fitted = FittedNetwork.model_validate(document)
+    assert fitted.held_out is not None
+    columns = {str(column.header): list(column.cells) for column in _levels(fitted).columns}
     shown = [cell for head in ("throughput, 1/s", "fitted", "response time", "fitted ") for cell in columns[head]]
     assert len(shown) == 4 * len(document["levels"])
     assert all("[" in cell for cell in shown)
     assert all(cell.count("[") == 2 or "99.9" in cell for cell in columns["content used, fitted"])
     (held,) = document["held_out"]["points"]
-    columns = {str(column.header): list(column.cells) for column in _held_out(document["held_out"]).columns}
+    columns = {str(column.header): list(column.cells) for column in _held_out(fitted.held_out).columns}
     for head, key in (("measured, 1/s", "measured_throughput"), ("R measured", "measured_response_s")):
         low, high = held[f"{key.removesuffix('_s')}_interval"]
         assert low < held[key] < high
         assert all("[" in cell for cell in columns[head])
-    measured = [str(cell) for cell in _held_out_classes(document["held_out"]).columns[2].cells]
+    measured = [str(cell) for cell in _held_out_classes(fitted.held_out.points[-1]).columns[2].cells]
     assert len(measured) == len(held["classes"])
     assert all("[" in cell for cell in measured)
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from towtank.analysis import RunSummary
 from towtank.model.fitting.measured import Resource, _resources
 
 
 def resources(pinned: list[int], **tiers: tuple[float, str | None]) -> list[Resource]:
     run: Any = SimpleNamespace(manifest={"tiers": {name: {"cpus": pinned} for name in tiers}})
     found = {name: {"cpus_allotted": cpus, "cpu_control_group": group} for name, (cpus, group) in tiers.items()}
-    return _resources([run], [{"tiers": found}])
+    return _resources([run], [RunSummary.read({"tiers": found})])
 
 
 def test_tiers_in_control_groups_of_their_own_do_not_share_cpus() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from towtank.analysis import AuditTest, Configuration, TierAtLoad
+from towtank.model import HeldOutLevel, PredictedBand
 from towtank.report.content import audit, prediction, tables
 from towtank.report.figures import (
     answer,
@@ -218,7 +219,7 @@ def test_a_measurement_is_outside_of_a_band_with_its_whole_interval(
     band: tuple[float | None, float | None], value: float, low: float | None, high: float | None, verdict: str
 ) -> None:
     measured: Any = {"value": value, "low": low, "high": high}
-    assert prediction.verdict({"median": 1.5, "band_95": list(band)}, measured) == verdict
+    assert prediction.verdict(PredictedBand(median=1.5, band_95=band), measured) == verdict
 
 
 def test_the_longest_window_is_that_of_a_run_with_both_edges() -> None:
@@ -286,11 +287,12 @@ def test_the_rest_of_a_tier_is_what_its_parts_do_not_use() -> None:
 def test_a_band_down_to_zero_is_not_drawn_on_a_logarithmic_axis(
     rate: float, rate_band: Any, time: float | None, time_band: Any, drawn: list[tuple[Any, ...]]
 ) -> None:
-    row = {
-        "predicted_throughput": rate,
-        "throughput_band_95": rate_band,
-        "predicted_response_s": time,
-        "response_band_95": time_band,
-    }
-    found = capacity_curve._predicted("a", 20.0, row)
+    row = HeldOutLevel(
+        load=20.0,
+        predicted_throughput=rate,
+        throughput_band_95=rate_band,
+        predicted_response_s=time,
+        response_band_95=time_band,
+    )
+    found = capacity_curve._predicted("a", row)
     assert [(each.value, each.low, each.high) for each in found] == drawn

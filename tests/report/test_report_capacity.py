@@ -47,10 +47,10 @@ def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> 
     assert {row.kind for row in numbers.knees} >= {"model"}
     assert all(row.low_95 <= row.low_80 <= row.fitted for row in numbers.curve)
     # The throughput of a closed curve approaches the capacity limit from below. Curve and limit are from the same fit.
-    limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
+    limits = {each.label: each.limit_throughput for each in results.capacity.configurations}
     tops = [row for row in numbers.curve if row.quantity == "throughput" and row.load == 90]
     assert len(tops) == len(limits) == 2
-    assert all(row.fitted <= limits[row.configuration] for row in tops)
+    assert all(row.fitted <= (limits[row.configuration] or 0.0) for row in tops)
 
 
 _LABEL = re.compile(r'aria-label="(?![^"]*(?:-axis|egend) titled)([^"]*)"')
@@ -100,16 +100,17 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
 
 def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
     found = tables(capacity_model.build(results))["Fitted curve and measured values by level"]
-    modelled = [configuration for configuration in results.model["configurations"] if configuration["curve"]]
-    wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
+    modelled = [configuration for configuration in results.capacity.configurations if configuration.curve]
+    wanted = [row for configuration in modelled for row in configuration.points if row.fitted_throughput]
     assert len(found.rows) == len(wanted) > 0
     assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
     # The predicted throughputs have intervals, and so have the response times that are stated.
     assert all("[" in row[3] for row in found.rows)
     assert all("[" in row[7] for row in found.rows if row[7] != "–")
     assert any("[" in row[7] for row in found.rows)
-    low, high = wanted[0]["fitted_throughput_band_95"]
-    assert low < wanted[0]["fitted_throughput"] < high
+    low, high = wanted[0].fitted_throughput_band_95
+    assert low is not None and high is not None and wanted[0].fitted_throughput is not None
+    assert low < wanted[0].fitted_throughput < high
 
 
 def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
@@ -146,8 +147,8 @@ def test_the_error_at_the_level_held_out_has_the_digits_that_its_band_supports(r
     section = model_trust.build(results)
     assert section is not None
     said = re.findall(r"held-out error of the throughput \S+ \[[^]]+\] %", str(section))
-    modelled = [configuration for configuration in results.model["configurations"] if configuration["curve"]]
-    assert len(said) == sum(bool(configuration["held_out"]) for configuration in modelled) > 0
+    modelled = [configuration for configuration in results.capacity.configurations if configuration.curve]
+    assert len(said) == sum(configuration.held_out is not None for configuration in modelled) > 0
 
 
 def test_the_model_lies_in_the_results_folder(tmp_path: Path) -> None:
@@ -174,9 +175,9 @@ def test_points_of_suspect_runs_are_open_in_the_figures_of_the_model(results: Re
     suspects = {run.run_id for run in results.in_state("suspect")}
     assert suspects
     states = {
-        (str(configuration["label"]), point["load"]): "suspect" if point["name"] in suspects else "valid"
-        for configuration in results.model["configurations"]
-        for point in configuration["points"]
+        (configuration.label, point.load): "suspect" if point.name in suspects else "valid"
+        for configuration in results.capacity.configurations
+        for point in configuration.points
     }
     for rows in (capacity_curve.compute(results).measured, utilization_by_load.compute(results).measured):
         assert {row.state for row in rows} == {"valid", "suspect"}

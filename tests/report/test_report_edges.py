@@ -8,6 +8,7 @@ import pytest
 
 from towtank.analysis import EventResult
 from towtank.documents import record_of
+from towtank.model import PredictedBand, PredictionResult
 from towtank.report import bidi, drawing, runs_over_time
 from towtank.report import format as people
 from towtank.report.content import events, prediction, workload
@@ -56,7 +57,7 @@ def test_isolates_within_a_word_are_closed(word: str, balanced: str) -> None:
     assert bidi._balanced(word) == balanced
 
 
-PREDICTION: dict[str, Any] = {
+PREDICTED: dict[str, Any] = {
     "from": {"nodes": "one"},
     "to": {"nodes": "four"},
     "servers_from": 1,
@@ -66,6 +67,11 @@ PREDICTION: dict[str, Any] = {
     "shared": [],
     "think_time_s": 2.0,
 }
+PREDICTION = PredictionResult.model_validate(PREDICTED)
+
+
+def predicted(**more: Any) -> PredictionResult:
+    return PredictionResult.model_validate(PREDICTED | more)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +89,8 @@ PREDICTION: dict[str, Any] = {
 def test_the_time_at_the_grown_tier_follows_from_the_speed_of_its_cpus(
     small: float | None, big: float | None, time_s: float
 ) -> None:
-    # A host of c CPUs is ceil(c) servers of the speed c / ceil(c). Each of four hosts has a demand of 40 ms / 4 = 10
-    # ms, times the old speed, divided by the new speed.
-    assert prediction._time({**PREDICTION, "cpus_from": small, "cpus_to": big}) == pytest.approx(time_s)
+    # A host of c CPUs is ceil(c) servers of the speed c / ceil(c). The demand of 40 ms is divided among four hosts.
+    assert prediction._time(predicted(cpus_from=small, cpus_to=big)) == pytest.approx(time_s)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +105,7 @@ def test_the_time_at_the_grown_tier_follows_from_the_speed_of_its_cpus(
     ],
 )
 def test_what_has_grown_is_said(more: dict[str, Any], text: str) -> None:
-    assert prediction._growth({**PREDICTION, **more}) == text
+    assert prediction._growth(predicted(**more)) == text
 
 
 @pytest.mark.parametrize(
@@ -108,18 +113,18 @@ def test_what_has_grown_is_said(more: dict[str, Any], text: str) -> None:
 )
 def test_a_host_of_less_than_a_cpu_is_noted(sizes: tuple[float | None, float | None], noted: bool) -> None:
     shared = {"name": "db", "demand_s": 0.01, "service_time_s": 0.01, "utilization": 0.5, "cpus_then": sizes[1]}
-    table = prediction._stations({**PREDICTION, "cpus_to": sizes[0], "shared": [shared]})
+    table = prediction._stations(predicted(cpus_to=sizes[0], shared=[shared]))
     assert ("less than one CPU" in str(table)) is noted
     assert [str(cell) for cell in table.rows[0][:4]] == [
         "content (fitted)",
         "4",
         "40.0 ms",
-        people.seconds(prediction._time({**PREDICTION, "cpus_to": sizes[0]})),
+        people.seconds(prediction._time(predicted(cpus_to=sizes[0]))),
     ]
 
 
-def band(median: float, low: float | None, high: float | None) -> dict[str, Any]:
-    return {"median": median, "band_95": [low, high]}
+def band(median: float, low: float | None, high: float | None) -> PredictedBand:
+    return PredictedBand(median=median, band_95=(low, high))
 
 
 @pytest.mark.parametrize(
@@ -132,8 +137,8 @@ def band(median: float, low: float | None, high: float | None) -> dict[str, Any]
         (band(5, 4, 6), "estimate"),
     ],
 )
-def test_an_end_of_a_band_may_be_unknown(given: dict[str, Any] | None, text: str) -> None:
-    assert prediction._band(given, str, lambda _: "estimate") == text
+def test_an_end_of_a_band_may_be_unknown(given: PredictedBand | None, text: str) -> None:
+    assert prediction._band(given, "{:g}".format, lambda _: "estimate") == text
 
 
 def test_measured_points_are_those_of_the_predicted_configuration() -> None:
@@ -267,7 +272,7 @@ def test_a_table_of_a_prediction_has_a_row_for_each_load() -> None:
     point = {"load": 10, "verdicts": ["valid"], "throughput_per_s": {"value": 7, "low": 6.5, "high": 7.5}}
     configuration = {"key": {"nodes": "four"}, "points": [point]}
     results = Results("r", {}, {"load_factor": "users", "configurations": [configuration]})
-    table = prediction._table(results, {**PREDICTION, "rows": rows})
+    table = prediction._table(results, predicted(rows=rows))
     assert isinstance(table, Table)
     assert [str(row[0]) for row in table.rows] == ["10", "20"]
     assert [str(row[3]) for row in table.rows] == ["above", people.ABSENT]

@@ -4,22 +4,24 @@ from typing import Any
 
 import pytest
 
+from towtank.model import FittedConfiguration
 from towtank.report.content import misfits
 from towtank.report.figures import residuals
 
 
-def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
-    """Return a fitted model. Each level has a load, the measured throughput, its standard error, and the throughput of
-    the curve.
+def fitted(*levels: tuple[float, float, float | None, float], **more: Any) -> FittedConfiguration:
+    """Return a fitted model; `more` are further values of each point.
+
+    Each level has a load, the measured throughput, its standard error, and the throughput of the curve.
 
     Users think for 1 s.
     """
     points = [
         {"name": f"r{number}", "load": load, "throughput": seen, "standard_error": error, "fitted_throughput": curve,
-         "response_s": load / seen - 1.0, "think_s": 1.0}
+         "response_s": load / (seen or load) - 1.0, "think_s": 1.0, **more}
         for number, (load, seen, error, curve) in enumerate(levels)
     ]  # fmt: skip
-    return {"label": "nodes one", "points": points}
+    return FittedConfiguration.model_validate({"label": "nodes one", "points": points})
 
 
 def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
@@ -56,8 +58,7 @@ def test_the_response_time_of_the_curve_is_that_of_littles_law() -> None:
 
     This is 1 s at the 20 /s of the curve. At its band from 16 to 22.2 /s, R is from 2.25 to 0.5 s.
     """
-    configuration = fitted((100, 10.0, 5.0, 20.0))
-    configuration["points"][0] |= {"think_s": 4.0, "fitted_throughput_band_95": [16.0, 200 / 9]}
+    configuration = fitted((100, 10.0, 5.0, 20.0), think_s=4.0, fitted_throughput_band_95=[16.0, 200 / 9])
     (found,) = residuals.misfits(configuration)
     assert found.fitted_response_s == pytest.approx(1.0)
     assert found.response_band == pytest.approx((0.5, 2.25))
@@ -69,9 +70,8 @@ def test_a_curve_above_the_rate_of_users_that_never_wait_has_no_response_time() 
 
     At 25 /s, the curve has no response time. At 24 /s it has one, and the upper end of its band is that at 23 /s.
     """
-    configuration = fitted((100, 20.0, 1.0, 25.0), (100, 20.0, 1.0, 24.0))
-    for point in configuration["points"]:
-        point |= {"think_s": 4.0, "fitted_throughput_band_95": [23.0, 26.0]}
+    levels = ((100, 20.0, 1.0, 25.0), (100, 20.0, 1.0, 24.0))
+    configuration = fitted(*levels, think_s=4.0, fitted_throughput_band_95=[23.0, 26.0])
     above, below = residuals.misfits(configuration)
     assert (above.fitted_response_s, above.response_band) == (None, (None, None))
     assert below.fitted_response_s == pytest.approx(100 / 24 - 4)
@@ -79,6 +79,5 @@ def test_a_curve_above_the_rate_of_users_that_never_wait_has_no_response_time() 
 
 
 def test_levels_come_in_order_of_load_and_only_with_both_throughputs() -> None:
-    configuration = fitted((40, 20.0, 1.0, 21.0), (10, 5.0, 1.0, 5.5), (20, 10.0, 1.0, 0.0))
-    configuration["points"].append({**configuration["points"][0], "load": 80, "throughput": 0.0})
+    configuration = fitted((40, 20.0, 1.0, 21.0), (10, 5.0, 1.0, 5.5), (20, 10.0, 1.0, 0.0), (80, 0.0, 1.0, 21.0))
     assert [(found.load, found.run) for found in residuals.misfits(configuration)] == [(10, "r1"), (40, "r0")]

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from two_tiers import LEVELS, TIERS, TRANSACTIONS, write_two_tiers
 
+from towtank.model import FittedConfiguration, FittedNetwork
 from towtank.report.content import capacity_model, demand_table, network_model
 from towtank.report.document import Table
 from towtank.report.figures import utilization_by_load
-from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results, load_results
 
 # The document is created once for all tests of this file, because its creation takes seconds.
@@ -31,10 +31,10 @@ def test_lines_of_utilization_are_predicted_by_the_network(results: Results) -> 
     numbers = utilization_by_load.compute(results)
     assert {row.resource for row in numbers.curve} == set(TIERS)
     assert {row.resource for row in numbers.measured} == set(TIERS)
-    network = network_model.networks(modelled(results))[0]
+    _, network = network_model.networks(results.capacity.modelled)[0]
     for row in numbers.measured:
-        level = next(each for each in network["levels"] if each["load"] == row.load)
-        assert row.value == pytest.approx(level["utilization"][row.resource]["measured"], rel=0.02)
+        level = next(each for each in network.levels if each.load == row.load)
+        assert row.value == pytest.approx(level.utilization[row.resource].measured, rel=0.02)
         line = next(each for each in numbers.curve if each.resource == row.resource and each.load == row.load)
         assert line.low <= line.median <= line.high
     made = utilization_by_load.figure(results)
@@ -53,15 +53,16 @@ def test_the_level_held_out_stands_beside_that_of_the_curve(results: Results) ->
 
 def test_what_the_network_is_made_of_stands_with_the_demands(results: Results) -> None:
     table = tables(demand_table.build(results))["Demands of the network: all runs"]
-    network = network_model.networks(modelled(results))[0]
+    _, network = network_model.networks(results.capacity.modelled)[0]
     assert [row[0] for row in table.rows] == list(TRANSACTIONS)
     assert len(table.columns) == 5 + len(TIERS) - 1
-    share = network["transactions"]["browse"]["share"]
+    share = network.transactions["browse"].share
     assert table.rows[0][1] == f"{100 * share:.1f} %"
 
 
 def test_a_configuration_without_a_network_says_why() -> None:
-    refused = [{"label": "all runs", "network": {"refused": "no resource was observed in every run"}}]
+    network = FittedNetwork(refused="no resource was observed in every run")
+    refused = [FittedConfiguration(label="all runs", network=network)]
     blocks = network_model.callouts(refused)
     assert len(blocks) == 1
     assert "no resource was observed in every run" in str(blocks[0]).lower()

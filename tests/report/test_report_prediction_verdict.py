@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from towtank.model import PredictedBand
 from towtank.report.content.prediction import verdict
 
-BAND = {"band_95": [1.0, 2.0]}
+BAND = PredictedBand(median=1.5, band_95=(1.0, 2.0))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from results_1 import RESULTS_1
 
+from towtank.analysis import NO_ESTIMATE, Estimate
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import number_estimate
 from towtank.filecheck import check_file
@@ -182,14 +183,14 @@ def test_an_interval_that_is_only_rounding_gives_no_digits(results):
 
 
 def test_idle_cpus_are_those_that_are_not_used():
-    used = {"value": 1.5, "low": 1.2, "high": 2.3}
+    used = Estimate(1.5, 1.2, 2.3)
     found = measured(COMMON, {"host.idle_cpus": _idle(used, 2), "host.cpu_utilization": _share_of(used, 2)}, "test")
     assert found["host.idle_cpus"].value == "0.5 CPUs"
     assert [float(end.removesuffix(" CPUs")) for end in found["host.idle_cpus"].ends] == pytest.approx([0.0, 0.8])
     assert found["host.cpu_utilization"].ends == ("60.0 %", "100.0 %")
-    bare = measured(COMMON, {"host.idle_cpus": _idle({"value": 1.5, "low": None, "high": None}, 2)}, "test")
+    bare = measured(COMMON, {"host.idle_cpus": _idle(Estimate(1.5), 2)}, "test")
     assert (bare["host.idle_cpus"].value, bare["host.idle_cpus"].ends) == ("0.5 CPUs", None)
-    assert _idle(None, 2) is None
+    assert _idle(NO_ESTIMATE, 2).value is None
 
 
 def test_a_level_that_nobody_ran(results):
@@ -376,12 +377,11 @@ def test_a_planned_limit_is_in_force_only_if_that_was_read_back(results, tmp_pat
 
     The recorded settings of a service are those at its start, so they do not show whether the limit is in force.
     """
-    started = {"settings": {"content": {"threads": 8}}}
-    assert planned_in_force(started) is None
-    assert planned_in_force({**started, "hosts": {"data": {"provider": "local"}}}) is None
+    assert planned_in_force(None) is None
+    assert planned_in_force({"data": {"provider": "local"}}) is None
     one, other = {"sizes": {"cpus": 1.0, "in_force": True}}, {"sizes": {"cpus": 1.0, "in_force": False}}
-    assert planned_in_force({"hosts": {"a": one}}) is True
-    assert planned_in_force({"hosts": {"a": one, "b": other}}) is False
+    assert planned_in_force({"a": one}) is True
+    assert planned_in_force({"a": one, "b": other}) is False
     for host, verdict in ((None, None), (one, "follows"), (other, "differs")):
         folder = tmp_path / str(verdict)
         shutil.copytree(results, folder)

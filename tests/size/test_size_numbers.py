@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 from sizing import sized, written
 
+from towtank.analysis import NO_ESTIMATE, Estimate, Metric, TierUse
+from towtank.analysis.system.entries import PartUse
 from towtank.errors import StudyError
 from towtank.sizing import quantities
 from towtank.sizing.growth import HistoricGrowth
@@ -54,24 +56,24 @@ def test_a_forecast_has_the_interval_of_a_further_observation() -> None:
 
 
 def test_hits_are_a_share_of_all_requests() -> None:
-    tables = [{"hit": {"per_s": 2.0}, "read": {"per_s": 1.0}}, {"hit": {"per_s": 1.0}, "read": {"per_s": None}}]
+    tables = [{"hit": Metric(per_s=2.0), "read": Metric(per_s=1.0)}, {"hit": Metric(per_s=1.0), "read": Metric()}]
     assert _Metrics(tables).ratio("hit", "read") == pytest.approx(0.75)
-    assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 5.0}}]).ratio("hit", "read") == 0.0
-    assert _Metrics([{"hit": {"per_s": 0.0}, "read": {"per_s": 0.0}}]).ratio("hit", "read") is None
-    assert _Metrics([{"hit": {"per_s": 1.0}}]).ratio("hit", "read") is None
+    assert _Metrics([{"hit": Metric(per_s=0.0), "read": Metric(per_s=5.0)}]).ratio("hit", "read") == 0.0
+    assert _Metrics([{"hit": Metric(per_s=0.0), "read": Metric(per_s=0.0)}]).ratio("hit", "read") is None
+    assert _Metrics([{"hit": Metric(per_s=1.0)}]).ratio("hit", "read") is None
 
 
 def test_facts_of_a_content_server() -> None:
     """The database uses 0.3 / 1.2 = 25 % of its CPUs, and 3 / 4 = 75 % of the look-ups in a cache are hits."""
     tables = [
         {
-            'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},
-            'content_server_cache_misses_total{cache="content"}': {"per_s": 1.0},
-            "sqlite_database_bytes": {"max": 4096},
-            "content_server_queue_length": {"mean": 0.5},
+            'content_server_cache_hits_total{cache="content"}': Metric(per_s=3.0),
+            'content_server_cache_misses_total{cache="content"}': Metric(per_s=1.0),
+            "sqlite_database_bytes": Metric(max=4096),
+            "content_server_queue_length": Metric(mean=0.5),
         }
     ]
-    tier = {"cpus_used": {"value": 1.2}, "parts": {"database": {"cpus_used": {"value": 0.3}}}}
+    tier = TierUse(cpus_used=Estimate(1.2), parts={"database": PartUse(Estimate(0.3), NO_ESTIMATE, "")})
     settings = {"threads": 8, "content_cache": "2 MiB", "drop_index": ["name", "date"]}
     found = _content_server(settings, _Metrics(tables), tier)
     assert found["database_cpu_share"] == pytest.approx(0.25)
@@ -79,7 +81,7 @@ def test_facts_of_a_content_server() -> None:
     assert found["handle_cache_hit_ratio"] is None
     assert (found["content_cache"], found["dropped_indexes"], found["threads"]) == (2 * 2**20, 2, 8)
     assert (found["database_bytes"], found["queue_length"], found["pool_wait"]) == (4096, 0.5, None)
-    bare = _content_server({"content_cache": 1024}, _Metrics([]), {"cpus_used": {"value": 1.2}})
+    bare = _content_server({"content_cache": 1024}, _Metrics([]), TierUse(cpus_used=Estimate(1.2)))
     assert (bare["database_cpu_share"], bare["content_cache"], bare["dropped_indexes"]) == (None, 1024, None)
 
 

@@ -56,4 +56,4 @@ def test_a_pool_is_enlarged_until_enough_draws_wait_no_longer_than_the_limit(
 )
 def test_a_ratio_below_one_is_turned_with_its_interval(given: tuple[Any, ...], above: tuple[Any, ...]) -> None:
     found = _above_one(Estimate(*given))
-    assert tuple(found[key] for key in ("value", "low", "high")) == above
+    assert (found.value, found.low, found.high) == above

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from towtank.analysis import Estimate
 from towtank.cli.advise_table import advice_lines
 from towtank.errors import ModelError
 from towtank.sizing.rules import load_rules
@@ -40,8 +41,8 @@ rules:
 """
 
 
-def estimate(value: float, half_width: float) -> dict[str, float]:
-    return {"value": value, "low": value - half_width, "high": value + half_width}
+def estimate(value: float, half_width: float) -> Estimate:
+    return Estimate(value, value - half_width, value + half_width)
 
 
 def own_rule(folder: Path, formula: str = "throughput * demand", result: str = "1", at_most: int = 210) -> Rule:
@@ -152,7 +153,7 @@ def test_an_interval_that_reaches_an_excluded_bound_has_no_verdict(
 ) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(QUEUE, "utf-8")
-    tier = {"cpu_demand": 0.010, "cpu_utilization": {"value": 0.93, "low": low, "high": high}}
+    tier = {"cpu_demand": 0.010, "cpu_utilization": Estimate(0.93, low, high)}
     services = {"web": ("httpd", measured(OF_A_TIER, tier, "test"))}
     (found,) = advise({"queue": load_rules([path])["queue"]}, Situation("here", "one run", {}, services))
     assert (found.verdict, found.answer.text) == (verdict, says)
@@ -179,7 +180,7 @@ def test_a_yes_that_is_no_elsewhere_in_the_interval_is_left_open() -> None:
 
 @pytest.mark.parametrize("used", [1.99, 2.003])
 def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> None:
-    idle = _idle({"value": used, "low": used - 0.013, "high": used + 0.013}, 2)
+    idle = _idle(Estimate(used, used - 0.013, used + 0.013), 2)
     found = of_host(SHIPPED["host_headroom_for_virtual_io"], {"guests.cpus": "4"}, idle_cpus=idle, cpus=2)
     assert found.verdict == "differs"
 

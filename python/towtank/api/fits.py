@@ -123,12 +123,14 @@ class Fit:
         """Largest relative error, with its confidence interval, of a fit to the lower loads that predicts the highest
         loads. None if no load was held out. [ratio]
         """
-        rows = (self._answer.document.get("held_out") or {}).get("points") or ()
-        if not rows:
+        held = self._answer.document.get("held_out")
+        if not held:
             return None
-        from towtank.model import held_out_error_interval, worst_held_out_row  # noqa: PLC0415 - numpy
+        from towtank.model import HeldOutResult, error_of_band  # noqa: PLC0415 - numpy
 
-        return Quantity(float(worst_held_out_row(rows)["error"]), RATIO, interval_of(held_out_error_interval(rows)))
+        worst = HeldOutResult.model_validate(held).worst
+        interval = error_of_band(worst.throughput_band_95, worst.measured_throughput)
+        return Quantity(worst.error, RATIO, interval_of(interval))
 
     @overload
     def predict(self, users: float) -> Prediction: ...

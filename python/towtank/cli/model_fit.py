@@ -123,7 +123,13 @@ def _network(
     from towtank.cli.network_table import network_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model import NETWORK_SCHEMA, network_answers, no_such_configuration, written_network  # noqa: PLC0415
+    from towtank.model import (  # noqa: PLC0415
+        NETWORK_SCHEMA,
+        FittedNetwork,
+        network_answers,
+        no_such_configuration,
+        written_network,
+    )
 
     with contained() as parts:
         answers = network_answers(source, configuration, loads, hold_out)
@@ -139,7 +145,7 @@ def _network(
             {"schema": NETWORK_SCHEMA, "source": str(source), "configurations": documents, **failed_parts(parts)}
         )
     else:
-        for line in (each for document in documents for each in network_lines(document)):
+        for line in (each for document in documents for each in network_lines(FittedNetwork.model_validate(document))):
             printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
     fitted = any(document["refused"] is None for document in documents)
     return parts.status(ExitStatus.DONE if fitted else ExitStatus.INVALID_MEASUREMENT)
@@ -170,7 +176,7 @@ def _show(
 ) -> ExitStatus:
     from towtank.cli.fit_table import fit_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
-    from towtank.model import written_model  # noqa: PLC0415
+    from towtank.model import FittedConfiguration, written_model  # noqa: PLC0415
 
     print_failed(parts)
     if out is not None:
@@ -184,7 +190,7 @@ def _show(
         print_json(documents[0])
     else:
         for document in documents:
-            for line in fit_lines(document):
+            for line in fit_lines(FittedConfiguration.model_validate(document)):
                 printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
     fitted = any(document["curve"] is not None for document in documents)
     return ExitStatus.DONE if fitted else ExitStatus.INVALID_MEASUREMENT

@@ -249,7 +249,7 @@ class _Runs:
         if (self.results.path / PREDICTION_FILE).exists():
             return
         made = write_prediction(self.results.path)
-        refused = None if made is None else made["refused"]
+        refused = None if made is None else made.refused
         self.results.event("predicted", refused=refused)
         self.display.note("predicted" if refused is None else f"not predicted: {refused}")
 

@@ -29,6 +29,32 @@ if TYPE_CHECKING:
         SkewRow,
         TraceAnswer,
     )
+    from towtank.model.capacity_file import (
+        CapacityModel,
+        CurveChoice,
+        FittedCandidate,
+        FittedConfiguration,
+        FittedKnee,
+        FittedMix,
+        FittedNetwork,
+        FitTrust,
+        HeldOutLevel,
+        HeldOutResult,
+        HeldOutUse,
+        NetworkStation,
+        NetworkTail,
+        NetworkUse,
+        PointOfFit,
+        PredictedPoint,
+    )
+    from towtank.model.demand_file import (
+        ConfigurationDemands,
+        FittedDemand,
+        FittedValue,
+        LoadDependence,
+        TransactionDemand,
+        TransactionDemands,
+    )
     from towtank.model.engine_model import EngineModel, JobClass, Pool, Service, Station
     from towtank.model.file import FittedFile, ModelCount, ModelFile
     from towtank.model.fitting import (
@@ -51,7 +77,7 @@ if TYPE_CHECKING:
     from towtank.model.fitting.capacity import capacity_document, curve_grid
     from towtank.model.fitting.documents import shown_candidate
     from towtank.model.fitting.goodness import FIT_REJECTED, MISS_LIMIT
-    from towtank.model.fitting.held_out import held_out_error_interval, worst_held_out_row
+    from towtank.model.fitting.held_out import error_of_band
     from towtank.model.fitting.measured_limit import LIMIT_ASSERTED, LIMIT_NONE, LIMIT_OTHER
     from towtank.model.fitting.networks import (
         NETWORK_SCHEMA,
@@ -65,6 +91,7 @@ if TYPE_CHECKING:
     from towtank.model.fitting.shape import BELOW_LINE
     from towtank.model.loading import ModelProblem, check_model, load_model
     from towtank.model.percentiles import EXACT_PERCENTILES, response_percentiles
+    from towtank.model.prediction_file import PredictedBand, PredictedLoad, PredictionResult
     from towtank.model.simulating import SimulationSettings, simulate_models
     from towtank.model.solved import (
         ComparedNetworks,

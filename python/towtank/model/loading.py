@@ -296,7 +296,7 @@ def _each(model: ModelFile, value: Any) -> dict[str, Any]:
     left out.
     """
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
-    found: dict[str, Any] = {}
+    found = {}
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:

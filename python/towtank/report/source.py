@@ -23,6 +23,7 @@ from towtank.report.sizing_source import ANSWER_FILE, sizing_of
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable_part
 
 if TYPE_CHECKING:
+    from towtank.model import CapacityModel, PredictionResult
     from towtank.sizing import SizingResult
 
 SUMMARY_FILE = "study-summary.json"
@@ -118,8 +119,8 @@ class Results:
         Result of a sizing, or the reason why it has none; None if the study has no sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
-    prediction : dict
-        Prediction of one configuration from another (`prediction.json`); empty if the study declares none.
+    prediction : PredictionResult or None
+        Prediction of one configuration from another (`prediction.json`); None if the study declares none.
     recorded : dict of str to Recorded
         Heat maps and error rates of the runs that are shown over time, by run.
     """
@@ -132,8 +133,18 @@ class Results:
     model: Json = field(default_factory=dict)
     sizing: SizingResult | str | None = None
     claims: Json = field(default_factory=dict)
-    prediction: Json = field(default_factory=dict)
+    prediction: PredictionResult | None = None
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
+
+    @cached_property
+    def capacity(self) -> CapacityModel:
+        """Capacity model of each configuration; a malformed model states that it is malformed."""
+        from towtank.model import CapacityModel  # noqa: PLC0415 - `towtank --help` does not need it
+
+        try:
+            return CapacityModel.model_validate(self.model)
+        except ValueError:
+            return CapacityModel(refused=f"{MODEL_FILE} is not a capacity model")
 
     @property
     def study(self) -> Json:
@@ -243,8 +254,20 @@ def measured_results(path: Path) -> Results:
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
         claims=kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {},
-        prediction=kept.read_finite(path / PREDICTION_FILE),
+        prediction=_prediction(path / PREDICTION_FILE),
     )
+
+
+def _prediction(path: Path) -> PredictionResult | None:
+    document = kept.read_finite(path)
+    if not document:
+        return None
+    from towtank.model import PredictionResult  # noqa: PLC0415 - few studies need it
+
+    try:
+        return PredictionResult.model_validate(document)
+    except ValueError:
+        return PredictionResult(refused=f"{path.name} is not a prediction of a study")
 
 
 def derived_documents(path: Path) -> list[Path]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from towtank.results.following import Follower
     from towtank.results.lines import Damage
-    from towtank.results.manifests import EngineForm, RunManifest, TotalsForm, read_object, usable_part
+    from towtank.results.manifests import EngineForm, RunManifest, TierForm, TotalsForm, read_object, usable_part
     from towtank.results.observe import (
         GENERATOR_GROUP,
         MEMBER_REQUESTS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,14 @@ class CacheDisk:
         """
         return miss_ratio * self.reads
 
-    def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
+    def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, float]:
         """Return a document with the mean number of disk visits of a transaction.
 
         If `time_s` is given, the document also has the service demand (visits times `time_s`). If the rate of
         references is given too, it has the utilization of the disk (rate of misses times `time_s`).
         """
         visits = self.visits(miss_ratio)
-        found: dict[str, Any] = {"disk_visits": visits}
+        found = {"disk_visits": visits}
         if self.time_s is not None:
             found["disk_demand_s"] = visits * self.time_s
             if references_per_s is not None:

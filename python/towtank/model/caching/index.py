@@ -75,7 +75,7 @@ def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[st
     pages = -(-index.index_bytes // index.page_bytes)
     room = index.room_bytes // index.page_bytes
     skews = SKEWS if index.skew is None else (index.skew,)
-    rows: list[dict[str, Any]] = []
+    rows = []
     for skew in skews:
         ratio = 1.0 if index.fits else zipf_hit_ratios(pages, skew, (room,))[0]
         row = {"skew": skew, "hit_ratio": ratio, "miss_ratio": 1 - ratio}

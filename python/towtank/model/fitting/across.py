@@ -23,6 +23,7 @@ was measured at each load. The value in the predicted configuration is unknown, 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from towtank.model.fitting.measured import Configuration, mean_by_cycle, read_co
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import Bands
 from towtank.model.fitting.replicates import SEED, replicates
+from towtank.model.prediction_file import PredictionAsked, PredictionResult
 from towtank.model.quota import PERIOD_S
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
@@ -49,15 +51,14 @@ MOST_USERS = 20_000
 Json = dict[str, Any]
 
 
-def predict_across(configuration: Configuration, asked: Json) -> Json:
+def predict_across(configuration: Configuration, asked: PredictionAsked) -> dict[str, object]:
     """Return the predicted throughput and response time for more or larger servers, as a JSON object.
 
     Parameters
     ----------
     configuration : Configuration
         Measured configuration.
-    asked : dict
-        The key `predict` of the study, as stored in its manifest.
+    asked : PredictionAsked
 
     Raises
     ------
@@ -76,7 +77,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
-    loads = np.array(asked["loads"], dtype=float)
+    loads = np.array(asked.loads)
     rates = _solved(parameters, growth, shared, loads, think)
     best = _solved(fit.parameters[None, :], growth, shared, loads, think, drift=False)
     if total is not None:
@@ -92,11 +93,11 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
         "shared": [host.document() for host in shared],
         "machine_demand_s": None if total is None else total[0],
         "machine_cpus": None if total is None else total[1],
-        "rows": [_row(load, rates[:, place], best[0, place], think) for place, load in enumerate(asked["loads"])],
+        "rows": [_row(load, rates[:, place], best[0, place], think) for place, load in enumerate(asked.loads)],
     }
 
 
-def _work(configuration: Configuration, asked: Json) -> Floats | None:
+def _work(configuration: Configuration, asked: PredictionAsked) -> Floats | None:
     """Return the CPU time per transaction on the service's hosts at each load, divided by the mean over all loads.
     [ratio]
 
@@ -106,7 +107,7 @@ def _work(configuration: Configuration, asked: Json) -> Floats | None:
     cpus, rates = [], []
     for point in sorted(configuration.points, key=lambda point: float(point["load"])):
         some = [runs[name] for name in map(str, point["runs"]) if name in runs]
-        uses = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
+        uses = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked.hosts]
         used = [None if cpus_used is None else estimate_from_document(cpus_used).value for cpus_used in uses]
         done = [estimate_from_document(run["throughput_per_s"]).value for run in some]
         if not used or not all(used) or not all(done):
@@ -168,26 +169,20 @@ def _requests(configuration: Configuration) -> float:
     return max(1.0, mean_by_cycle(rows) or 1.0)
 
 
-def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
+def _shared(configuration: Configuration, asked: PredictionAsked) -> tuple[list[Shared], tuple[float, float] | None]:
     """Return the hosts that the prediction does not enlarge; also the CPU time per transaction on all hosts, and the
     CPUs of the physical machine, as one tuple. The tuple is None if the numbers are unknown.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
-    then = asked.get("cpus_of_hosts") or {}
-    periods = asked.get("cpu_period_of_hosts_s") or {}
-    hosts = {
-        name: host
-        for name in names
-        if (host := _host(name, runs, then.get(name), periods.get(name, PERIOD_S))) is not None
-    }
-    own = set(asked["hosts"]) & set(hosts)
+    hosts = {name: host for name in names if (host := _host(name, runs, asked)) is not None}
+    own = set(asked.hosts) & set(hosts)
     if own:
         busiest = max(hosts.values(), key=lambda host: host.utilization)
         if busiest.name not in own:
             raise ModelError(
                 f"host {busiest.name}, which the prediction does not enlarge, had the highest utilization "
-                f"({100 * busiest.utilization:.0f} %): more servers or CPUs of {asked['service']} would not help",
+                f"({100 * busiest.utilization:.0f} %): more servers or CPUs of {asked.service} would not help",
                 hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} fewer",
             )
     machine = [run["machine"] for run in runs if run.get("machine")]
@@ -197,7 +192,7 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
     return [host for name, host in hosts.items() if name not in own and host.demand_s > 0], total
 
 
-def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
+def _host(name: str, runs: list[Json], asked: PredictionAsked) -> Shared | None:
     """Return a host with its CPU time per transaction and the standard error of that time.
 
     The time is total CPU time over total transactions of all runs. The result is None if CPU use or CPUs of
@@ -221,38 +216,37 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
     within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
     most = max(float(use.get("utilization") or 0.0) for *_, use in rows)
     error = float(np.hypot(spread, within))
-    return Shared(name, demand, error, float(allotted), float(cpus_then or allotted), most, float(period_s))
+    then, period_s = asked.cpus_of_hosts.get(name), asked.cpu_period_of_hosts_s.get(name, PERIOD_S)
+    return Shared(name, demand, error, float(allotted), float(then or allotted), most, period_s)
 
 
-def _begun(path: Path, asked: Json) -> list[str]:
-    """Return the names of those runs of the predicted configuration that had already started before the prediction."""
-    return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
-
-
-def _is_of(run: RunFolder, place: Json) -> bool:
+def _is_of(run: RunFolder, place: Mapping[str, str]) -> bool:
     try:
         return bool(place.items() <= run.manifest.get("factors", {}).items())
     except (OSError, ValueError, StudyError):
         return False  # An unreadable manifest means that writing it was interrupted, so the run holds no results.
 
 
-def write_prediction(path: Path) -> Json | None:
+def write_prediction(path: Path) -> PredictionResult | None:
     """Write the prediction that a study asks for into its results folder, and return it; None if the study asks for no
     prediction.
 
-    If the prediction is impossible, the document states the reason.
+    If the prediction is impossible, the document states the reason. The prediction is made before the measurement if no
+    run of the predicted configuration has started.
     """
     manifest = ResultsFolder.open(path).manifest if (path / STUDY_MANIFEST).is_file() else {}
     study = manifest.get("study")
-    asked = study.get("predict") if isinstance(study, dict) else None
-    if not asked:
+    given = study.get("predict") if isinstance(study, dict) else None
+    if not given:
         return None
-    document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns(), "made_before": not _begun(path, asked)}
+    asked = PredictionAsked.model_validate(given)
+    begun = any(_is_of(run, asked.to) for run in ResultsFolder.open(path).runs())
+    document = {"schema": SCHEMA, **given, "made_wall_ns": time.time_ns(), "made_before": not begun}
     try:
         found = [
             configuration
             for configuration in read_configurations(path)
-            if asked["from"].items() <= configuration.key.items() and configuration.points
+            if asked.from_.items() <= configuration.key.items() and configuration.points
         ]
         if not found:
             raise MeasurementError("no run of the measured configuration can be modelled")
@@ -261,4 +255,4 @@ def write_prediction(path: Path) -> Json | None:
     except (MeasurementError, ModelError) as error:
         document |= {"refused": str(error), "runs": [], "rows": []}
     write_json(path / PREDICTION_FILE, document)
-    return document
+    return PredictionResult.model_validate(document)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from towtank.model.fitting.drift import DRIFT
 from towtank.model.fitting.network import network_throughput
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
+from towtank.model.prediction_file import PredictionAsked
 from towtank.model.quota import PERIOD_S, Quota
 
 # Throughput and the time that CPU quotas save depend on each other, so they are computed iteratively. The iteration
@@ -24,7 +24,6 @@ _ROUNDS, _AGREES = 12, 1e-4
 # Highest utilization for which the queue of a host is computed, since the queue is infinite at 1. Higher utilizations
 # are replaced by this value. [ratio]
 _MOST_USED = 0.95
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -147,17 +146,14 @@ class Growth:
     requests: float
 
     @classmethod
-    def of(cls, asked: Json, requests: float) -> Growth:
-        """Read the numbers of servers and CPUs from the key `predict` of a study.
-
-        `requests` is the number of requests per transaction.
-        """
-        cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
+    def of(cls, asked: PredictionAsked, requests: float) -> Growth:
+        """Return the growth that a study asks for; `requests` is the number of requests per transaction."""
+        cpus = (asked.cpus_from, asked.cpus_to)
         if None in cpus:
             cpus = (None, None)
-        periods = asked.get("cpu_period_of_hosts_s") or {}
-        period = next((float(periods[name]) for name in asked["hosts"] if name in periods), PERIOD_S)
-        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus, period, requests)
+        periods = asked.cpu_period_of_hosts_s
+        period = next((periods[name] for name in asked.hosts if name in periods), PERIOD_S)
+        return cls(asked.servers_from, asked.servers_to, *cpus, period, requests)
 
     @property
     def fitted(self) -> int:

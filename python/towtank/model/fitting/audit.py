@@ -96,15 +96,6 @@ class Quantities:
 
 
 @dataclass(frozen=True)
-class Excluded:
-    """Run that is not modelled: its name, its load as the study asked for it, and the reason."""
-
-    run: str
-    load: float | None
-    why: str
-
-
-@dataclass(frozen=True)
 class Finding:
     """Result of checking one operational law on one run.
 

@@ -81,7 +81,7 @@ def _contained(answer: CurveAnswer, classes: Json) -> Json:
 
 
 def _configuration(answer: CurveAnswer, classes: Json) -> Json:
-    document: Json = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
+    document = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
     document["network"] = None
     levels = len(answer.points.levels)
     if levels < LEAST_LEVELS:

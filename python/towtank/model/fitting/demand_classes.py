@@ -5,11 +5,11 @@ to determine the demands.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from towtank.model.demand_file import EstimatedDemands, TransactionDemand, TransactionDemands
 from towtank.model.fitting.demand_estimators import (
     ESTIMATORS,
     Estimator,
@@ -18,7 +18,7 @@ from towtank.model.fitting.demand_estimators import (
     condition_number,
     variance_inflation,
 )
-from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.intervals import Bounded
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
@@ -44,7 +44,7 @@ and cheap enough for seven estimators.
 """
 
 
-def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
+def demands_of_classes(series: Series, names: list[str]) -> TransactionDemands:
     """Estimate the service demand of every class at one resource, by all estimators.
 
     Parameters
@@ -52,13 +52,6 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     series : Series
     names : list of str
         Names of the classes, in the order of the columns.
-
-    Returns
-    -------
-    dict
-        `estimates` by estimator; `classes` with the demand to use, the ratio of the largest to the smallest estimate
-        (`spread`), and whether the demand is identified. The reasons are in `condition_number`,
-        `variance_inflation`, `identified` and `sentence`.
     """
     length = max(1, round(len(series.busy) ** (1 / 3)))
     rows = blocks(series, length, REPLICATES, SEED)
@@ -68,29 +61,24 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
         if found is None:
             continue
         drawn[name] = _drawn(estimator, series, rows, len(names))
-        estimates[name] = {
-            "background": _estimate(found[0], drawn[name][:, 0]),
-            "demand_s": {
-                transaction: _estimate(found[place], drawn[name][:, place])
-                for place, transaction in enumerate(names, start=1)
-            },
-        }
+        estimates[name] = EstimatedDemands(
+            Bounded.of(found[0], drawn[name][:, 0]),
+            {each: Bounded.of(found[place], drawn[name][:, place]) for place, each in enumerate(names, start=1)},
+        )
     inflation = dict(zip(names, variance_inflation(series), strict=True))
     condition = condition_number(series)
     classes = {transaction: _class(transaction, estimates, inflation[transaction], condition) for transaction in names}
-    return {
-        "intervals": len(series.busy),
-        "block_length": length,
-        "condition_number": condition if math.isfinite(condition) else None,
-        "variance_inflation": {
-            transaction: value if math.isfinite(value) else None for transaction, value in inflation.items()
-        },
-        "mean_busy": float(series.busy.mean()),
-        "estimates": estimates,
-        "classes": classes,
-        "identified": all(found_class["identified"] for found_class in classes.values()),
-        "sentence": _sentence(classes, inflation, condition),
-    }
+    return TransactionDemands(
+        len(series.busy),
+        length,
+        condition if math.isfinite(condition) else None,
+        {name: value if math.isfinite(value) else None for name, value in inflation.items()},
+        float(series.busy.mean()),
+        estimates,
+        classes,
+        all(found.identified for found in classes.values()),
+        _sentence(classes, inflation, condition),
+    )
 
 
 def _drawn(estimator: Estimator, series: Series, rows: list[npt.NDArray[np.int64]], classes: int) -> Floats:
@@ -102,19 +90,15 @@ def _drawn(estimator: Estimator, series: Series, rows: list[npt.NDArray[np.int64
     return values
 
 
-def _estimate(value: float, samples: Floats) -> dict[str, Any]:
-    low, high = percentiles(samples)
-    return {"value": float(value), "low": low, "high": high, "confidence": 0.95}
-
-
-def _class(name: str, estimates: dict[str, Any], inflation: float, condition: float) -> dict[str, Any]:
+def _class(name: str, estimates: dict[str, EstimatedDemands], inflation: float, condition: float) -> TransactionDemand:
     first = next(iter(ESTIMATORS))
-    values = {key: estimate["demand_s"][name]["value"] for key, estimate in estimates.items()}
+    used = estimates[first].demand_s[name]
+    values = {key: estimate.demand_s[name].value or 0.0 for key, estimate in estimates.items()}
     judging = [value for key, value in values.items() if key in JUDGING]
     lowest, highest = min(values.values()), max(values.values())
     spread = max(judging) / min(judging) if min(judging) > 0 else None
     why = []
-    if (estimates[first]["demand_s"][name]["low"] or 0.0) <= 0:
+    if (used.low or 0.0) <= 0:
         why.append("its interval reaches down to zero")
     if condition > CONDITION_LIMIT:
         why.append(f"condition number {condition:.3g}, limit {CONDITION_LIMIT:g}")
@@ -123,19 +107,21 @@ def _class(name: str, estimates: dict[str, Any], inflation: float, condition: fl
     if spread is None or spread > SPREAD_LIMIT:
         factor = "by sign" if spread is None else f"by a factor of {spread:.3g}, limit {SPREAD_LIMIT:g}"
         why.append(f"estimators differ {factor}")
-    return {
-        **estimates[first]["demand_s"][name],
-        "estimator": first,
-        "lowest_estimate_s": lowest,
-        "highest_estimate_s": highest,
-        "spread": spread,
-        "identified": not why,
-        "why_not": why,
-    }
+    return TransactionDemand(
+        used.value,
+        used.low,
+        used.high,
+        estimator=first,
+        lowest_estimate_s=lowest,
+        highest_estimate_s=highest,
+        spread=spread,
+        identified=not why,
+        why_not=why,
+    )
 
 
-def _sentence(classes: dict[str, Any], inflation: dict[str, float], condition: float) -> str:
-    unknown = [name for name, found_class in classes.items() if not found_class["identified"]]
+def _sentence(classes: dict[str, TransactionDemand], inflation: dict[str, float], condition: float) -> str:
+    unknown = [name for name, found in classes.items() if not found.identified]
     if not unknown:
         return "the mix varies enough to distinguish the classes, and the estimators agree"
     if condition > CONDITION_LIMIT or any(value > INFLATION_LIMIT for value in inflation.values()):

@@ -11,6 +11,7 @@ import numpy as np
 
 from towtank.distributions import t_quantile, t_tail
 from towtank.documents import document_of
+from towtank.model.demand_file import LevelDemand, LoadDependence
 from towtank.model.fitting.intervals import CONFIDENCE, Bounded
 from towtank.model.fitting.observations import Floats
 
@@ -18,40 +19,6 @@ LEVEL = 0.05
 """Significance level of the test for curvature of busy servers over throughput. Curvature means that the demand depends
 on the load.
 """
-
-
-@dataclass(frozen=True)
-class LevelDemand:
-    """Throughput [1/s], utilization [ratio], and busy time per transaction [s] at a load level."""
-
-    throughput: float
-    utilization: float
-    demand_s: float
-
-
-@dataclass(frozen=True)
-class LoadDependence:
-    """Test whether the demand depends on the load.
-
-    Attributes
-    ----------
-    p_value : float
-        Probability of a curvature as large as the measured one if the demand is constant.
-    depends : bool
-        True if the curvature is significant.
-    direction : str
-        `grows` or `falls`.
-    demand_at_lowest_s, demand_at_highest_s : float or None
-        Demand at the lowest and at the highest throughput, each with its interval. [s]
-    """
-
-    p_value: float
-    depends: bool
-    direction: str
-    demand_at_lowest_s: float | None
-    demand_at_lowest_interval: tuple[float | None, float | None]
-    demand_at_highest_s: float | None
-    demand_at_highest_interval: tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)

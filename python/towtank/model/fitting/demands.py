@@ -74,7 +74,7 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
             timed = bottleneck is not None and name == bottleneck.name
             found = pooled(series, name, servers[name], timed=timed)
             if found is not None:
-                classes[name] = demands_of_classes(*found)
+                classes[name] = document_of(demands_of_classes(*found))
     return {
         "label": configuration.label,
         "key": configuration.key,

@@ -15,8 +15,10 @@ from towtank.containment import Failed, attempt
 from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError
 from towtank.files import put_text
+from towtank.model.capacity_file import FitAssumption
+from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting import knees, model_file
-from towtank.model.fitting.audit import Excluded, Finding, audit_points
+from towtank.model.fitting.audit import Finding, audit_points
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curve_tails import curve_tails
 from towtank.model.fitting.curves import USL_PARAMETERS
@@ -30,7 +32,7 @@ from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.measured_limit import of_curve
 from towtank.model.fitting.mix import mix_of
 from towtank.model.fitting.observations import Observations
-from towtank.model.fitting.prediction import Assumption, default_loads, held_out, predict_curve, trust
+from towtank.model.fitting.prediction import default_loads, held_out, predict_curve, trust
 from towtank.model.fitting.quota_assumed import quota_assumptions
 from towtank.model.fitting.replicates import REPLICATES, block_length
 from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Choice, CurveCandidate, choose
@@ -112,7 +114,7 @@ def fit_table(path: Path, columns: PointColumns, request: FitRequest) -> CurveAn
     failing = {finding.name for finding in findings if finding.suspect}
     kept = points.chosen(np.array([name not in failing for name in points.names]))
     excluded = [
-        Excluded(finding.name, float(points.load[points.names.index(finding.name)]), finding.message)
+        ExcludedRun(finding.name, float(points.load[points.names.index(finding.name)]), finding.message)
         for finding in findings
         if finding.suspect
     ]
@@ -189,10 +191,10 @@ def _answer(
     *,
     servers: int,
     findings: list[Finding],
-    excluded: list[Excluded],
+    excluded: list[ExcludedRun],
     think_s: float | None = None,
     doubts: Sequence[str] = (),
-    assumptions: Iterable[Assumption] = (),
+    assumptions: Iterable[FitAssumption] = (),
     knees_of_objectives: Iterable[Knee] = (),
 ) -> CurveAnswer:
     if not points.count:
@@ -206,7 +208,7 @@ def _answer(
             why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
         )
     shown = _shown(choice, request.curve)
-    document: Json = {
+    document = {
         **head,
         "curve": shown.name if shown else None,
         **(_parameters(shown) if shown else {}),

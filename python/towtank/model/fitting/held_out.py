@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -34,39 +33,6 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
     asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
     curves = drifted(tested, replicates(tested), above.load, asked).rates
     return np.maximum(further_measurement(tested, above.load, curves), 0.0)
-
-
-def worst_held_out_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row with the largest relative error of throughput. Each row describes a load level that was left out
-    of a fit.
-    """
-    return max(rows, key=lambda row: abs(float(row["error"])))
-
-
-def held_out_error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
-    """Return the interval of the largest relative error of throughput at load levels that were left out of a fit.
-    [ratio]
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows with `error`, `measured_throughput` and `throughput_band_95`, the predicted band for a repeated
-        measurement, as in `held_out`.
-
-    Returns
-    -------
-    tuple of (float or None, float or None) or None
-        The ends of the interval, each None if unbounded; None without rows.
-
-    Examples
-    --------
-    >>> held_out_error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
-    (0.125, 0.375)
-    """
-    if not rows:
-        return None
-    worst = worst_held_out_row(rows)
-    return error_of_band(worst.get("throughput_band_95") or (None, None), float(worst["measured_throughput"]))
 
 
 def error_of_band(band: Sequence[float | None], measured: float) -> Interval:

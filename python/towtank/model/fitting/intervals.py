@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from towtank.distributions import t_quantile
+from towtank.model.demand_file import FittedValue
 from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.least_squares import Bounds, minimise
 from towtank.model.fitting.observations import Floats
@@ -16,14 +16,8 @@ CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True)
-class Bounded:
+class Bounded(FittedValue):
     """Estimate with its confidence interval. Value and ends are None if unknown; an end is None if it is infinite."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    confidence: float = CONFIDENCE
 
     @classmethod
     def of(cls, value: float, samples: Floats) -> Bounded:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from towtank.analysis import estimate_of, metric_of_objective, standard_error_of
+from towtank.model.capacity_file import FittedKnee
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.intervals import CONFIDENCE, percentiles
@@ -28,26 +28,8 @@ _DRAWS = 1000
 _POWER_STEPS = 60
 
 
-@dataclass(frozen=True)
-class Knee:
-    """Knee of a capacity curve by one definition.
-
-    Attributes
-    ----------
-    kind : str
-        `model`, `peak`, `efficiency`, `break`, `distance` or `objective`.
-    load, low, high : float or None
-        Load of the knee and its interval; None if there is no knee, or no interval. [1] or [1/s]
-    how : str
-        Definition in words.
-    """
-
-    kind: str
-    load: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-    how: str
+class Knee(FittedKnee):
+    """Knee of a capacity curve by one definition, with the interval of its replicates."""
 
     @classmethod
     def of(cls, kind: str, load: float | None, samples: Floats | None, how: str) -> Knee:

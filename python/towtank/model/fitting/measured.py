@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,17 @@ from towtank.analysis import (
     SET_ASIDE_SUFFIX,
     STUDY_SUMMARY_FILE,
     Estimate,
+    RunSummary,
     describe_study,
     estimate_from_document,
     standard_error_of,
     summaries_of,
 )
 from towtank.errors import MeasurementError, StudyError
-from towtank.model.fitting.audit import Excluded, Finding, Quantities, audit
+from towtank.model.demand_file import ExcludedRun
+from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
-from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, usable_part
 
 Json = dict[str, Any]
 
@@ -65,7 +67,7 @@ class Configuration:
         Points of the study summary, from runs that passed the audit, in ascending order of load.
     findings : list of Finding
         Audit findings of all runs.
-    excluded : list of Excluded
+    excluded : list of ExcludedRun
         Runs that are not modelled.
     resources : list of Resource
     objectives : list of dict
@@ -80,7 +82,7 @@ class Configuration:
     key: dict[str, str]
     points: list[Json]
     findings: list[Finding] = field(default_factory=list)
-    excluded: list[Excluded] = field(default_factory=list)
+    excluded: list[ExcludedRun] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
     objectives: list[Json] = field(default_factory=list)
     runs: list[Json] = field(default_factory=list)
@@ -249,7 +251,7 @@ def _from_summary(path: Path) -> list[Configuration]:
     for configuration in summary.get("configurations", []):
         usable = [point for point in configuration["points"] if any(level != "invalid" for level in point["verdicts"])]
         left = [
-            Excluded(", ".join(point["runs"]), point["load"], "invalid")
+            ExcludedRun(", ".join(point["runs"]), point["load"], "invalid")
             for point in configuration["points"]
             if point not in usable
         ]
@@ -280,7 +282,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     for configuration in whole["configurations"]:
         loads = {name: float(point["load"]) for point in configuration["points"] for name in point["runs"]}
         names = list(loads)
-        findings, excluded = _judged({name: summaries[name] for name in names}, loads)
+        records = {name: RunSummary.read(summaries[name]) for name in names}
+        findings, excluded = _judged(records, loads)
         bad = {run.run for run in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
@@ -288,7 +291,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         objectives = [
             objective for objective in whole["objectives"] if objective["configuration"] == configuration["key"]
         ]
-        shared = _resources([run for run in folders if run.run_id in set(names)], kept)
+        usable = [record for name, record in records.items() if name not in bad]
+        shared = _resources([run for run in folders if run.run_id in set(names)], usable)
         found.append(
             Configuration(
                 configuration["label"],
@@ -305,16 +309,16 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     return found
 
 
-def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Excluded]]:
+def _judged(runs: dict[str, RunSummary], loads: dict[str, float]) -> tuple[list[Finding], list[ExcludedRun]]:
     """Return the audit findings of all runs, and the excluded runs. A run is excluded if it is invalid, contains no
     throughput, or contradicts an operational law.
     """
     excluded = []
     usable = {}
     for name, run in runs.items():
-        if run["verdict"]["level"] == "invalid":
-            why = "; ".join(doubt["message"] for doubt in run["verdict"]["reasons"] if doubt["level"] == "invalid")
-            excluded.append(Excluded(name, run["users"].get("asked"), f"invalid: {why}"))
+        if run.verdict.level == "invalid":
+            why = "; ".join(doubt["message"] for doubt in run.verdict.reasons if doubt["level"] == "invalid")
+            excluded.append(ExcludedRun(name, run.users.asked, f"invalid: {why}"))
         else:
             usable[name] = run
     findings = audit([quantities for name, run in usable.items() if (quantities := _quantities(name, run)) is not None])
@@ -322,65 +326,55 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
         broken = [finding for finding in findings if finding.name == name and finding.suspect]
         if broken:
             why = "; ".join(finding.message for finding in broken)
-            excluded.append(Excluded(name, run["users"].get("asked"), f"fails the audit: {why}"))
+            excluded.append(ExcludedRun(name, run.users.asked, f"fails the audit: {why}"))
         elif empty := _empty(run, loads[name]):
-            excluded.append(Excluded(name, run["users"].get("asked"), empty))
+            excluded.append(ExcludedRun(name, run.users.asked, empty))
     return findings, excluded
 
 
-def _empty(run: Json, load: float) -> str | None:
+def _empty(run: RunSummary, load: float) -> str | None:
     """Return the reason why a run provides no point of a curve; None if the run provides a point."""
-    if not run["laws"]["little"]:
+    if run.laws.little is None:
         return "no transaction ended in its window"
-    if not estimate_from_document(run["throughput_per_s"]).value:
+    if not run.throughput_per_s.value:
         return "no transaction succeeded in its window"
     return None if load > 0 else "its load is unknown"
 
 
-def _quantities(name: str, run: Json) -> Quantities | None:
-    little = run["laws"]["little"]
-    if not little:
+def _quantities(name: str, run: RunSummary) -> Quantities | None:
+    little = run.laws.little
+    if little is None:
         return None
-    cpus = {tier: estimate_from_document(figures.get("cpus_used")).value for tier, figures in run["tiers"].items()}
     return Quantities(
         name,
-        float(little["n"]),
-        float(little["x_per_s"]),
-        float(little["r_s"]),
-        float(little["z_s"]),
-        run["users"].get("asked"),
-        float(little["limit"]),
-        {tier: used for tier, used in cpus.items() if used},
-        {
-            law["tier"]: (float(law["residual"]), float(law["limit"]))
-            for law in run["laws"]["utilization"]
-            if law["holds"] is False
-        },
-        little["holds"] is not None,
+        little.n,
+        little.x_per_s,
+        little.r_s,
+        little.z_s,
+        run.users.asked,
+        little.limit,
+        {tier: use.cpus_used.value for tier, use in run.tiers.items() if use.cpus_used.value},
+        {law.tier: (law.residual, law.limit) for law in run.laws.utilization if law.holds is False},
+        little.holds is not None,
     )
 
 
-def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
+def _resources(folders: list[RunFolder], summaries: list[RunSummary]) -> list[Resource]:
     """Group the tiers by the CPUs that they share.
 
     Tiers that are pinned to the same CPUs share these CPUs. Tiers without pinning share the CPU quota of their control
     group. If no control group limits them, they share all other CPUs.
     """
     allotted = {
-        tier: float(figures["cpus_allotted"])
-        for run in summaries
-        for tier, figures in run["tiers"].items()
-        if figures.get("cpus_allotted")
+        tier: float(use.cpus_allotted) for run in summaries for tier, use in run.tiers.items() if use.cpus_allotted
     }
-    limited = {tier: figures.get("cpu_control_group") for run in summaries for tier, figures in run["tiers"].items()}
+    limited = {tier: use.cpu_control_group for run in summaries for tier, use in run.tiers.items()}
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    declared: Json = {}
-    for run in folders:
-        declared |= _tiers(run)
+    declared = {tier: form for run in folders for tier, form in _tiers(run).items()}
     for tier in allotted:
-        tier_file = declared.get(tier, {})
-        cpus = tuple(tier_file.get("cpus") or ())
-        groups[str(tier_file.get("host")), cpus, None if cpus else limited.get(tier)].append(tier)
+        form = declared.get(tier)
+        cpus = tuple((form and form.cpus) or ())
+        groups[form and form.host, cpus, None if cpus else limited.get(tier)].append(tier)
     return [_resource(tiers, max(allotted[tier] for tier in tiers)) for tiers in groups.values()]
 
 
@@ -392,10 +386,9 @@ def _resource(tiers: list[str], allotted: float) -> Resource:
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
-def _tiers(run: RunFolder) -> Json:
+def _tiers(run: RunFolder) -> Mapping[str, TierForm]:
     """Return the tiers in the manifest of a run; an empty dict if the manifest is incomplete."""
     try:
-        found = run.manifest.get("tiers")
+        return RunManifest.model_validate(usable_part(run.manifest, RunManifest)).tiers or {}
     except (OSError, ValueError, StudyError):
         return {}
-    return found if isinstance(found, dict) else {}

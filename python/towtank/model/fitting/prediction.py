@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from towtank.documents import document_of
+from towtank.model.capacity_file import FitAssumption, FittedBands
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST, LINEAR
 from towtank.model.fitting.dependent_curve import DependentCurve
@@ -32,22 +33,8 @@ SATURATED = 0.9
 """Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Value of a fitted model with the bands of the true system.
-
-    Attributes
-    ----------
-    curve, median : float
-        Value of the fit, and median over the bootstrap replicates.
-    band_80, band_95 : tuple
-        Percentiles over the replicates. An end that is infinite is None.
-    """
-
-    curve: float
-    median: float
-    band_80: Interval
-    band_95: Interval
+class Bands(FittedBands):
+    """Value of a fitted model with the bands of the true system."""
 
     @classmethod
     def of(cls, best: float, curves: Floats) -> Bands:
@@ -92,14 +79,6 @@ class Prediction:
     def document(self) -> dict[str, object]:
         """Return the prediction as a JSON object, without unknown values."""
         return {name: value for name, value in document_of(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """Assumption of a model, and how the measurements test it."""
-
-    assumes: str
-    tested: str
 
 
 def farthest(candidate: CurveCandidate) -> tuple[float, str]:
@@ -249,7 +228,7 @@ def _bands_of(name: str, drawn: Floats) -> dict[str, object]:
     return {f"{name}_{band}": list(percentiles(drawn, share)) for band, share in BANDS.items()}
 
 
-def trust(candidate: CurveCandidate, think_s: float, further: Iterable[Assumption] = ()) -> dict[str, object]:
+def trust(candidate: CurveCandidate, think_s: float, further: Iterable[FitAssumption] = ()) -> dict[str, object]:
     """Return the basis of the predictions as a JSON object: measured range, assumptions with their tests, and the error
     at held-out load levels. `further` are the assumptions about the resources.
     """
@@ -270,14 +249,14 @@ def trust(candidate: CurveCandidate, think_s: float, further: Iterable[Assumptio
     }
 
 
-def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
+def _assumptions(candidate: CurveCandidate, think_s: float) -> list[FitAssumption]:
     points = candidate.fit.points
     tests = {test.test for test in candidate.judgement.tests}
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
-    found = [Assumption(f"the curve has the shape of {candidate.name}", spread), _assumed_of_demands(candidate)]
+    found = [FitAssumption(f"the curve has the shape of {candidate.name}", spread), _assumed_of_demands(candidate)]
     if points.work is not None:
         found.append(
-            Assumption(
+            FitAssumption(
                 "predictions are for the mean mix of the measured levels",
                 f"the demands of the mixes are {points.work.min():.3f} to {points.work.max():.3f} times "
                 "that of the mean mix",
@@ -286,7 +265,7 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
         low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
         found.append(
-            Assumption(
+            FitAssumption(
                 f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
                 f"they used {low:.2g} to {high:.2g} % at the measured levels",
             )
@@ -295,15 +274,15 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
         servers = candidate.fit.curve.servers
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
-            Assumption("one bottleneck; requests wait nowhere else", tested),
-            Assumption(
+            FitAssumption("one bottleneck; requests wait nowhere else", tested),
+            FitAssumption(
                 f"{'one server' if servers == 1 else f'{servers} equal servers'} at the bottleneck",
                 "no: taken as given",
             ),
         ]
     elif think_s > 0:
         found.append(
-            Assumption(
+            FitAssumption(
                 f"the load counts users that also think for {think_s:.3g} s; the parameters describe the "
                 f"whole cycle and change with the think time",
                 "no",
@@ -312,7 +291,7 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[Assumption]:
     return found
 
 
-def _assumed_of_demands(candidate: CurveCandidate) -> Assumption:
+def _assumed_of_demands(candidate: CurveCandidate) -> FitAssumption:
     """Return the assumption of the curve about the service demand, and how the measurements test this assumption."""
     fit = candidate.fit
     busy = fit.busy_misses
@@ -325,8 +304,8 @@ def _assumed_of_demands(candidate: CurveCandidate) -> Assumption:
             f"the demand at the bottleneck changes linearly with its utilization, from {1e3 * idle:.3g} ms at no "
             f"use to {1e3 * full:.3g} ms at full use"
         )
-        return Assumption(assumes, tested)
-    return Assumption("demands do not depend on the load", tested)
+        return FitAssumption(assumes, tested)
+    return FitAssumption("demands do not depend on the load", tested)
 
 
 def _range_of(values: Floats) -> tuple[float, float, float]:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 
+from towtank.model.capacity_file import FitAssumption
 from towtank.model.fitting.measured import Configuration, Resource
-from towtank.model.fitting.prediction import Assumption
 from towtank.model.quota import PERIOD_S
 
 
-def quota_assumptions(configuration: Configuration) -> list[Assumption]:
+def quota_assumptions(configuration: Configuration) -> list[FitAssumption]:
     """Return the assumptions about resources under a CPU quota, with the measured effect of the quota.
 
     Notes
@@ -41,7 +41,7 @@ def quota_assumptions(configuration: Configuration) -> list[Assumption]:
         used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
         seen = f"; in up to {100 * max(used_up):.0f} % of the periods the quota was used up" if used_up else ""
         found.append(
-            Assumption(
+            FitAssumption(
                 f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
                 f"no: {alone}if more transactions run at the same time, they use up the quota and "
                 "pause for the rest of each period of "

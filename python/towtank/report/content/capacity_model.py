@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from towtank.model import FittedConfiguration
 from towtank.report import format as people
 from towtank.report.content import held_out as levels
 from towtank.report.content import methods, misfits, network_model
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, strong, text
 from towtank.report.figures import capacity_curve, panel, residuals
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 CURVES = {
     "closed": "users with think times, and one bottleneck with a constant demand",
@@ -20,7 +21,7 @@ CURVES = {
 
 def build(results: Results) -> Section | None:
     """Build the section on the capacity model; None if no configuration has one."""
-    configurations = capacity_curve.modelled(results)
+    configurations = results.capacity.modelled
     if not configurations:
         return None
     blocks: list[Block] = []
@@ -29,8 +30,9 @@ def build(results: Results) -> Section | None:
     blocks += misfits.callouts(configurations)
     blocks += network_model.callouts(configurations)
     blocks += [
-        paragraph(f"{each_configuration['label']}: no model. {people.sentence(str(each_configuration['refused']))}")
-        for each_configuration in _refused(results)
+        paragraph(f"{each.label}: no model. {people.sentence(each.refused)}")
+        for each in results.capacity.configurations
+        if each.refused is not None
     ]
     blocks += [made for make in (capacity_curve.figure, residuals.figure) if (made := make(results)) is not None]
     if len(configurations) > panel.CROWDED:
@@ -46,40 +48,28 @@ def build(results: Results) -> Section | None:
     return Section("capacity", "Capacity model", tuple(blocks))
 
 
-def _refused(results: Results) -> list[Json]:
-    return [
-        configuration
-        for configuration in results.model.get("configurations") or ()
-        if configuration.get("refused") is not None
-    ]
-
-
-def _sentence(configuration: Json) -> Block:
+def _sentence(configuration: FittedConfiguration) -> Block:
     """Build a callout with the throughput limit of a configuration, its fitted curve, and the quality of the fit."""
-    verdict = configuration["verdict"]
-    curve = text(
-        f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "
-        f"and {verdict['level']}."
-    )
+    verdict, curve = configuration.verdict, str(configuration.curve)
     said = []
-    if configuration.get("bottleneck_sentence"):
-        said.append(text(strong(people.sentence(str(configuration["bottleneck_sentence"])))))
-    shape = (configuration.get("shape") or {}).get("sentence")
-    if shape:
-        said.append(text(people.sentence(str(shape))))
-    said.append(curve)
-    said += [text(people.sentence(str(reason["text"]))) for reason in verdict["reasons"]]
-    return Callout("note" if verdict["level"] != "rejected" else "suspect", str(configuration["label"]), tuple(said))
+    if configuration.bottleneck_sentence:
+        said.append(text(strong(people.sentence(configuration.bottleneck_sentence))))
+    if configuration.shape is not None:
+        said.append(text(people.sentence(configuration.shape.sentence)))
+    said.append(text(f"The curve is {curve} ({CURVES.get(curve, '')}), and {verdict.level}."))
+    said += [text(people.sentence(reason.text)) for reason in verdict.reasons]
+    return Callout("note" if verdict.level != "rejected" else "suspect", configuration.label, tuple(said))
 
 
-def _held_out(results: Results, configurations: list[Json]) -> Table | None:
+def _held_out(results: Results, configurations: list[FittedConfiguration]) -> Table | None:
     """Build the table of predicted and measured values at load levels that the fit did not use; None without such
     levels.
     """
     rows = [
-        (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")
+        (*levels.cells(configuration.label, row), "yes" if row.within_95 else "no")
         for configuration in configurations
-        for row in (configuration["held_out"] or {}).get("points", ())
+        if configuration.held_out is not None
+        for row in configuration.held_out.points
     ]
     if not rows:
         return None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from towtank.model import FittedConfiguration, FittedDemand, LoadDependence
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.figures import capacity_curve, utilization_by_load
-from towtank.report.source import Json, Results
+from towtank.report.figures import utilization_by_load
+from towtank.report.source import Results
 
 
 def build(results: Results) -> Section | None:
     """Build the section on service demands; None if no configuration has a model or no resource was observed."""
-    configurations = [configuration for configuration in capacity_curve.modelled(results) if configuration["demands"]]
+    configurations = [configuration for configuration in results.capacity.modelled if configuration.demands]
     if not configurations:
         return None
     blocks: list[Block] = [
@@ -29,7 +30,7 @@ def build(results: Results) -> Section | None:
     return Section("demands", "Service demands", tuple(blocks))
 
 
-def _resources(configurations: list[Json]) -> Table:
+def _resources(configurations: list[FittedConfiguration]) -> Table:
     columns = (
         Column("Configuration"),
         Column("Resource"),
@@ -42,17 +43,17 @@ def _resources(configurations: list[Json]) -> Table:
     )
     rows = tuple(
         (
-            str(configuration["label"]),
+            configuration.label,
             name,
-            people.count(resource["servers"]),
-            people.seconds_estimate(resource["demand_s"]),
-            people.plain_estimate(resource["background"]),
+            people.count(resource.servers),
+            people.seconds_estimate(resource.demand_s),
+            people.plain_estimate(resource.background),
             people.seconds(_ends(resource)[0]),
             people.seconds(_ends(resource)[1]),
-            _dependence(resource["load_dependence"]),
+            _dependence(resource.load_dependence),
         )
         for configuration in configurations
-        for name, resource in configuration["demands"].items()
+        for name, resource in configuration.demands.items()
     )
     notes = (
         "The columns of the lowest and the highest load contain the measured busy time per transaction, including the "
@@ -62,23 +63,23 @@ def _resources(configurations: list[Json]) -> Table:
     return Table("Demands of the mean transaction by resource", columns, rows, notes)
 
 
-def _ends(resource: Json) -> tuple[float | None, float | None]:
-    rows = resource["by_level"]
-    return (rows[0]["demand_s"], rows[-1]["demand_s"]) if len(rows) > 1 else (None, None)
+def _ends(resource: FittedDemand) -> tuple[float | None, float | None]:
+    rows = resource.by_level
+    return (rows[0].demand_s, rows[-1].demand_s) if len(rows) > 1 else (None, None)
 
 
-def _dependence(bend: Json | None) -> str:
+def _dependence(bend: LoadDependence | None) -> str:
     if bend is None:
         return "not tested: fewer than four levels"
-    if not bend["depends"]:
-        return f"no change seen (p = {bend['p_value']:.2g})"
-    return f"{bend['direction']} (p = {bend['p_value']:.2g})"
+    if not bend.depends:
+        return f"no change seen (p = {bend.p_value:.2g})"
+    return f"{bend.direction} (p = {bend.p_value:.2g})"
 
 
-def _classes(configuration: Json) -> list[Table]:
+def _classes(configuration: FittedConfiguration) -> list[Table]:
     """Build the table of service demands at the bottleneck by transaction class; empty for fewer than two classes."""
-    found = configuration["classes"].get(configuration["bottleneck"])
-    if not found or len(found["classes"]) < 2:
+    found = configuration.classes.get(str(configuration.bottleneck))
+    if found is None or len(found.classes) < 2:
         return []
     columns = (
         Column("Transaction"),
@@ -91,16 +92,15 @@ def _classes(configuration: Json) -> list[Table]:
         (
             name,
             people.seconds_estimate(row),
-            people.seconds_like((row["lowest_estimate_s"], row["highest_estimate_s"]), row),
-            people.number(found["variance_inflation"][name], 2),
-            "yes" if row["identified"] else people.sentence("no: " + "; ".join(row["why_not"])).rstrip("."),
+            people.seconds_like((row.lowest_estimate_s, row.highest_estimate_s), row),
+            people.number(found.variance_inflation[name], 2),
+            "yes" if row.identified else people.sentence("no: " + "; ".join(row.why_not)).rstrip("."),
         )
-        for name, row in found["classes"].items()
+        for name, row in found.classes.items()
     )
-    estimators = f"{len(found['estimates'])} estimators over {people.plural(found['intervals'], 'interval')}"
+    estimators = f"{len(found.estimates)} estimators over {people.plural(found.intervals, 'interval')}"
     note = (
-        f"{estimators} of all runs; the value is that of non-negative least squares. "
-        f"{people.sentence(found['sentence'])}"
+        f"{estimators} of all runs; the value is that of non-negative least squares. {people.sentence(found.sentence)}"
     )
-    where = f"{configuration['label']}, {configuration['bottleneck']}"
+    where = f"{configuration.label}, {configuration.bottleneck}"
     return [Table(f"Demands by transaction: {where}", columns, rows, (note,))]

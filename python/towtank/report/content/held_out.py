@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from towtank.model import worst_held_out_row
+from towtank.model import HeldOutLevel, HeldOutResult
 from towtank.report import format as people
 from towtank.report.document import Column
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results
+from towtank.report.format import Ends
+from towtank.report.source import Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
@@ -25,33 +24,27 @@ def columns(results: Results) -> tuple[Column, ...]:
     )
 
 
-def cells(configuration: Json, row: Json) -> tuple[str, ...]:
+def cells(label: str, row: HeldOutLevel) -> tuple[str, ...]:
     """Return the cells of a held-out level; cells of an unmeasured response time contain a dash."""
-    timed = row.get("measured_response_s") is not None
-    predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
+    times = (people.ABSENT,) * 3
+    if row.times is not None:
+        measured, predicted = row.times
+        times = (
+            people.seconds_estimate(Ends(measured, *row.measured_response_interval)),
+            people.seconds_estimate(Ends(predicted, *row.response_band_95)),
+            people.error_of(predicted, row.response_band_95, measured),
+        )
     return (
-        str(configuration["label"]),
-        people.plain(row["load"]),
-        people.rate_estimate(band(row["measured_throughput"], row.get("measured_throughput_interval"))),
-        people.rate_estimate(band(row.get("predicted_throughput"), row.get("throughput_band_95"))),
-        people.error_of(row["predicted_throughput"], row.get("throughput_band_95"), row["measured_throughput"]),
-        people.seconds_estimate(band(row["measured_response_s"], row.get("measured_response_interval")))
-        if timed
-        else people.ABSENT,
-        people.seconds_estimate(predicted) if timed else people.ABSENT,
-        people.error_of(row["predicted_response_s"], row.get("response_band_95"), row["measured_response_s"])
-        if timed
-        else people.ABSENT,
+        label,
+        people.plain(row.load),
+        people.rate_estimate(Ends(row.measured_throughput, *row.measured_throughput_interval)),
+        people.rate_estimate(Ends(row.predicted_throughput, *row.throughput_band_95)),
+        people.error_of(row.predicted_throughput, row.throughput_band_95, row.measured_throughput),
+        *times,
     )
 
 
-def worst_error(points: Sequence[Json]) -> str:
+def worst_error(held_out: HeldOutResult) -> str:
     """Format the largest relative error of the predicted throughput at held-out levels, with its interval."""
-    worst = worst_held_out_row(points)
-    return people.error_of(worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"])
-
-
-def band(value: float | None, bounds: Sequence[float | None] | None) -> Json:
-    """Return a prediction and its 95 % band with the keys of an estimate: `value`, `low` and `high`."""
-    low, high = bounds or (None, None)
-    return {"value": value, "low": low, "high": high}
+    worst = held_out.worst
+    return people.error_of(worst.predicted_throughput, worst.throughput_band_95, worst.measured_throughput)

@@ -176,7 +176,7 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 def _no_model(results: Results) -> list[Text]:
     """Return the reason why the report has no capacity model; empty if it has one."""
-    why = results.model.get("refused")
+    why = results.capacity.refused
     return [text(f"There is no capacity model: {why}.")] if why else []
 
 

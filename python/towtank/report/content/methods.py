@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from towtank.analysis import Configuration, LoadPoint, share_of_ideal
-from towtank.digging import dig
-from towtank.model import BELOW_LINE
+from towtank.model import BELOW_LINE, FittedConfiguration, FittedKnee
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Column, Table
 from towtank.report.figures import panel
-from towtank.report.source import Json, Results
+from towtank.report.format import Ends
+from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
 
 KNEES = "Knees of the curve by several definitions"
@@ -52,10 +52,10 @@ class _Value:
     why: str = ""
 
 
-def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
+def tables(results: Results, configurations: Sequence[FittedConfiguration]) -> Iterator[Table]:
     """Yield a table of knees (loads from which requests wait noticeably), and a table of other quantities."""
     by_label = {configuration.label: configuration for configuration in results.configurations}
-    pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
+    pairs = [(by_label.get(each.label or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
     knees = [row for measured, model in pairs for row in _knees(measured, model)]
     if knees:
@@ -82,26 +82,26 @@ def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
         yield Table(VALUES, columns, tuple(rows), (*notes, *marked))
 
 
-def _knees(measured: Configuration | None, model: Json) -> Iterator[tuple[str, ...]]:
-    label = str(model["label"])
+def _knees(measured: Configuration | None, model: FittedConfiguration) -> Iterator[tuple[str, ...]]:
+    label = model.label
     limit = None if measured is None else measured.limit
     if limit is not None and limit.knee_users.value is not None:
         how = "(D + Z) / D_max with the demands measured at the lowest load"
         yield label, DEMANDS, people.plain_estimate(limit.knee_users), how, people.ABSENT
-    for knee in model["knees"]:
-        if knee["kind"] in _KINDS:
-            name, why = _KINDS[knee["kind"]]
-            yield label, name, _load(knee), str(knee["how"]), why
+    for knee in model.knees:
+        if knee.kind in _KINDS:
+            name, why = _KINDS[knee.kind]
+            yield label, name, _load(knee), knee.how, why
 
 
-def _load(knee: Json) -> str:
+def _load(knee: FittedKnee) -> str:
     """Render the load of a knee with its interval; without an interval, as a whole number."""
-    if knee["low"] is None or knee["high"] is None:
-        return people.count(knee["load"])
-    return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
+    if knee.low is None or knee.high is None:
+        return people.count(knee.load)
+    return people.plain_estimate(Ends(knee.load, knee.low, knee.high))
 
 
-def _values(results: Results, measured: Configuration, model: Json) -> Iterator[tuple[str, ...]]:
+def _values(results: Results, measured: Configuration, model: FittedConfiguration) -> Iterator[tuple[str, ...]]:
     """Yield a table row for each value of the quantities that several methods estimate."""
     mark = f" {MARK}" if measured.is_suspect else ""
     top = max(measured.usable, key=lambda point: point.level, default=None)
@@ -115,64 +115,63 @@ def _values(results: Results, measured: Configuration, model: Json) -> Iterator[
         **{
             f"CPU demand of {tier} {at}": list(_demands(top, model, tier))
             for tier in top.tiers
-            if dig(model, "demands", tier)
+            if tier in model.demands
         },
     }
     for quantity, values in found.items():
         if len(values) > 1:
             for value in values:
                 why = value.why or people.ABSENT
-                yield str(model["label"]), quantity, value.shown + mark, value.method, why
+                yield model.label, quantity, value.shown + mark, value.method, why
 
 
-def _limits(measured: Configuration, model: Json) -> Iterator[_Value]:
+def _limits(measured: Configuration, model: FittedConfiguration) -> Iterator[_Value]:
     peak = None if measured.limit is None else measured.limit.peak_throughput_per_s
     seen = None if peak is None else peak.value
     if seen is not None:
         yield _Value("measured", people.rate_estimate(peak))
-    limit = model.get("limit_throughput")
+    limit = model.limit_throughput
     if limit:
-        low, high = dig(model, "confidence_interval").get("limit_throughput") or (None, None)
+        ends = model.confidence_interval.get("limit_throughput") or (None, None)
         yield _Value(
-            f"limit of the curve ({model['curve']})",
-            people.rate_estimate({"value": limit, "low": low, "high": high}),
+            f"limit of the curve ({model.curve})",
+            people.rate_estimate(Ends(limit, *ends)),
             _BEYOND if seen is None or seen <= limit else _BELOW,
         )
-    for network in network_model.networks([model]):
-        first = network["limits"][0]
+    for _, network in network_model.networks([model]):
+        first = network.limits[0]
         yield _Value(
-            f"limit of the network, at {first['station']}",
-            people.rate_estimate(first["limit_throughput"]),
+            f"limit of the network, at {first.station}",
+            people.rate_estimate(first.limit_throughput),
             "its demands are fitted by transaction, for the mean mix of all levels",
         )
 
 
-def _shares(measured: Configuration, model: Json, top: LoadPoint) -> Iterator[_Value]:
+def _shares(measured: Configuration, model: FittedConfiguration, top: LoadPoint) -> Iterator[_Value]:
     """Yield the throughput relative to ideal scaling, for two definitions of ideal scaling."""
     if measured.ideal is None or top.throughput_per_s.value is None:
         return
     share = share_of_ideal(measured.ideal.slope, top.throughput_per_s, top.level)
     yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100), "%"))
-    seen = dig(model, "shape", "evidence") or ()
-    below = next((row for row in seen if row["what"] == BELOW_LINE), None)
-    if below is None or below["at_highest"] is None:
+    seen = () if model.shape is None else model.shape.evidence
+    below = next((row for row in seen if row.what == BELOW_LINE), None)
+    if below is None or below.at_highest is None:
         return
-    low, high = below.get("at_highest_interval") or (None, None)
-    ends = {name: None if end is None else 100 * (1 - end) for name, end in {"low": high, "high": low}.items()}
+    ends = (None if end is None else 100 * (1 - end) for end in reversed(below.at_highest_interval))
     yield _Value(
         "line through the lowest level",
-        people.plain_estimate({"value": 100 * (1 - below["at_highest"]), **ends}, "%"),
+        people.plain_estimate(Ends(100 * (1 - below.at_highest), *ends), "%"),
         "its slope is the throughput of one level, with the error of this level; ideal scaling uses the think times "
         "of all levels",
     )
 
 
-def _demands(top: LoadPoint, model: Json, tier: str) -> Iterator[_Value]:
+def _demands(top: LoadPoint, model: FittedConfiguration, tier: str) -> Iterator[_Value]:
     there = top.tiers[tier].cpu_demand_s
     if there.value is not None:
         yield _Value("CPU time divided by transactions at this load", people.seconds_estimate(there))
-    slope = dig(model, "demands", tier, "demand_s")
-    if dig(slope, "value") is not None:
+    slope = model.demands[tier].demand_s
+    if slope.value is not None:
         yield _Value(
             "slope of utilization against throughput over all levels",
             people.seconds_estimate(slope),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.model import FittedConfiguration
 from towtank.report import format as people
-from towtank.report.content.held_out import band
 from towtank.report.document import Callout, Column, Table, text
 from towtank.report.figures import panel
 from towtank.report.figures.residuals import Misfit, misfits
-from towtank.report.source import Json, Results
+from towtank.report.format import Ends
+from towtank.report.source import Results
 
 
-def table(results: Results, configurations: list[Json]) -> Table | None:
+def table(results: Results, configurations: list[FittedConfiguration]) -> Table | None:
     """Build the table of measured and fitted values at every load level; None without values."""
     rows = tuple(_cells(found) for configuration in configurations for found in misfits(configuration))
     if not rows:
@@ -35,7 +36,7 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
     return Table("Fitted curve and measured values by level", columns, rows, notes, is_detail=True)
 
 
-def callouts(configurations: list[Json]) -> Iterator[Callout]:
+def callouts(configurations: list[FittedConfiguration]) -> Iterator[Callout]:
     """Yield a callout for each configuration whose curve differs from a measured level by more than two standard
     errors.
     """
@@ -44,14 +45,14 @@ def callouts(configurations: list[Json]) -> Iterator[Callout]:
         if beyond:
             worst = max(beyond, key=lambda found: abs(found.share))
             levels = people.listing(list(dict.fromkeys(people.plain(found.load) for found in beyond)))
-            is_last = worst.load == max(row["load"] for row in configuration["points"])
+            is_last = worst.load == max(row.load for row in configuration.points)
             said = (
                 f"The curve differs by more than two standard errors from the throughput measured at {levels}; at "
                 f"{people.plain(worst.load)} the difference is {people.signed_share(worst.share)}. Its predictions "
                 f"there {'and at higher loads may have' if is_last else 'may have'} errors of this size"
                 f"{' or larger' if is_last else ''}."
             )
-            yield Callout("suspect", f"{configuration['label']}: the curve misses measured levels", (text(said),))
+            yield Callout("suspect", f"{configuration.label}: the curve misses measured levels", (text(said),))
 
 
 def _cells(found: Misfit) -> tuple[str, ...]:
@@ -59,9 +60,9 @@ def _cells(found: Misfit) -> tuple[str, ...]:
         found.label,
         people.plain(found.load),
         people.rate(found.measured),
-        people.rate_estimate(band(found.fitted, found.band)),
+        people.rate_estimate(Ends(found.fitted, *found.band)),
         people.signed_share(found.share),
         {True: "no", False: "yes", None: "no error known"}[found.is_beyond],
         people.seconds(found.response_s) if found.response_s is not None else people.ABSENT,
-        people.seconds_estimate(band(found.fitted_response_s, found.response_band)),
+        people.seconds_estimate(Ends(found.fitted_response_s, *found.response_band)),
     )

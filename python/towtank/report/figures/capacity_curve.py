@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from towtank.model import HeldOutLevel, PointOfFit, PredictedPoint
 from towtank.report import format as people
 from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.report.vega import Channel, Encoding, Layer, Legend, Mark, Row, Specification, View, nominal, quantitative
 
 NAME = "capacity-curve"
@@ -53,7 +54,7 @@ class MeasuredPoint:
 
 
 @dataclass(frozen=True)
-class PredictedPoint:
+class LeftOutPoint:
     """Prediction for a load that a second fit left out, with the 95 % prediction band if it can be drawn."""
 
     configuration: str
@@ -81,17 +82,8 @@ class Numbers:
 
     curve: list[CurvePoint] = field(default_factory=list)
     measured: list[MeasuredPoint] = field(default_factory=list)
-    predicted: list[PredictedPoint] = field(default_factory=list)
+    predicted: list[LeftOutPoint] = field(default_factory=list)
     knees: list[Knee] = field(default_factory=list)
-
-
-def modelled(results: Results) -> list[Json]:
-    """Return the configurations that have a fitted model."""
-    return [
-        configuration
-        for configuration in results.model.get("configurations") or ()
-        if configuration.get("refused") is None
-    ]
 
 
 def compute(results: Results) -> Numbers:
@@ -101,60 +93,58 @@ def compute(results: Results) -> Numbers:
     rates = {
         (point.configuration, point.load): point for point in series.throughput_of(results) if point.state != "invalid"
     }
-    for configuration in modelled(results):
-        label = str(configuration["label"])
-        held = {row["load"]: row for row in (configuration["held_out"] or {}).get("points", ())}
-        for row in configuration["grid"]:
+    for configuration in results.capacity.modelled:
+        label = configuration.label
+        held = () if configuration.held_out is None else configuration.held_out.points
+        for row in configuration.grid:
             numbers.curve.extend(_curve(label, row))
-        for point in configuration["points"]:
-            state = states.get((label or "all runs", point["load"]), "valid")
-            rate = rates.get((label or "all runs", point["load"]))
-            numbers.measured.extend(_measured(label, point, rate, state, held=point["load"] in held))
-        for load, row in held.items():
-            numbers.predicted.extend(_predicted(label, load, row))
+        for point in configuration.points:
+            state = states.get((label or "all runs", point.load), "valid")
+            rate = rates.get((label or "all runs", point.load))
+            is_held = any(level.load == point.load for level in held)
+            numbers.measured.extend(_measured(label, point, rate, state, held=is_held))
+        for level in held:
+            numbers.predicted.extend(_predicted(label, level))
         numbers.knees.extend(
-            Knee(label, knee["kind"], knee["load"], knee["low"], knee["high"])
-            for knee in configuration["knees"]
-            if knee["load"] is not None and knee["kind"] in _SHOWN_KNEES
+            Knee(label, knee.kind, knee.load, knee.low, knee.high)
+            for knee in configuration.knees
+            if knee.load is not None and knee.kind in _SHOWN_KNEES
         )
     return numbers
 
 
-def _curve(label: str, row: Json) -> Iterator[CurvePoint]:
-    for quantity in _QUANTITIES:
-        bands = row.get(quantity)
+def _curve(label: str, row: PredictedPoint) -> Iterator[CurvePoint]:
+    for quantity, bands in (("throughput", row.throughput), ("response_s", row.response_s)):
         # A band without an upper bound cannot be drawn, so the curve of response times ends before this load.
-        if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
+        if bands is None or None in (*bands.band_80, *bands.band_95) or not (bands.band_95[0] or 0.0) > 0:
             continue
-        yield CurvePoint(label, quantity, row["load"], bands["curve"], *bands["band_80"], *bands["band_95"])
+        (low_80, high_80), (low_95, high_95) = bands.band_80, bands.band_95
+        yield CurvePoint(label, quantity, row.load, bands.curve, low_80, high_80, low_95, high_95)
 
 
 def _measured(
-    label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
+    label: str, point: PointOfFit, estimate: series.Point | None, state: str, *, held: bool
 ) -> Iterator[MeasuredPoint]:
     """Yield a measured point with the interval in the study summary, as in all other figures and tables.
 
     The model document has standard errors too, but these are pooled over all levels.
     """
-    load, response_s = point["load"], point["response_s"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
-    yield MeasuredPoint(label, load, held, state, "throughput", point["throughput"], low, high)
-    if response_s is not None:
-        yield MeasuredPoint(label, load, held, state, "response_s", response_s)
+    yield MeasuredPoint(label, point.load, held, state, "throughput", point.throughput, low, high)
+    if point.response_s is not None:
+        yield MeasuredPoint(label, point.load, held, state, "response_s", point.response_s)
 
 
-def _predicted(label: str, load: float, row: Json) -> Iterator[PredictedPoint]:
+def _predicted(label: str, row: HeldOutLevel) -> Iterator[LeftOutPoint]:
     for quantity, value, band in (
-        ("throughput", "predicted_throughput", "throughput_band_95"),
-        ("response_s", "predicted_response_s", "response_band_95"),
+        ("throughput", row.predicted_throughput, row.throughput_band_95),
+        ("response_s", row.predicted_response_s, row.response_band_95),
     ):
-        if row.get(value) is None or row[value] <= 0:
+        if value is None or value <= 0:
             continue
-        low, high = row[band]
-        if quantity == "response_s" and not low:
-            # A logarithmic axis has no zero, so a band down to zero is only in the table.
-            low = high = None
-        yield PredictedPoint(label, load, quantity, row[value], low, high)
+        # A logarithmic axis has no zero, so a band down to zero is only in the table.
+        low, high = (None, None) if quantity == "response_s" and not band[0] else band
+        yield LeftOutPoint(label, row.load, quantity, value, low, high)
 
 
 def draw(numbers: Numbers, load_factor: str) -> Specification:

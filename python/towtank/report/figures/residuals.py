@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from towtank.model import FittedConfiguration
 from towtank.report import format as people
 from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
-from towtank.report.figures.capacity_curve import modelled
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.report.vega import Channel, Encoding, Legend, Mark, Specification, View, nominal, quantitative
 
 NAME = "residuals"
@@ -61,24 +61,32 @@ class Misfit:
         return self.fitted / self.measured - 1
 
 
-def misfits(configuration: Json) -> Iterator[Misfit]:
+def misfits(configuration: FittedConfiguration) -> Iterator[Misfit]:
     """Yield the measured and fitted values of a curve at each level, sorted by load."""
-    for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
-        measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
+    for row in sorted(configuration.points, key=lambda row: row.load):
+        measured, fitted, response = row.throughput, row.fitted_throughput, row.response_s
         if not fitted or not measured:
             continue
-        think = row["think_s"]
-        curve = None if response is None or think is None else row["load"] / fitted - think
+        think = row.think_s
+        curve = None if response is None or think is None else row.load / fitted - think
         # N / X - Z is a small difference of large numbers; if it is negative, the response time is unknown.
         curve = None if curve is None or curve <= 0 else curve
-        label, run = str(configuration["label"]), str(row["name"])
-        low, high = row.get("fitted_throughput_band_95") or (None, None)
-        times = (None, None)
-        if curve is not None and low and high:
+        low, high = row.fitted_throughput_band_95
+        times: tuple[float | None, float | None] = (None, None)
+        if curve is not None and think is not None and low and high:
             # The band of a time begins at zero or above.
-            times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
+            times = (max(0.0, row.load / high - think), max(0.0, row.load / low - think))
         yield Misfit(
-            label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
+            configuration.label,
+            row.name,
+            row.load,
+            measured,
+            fitted,
+            row.standard_error,
+            response,
+            curve,
+            (low, high),
+            times,
         )
 
 
@@ -110,22 +118,20 @@ class Residual:
 
 def compute(results: Results) -> list[Residual]:
     """Collect the residuals of curves and queueing networks at all levels."""
-    return [residual for configuration in modelled(results) for residual in _of(configuration)]
+    return [residual for configuration in results.capacity.modelled for residual in _of(configuration)]
 
 
-def _of(configuration: Json) -> Iterator[Residual]:
-    label, errors = str(configuration["label"]), {}
+def _of(configuration: FittedConfiguration) -> Iterator[Residual]:
+    label, errors = configuration.label, {}
     for found in misfits(configuration):
         error = None if found.error is None else FAR * found.error / found.measured
         errors[found.load] = error
         yield Residual(label, "curve", found.load, found.share, error)
-    network = configuration.get("network")
-    if not network or network["refused"] is not None:
-        return
-    for row in network["levels"]:
-        if row["throughput"] and row["fitted_throughput"]:
-            share = row["fitted_throughput"] / row["throughput"] - 1
-            yield Residual(label, "network", row["load"], share, errors.get(row["load"]))
+    network = configuration.fitted_network
+    for row in () if network is None else network.levels:
+        if row.throughput and row.fitted_throughput:
+            share = row.fitted_throughput / row.throughput - 1
+            yield Residual(label, "network", row.load, share, errors.get(row.load))
 
 
 def draw(residuals: list[Residual], load_factor: str) -> Specification:

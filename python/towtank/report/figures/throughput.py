@@ -95,10 +95,10 @@ def _of_models(results: Results) -> dict[str, float | None]:
     """
     labels = {configuration.label for configuration in results.configurations}
     known: dict[str, float | None] = {}
-    for model in results.model.get("configurations") or ():
-        label, limit = str(model.get("label") or "all runs"), model.get("limit_throughput")
-        if model.get("refused") is None and label in labels:
-            known[label] = float(limit) if isinstance(limit, (int, float)) and limit > 0 else None
+    for model in results.capacity.modelled:
+        label, limit = model.label or "all runs", model.limit_throughput
+        if label in labels:
+            known[label] = limit if limit is not None and limit > 0 else None
     return known
 
 

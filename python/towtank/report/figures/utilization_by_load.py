@@ -9,7 +9,6 @@ from towtank.report import format as people
 from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.figures.capacity_curve import modelled
 from towtank.report.figures.labels import legend_columns
 from towtank.report.source import Results
 from towtank.report.vega import Channel, Encoding, Layer, Legend, Mark, Row, Specification, View, nominal, quantitative
@@ -53,13 +52,13 @@ def compute(results: Results) -> Numbers:
     """Collect the predicted and measured utilizations from the document of the capacity model."""
     curve, measured = [], []
     states = series.states(results)
-    for configuration in modelled(results):
-        label = str(configuration["label"])
-        for name, resource in configuration["utilization"].items():
-            curve += [CurvePoint(label, name, row["load"], row["median"], *row["band_95"]) for row in resource["curve"]]
-            for row in resource["measured"]:
-                state = states.get((label or "all runs", row["load"]), "valid")
-                measured.append(MeasuredPoint(label, name, row["load"], row["utilization"], state))
+    for configuration in results.capacity.modelled:
+        label = configuration.label
+        for name, resource in configuration.utilization.items():
+            curve += [CurvePoint(label, name, row.load, row.median, *row.band_95) for row in resource.curve]
+            for row in resource.measured:
+                state = states.get((label or "all runs", row.load), "valid")
+                measured.append(MeasuredPoint(label, name, row.load, row.utilization, state))
     return Numbers(curve, measured)
 
 
@@ -136,11 +135,7 @@ def figure(results: Results) -> Figure | None:
 
 def _note(results: Results) -> str:
     """Explain the symbols and lines, with the model from which the lines come."""
-    by = {
-        resource.get("by", "curve")
-        for configuration in modelled(results)
-        for resource in configuration["utilization"].values()
-    }
+    by = {resource.by for configuration in results.capacity.modelled for resource in configuration.utilization.values()}
     lines = {
         frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
         frozenset({"curve"}): "lines follow the fitted curve",

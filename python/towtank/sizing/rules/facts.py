@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
 
+from towtank.analysis import Estimate
 from towtank.sizing.rules.rule import Rule
 
 # Unit and meaning of the system properties that study results provide. A configuration sheet may provide any property
@@ -176,17 +176,17 @@ class Situation:
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> SystemFacts:
     """Return system properties for measured values in base units. Unknown values are left out. A value may be an
-    estimate from a run summary, that is, a mapping with `value`, `low` and `high`.
+    estimate from a run summary.
     """
     found = {}
     for name, known in values.items():
-        estimate: Mapping[str, Any] = known if isinstance(known, Mapping) else {"value": known}
-        value = estimate.get("value")
+        estimate = known if isinstance(known, Estimate) else None
+        value = known if estimate is None else estimate.value
         if not isinstance(value, bool | str | Real):
             continue
         unit = table[name][0]
         given = value if isinstance(value, bool | str) else _text(float(value), unit)
-        low, high = estimate.get("low"), estimate.get("high")
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
         ends = None if low is None or high is None else (_text(float(low), unit), _text(float(high), unit))
         found[name] = Fact(name, given, origin, ends=ends)
     return found

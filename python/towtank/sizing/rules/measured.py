@@ -10,13 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from towtank import units
-from towtank.analysis import SET_ASIDE_SUFFIX, Estimate, StudySummary, describe_study, summaries_of
+from towtank.analysis import (
+    NO_ESTIMATE,
+    NO_METRIC,
+    SET_ASIDE_SUFFIX,
+    Configuration,
+    Estimate,
+    Metric,
+    RunSummary,
+    StudySummary,
+    TierUse,
+    describe_study,
+    summaries_of,
+)
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import few_digits
 from towtank.load_level import Load
-from towtank.results import ResultsFolder, RunFolder
+from towtank.results import ResultsFolder, RunFolder, RunManifest, usable_part
 from towtank.sizing.rules.facts import (
     COMMON,
     OF_A_KIND,
@@ -29,7 +41,6 @@ from towtank.sizing.rules.facts import (
 )
 from towtank.tier_memory import memory_of_tier
 
-Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
 _POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
 # Units in PostgreSQL settings are powers of 1024, in spite of their names. A number without a unit counts pages if the
@@ -59,14 +70,15 @@ def measured_situations(path: Path, users: float | None = None) -> list[Situatio
     # Without a manifest, the settings and the load of a run are unknown.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
-    study = describe_study(manifest, list(summaries.values()))
+    study = StudySummary.model_validate(describe_study(manifest, list(summaries.values())))
+    known = {name: _record(summary) for name, summary in summaries.items()}
     found = []
-    for configuration in study["configurations"]:
-        name = _chosen(configuration, summaries, users)
+    for configuration in study.configurations:
+        name = _chosen(configuration, known, users)
         if name is None:
             continue
-        run = manifests[name], summaries[name]
-        situation = attempt(f"facts of {configuration['label']}", _situation, manifest, study, configuration, *run)
+        run, host = (manifests[name], known[name]), manifest.get("host") or {}
+        situation = attempt(f"facts of {configuration.label}", _situation, host, study, configuration, *run)
         found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
@@ -74,12 +86,21 @@ def measured_situations(path: Path, users: float | None = None) -> list[Situatio
     return found
 
 
-def _manifest(run: RunFolder) -> Json | None:
+def _manifest(run: RunFolder) -> RunManifest | None:
     """Return the manifest of a run; None if the file is incomplete because its writing was interrupted."""
     try:
-        return run.manifest
+        return RunManifest.model_validate(usable_part(run.manifest, RunManifest))
     except (OSError, ValueError, StudyError):
         return None
+
+
+def _record(summary: Mapping[str, Any]) -> RunSummary:
+    """Return a run summary of any version as a record, with the memory of its tiers."""
+    keys = ("memory_bytes", "memory_how")
+    tiers = {
+        name: {**use, **dict(zip(keys, memory_of_tier(use), strict=True))} for name, use in summary["tiers"].items()
+    }
+    return RunSummary.read({**summary, "tiers": tiers})
 
 
 def study_file_of(path: Path) -> Path | None:
@@ -91,42 +112,48 @@ def study_file_of(path: Path) -> Path | None:
     return next((file for file in named if file.is_file()), None)
 
 
-def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
+def _chosen(configuration: Configuration, summaries: Mapping[str, RunSummary], users: float | None) -> str | None:
     """Return the name of the run at the highest load; None if no run is valid or suspect. At equal load, valid runs
     precede suspect runs.
     """
     candidates = [
-        (-float(point["load"]), _TRUST[level], run)
-        for point in configuration["points"]
-        if users is None or point.get("users") == users
-        for run in point["runs"]
-        if (level := summaries[run]["verdict"]["level"]) in _TRUST
+        (-point.level, _TRUST[level], run)
+        for point in configuration.points
+        if users is None or point.users == users
+        for run in point.runs
+        if (level := summaries[run].verdict.level) in _TRUST
     ]
     return min(candidates)[2] if candidates else None
 
 
-def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Situation:
-    window = summary["window"]
-    start, end = window.get("start_s"), window.get("end_s")
-    level = summary["verdict"]["level"]
+def _situation(
+    host: Mapping[str, Any], study: StudySummary, configuration: Configuration, run: RunManifest, summary: RunSummary
+) -> Situation:
+    start, end = _window(summary)
+    level = summary.verdict.level
     trust = "" if level == "valid" else f", a {level} run"
-    origin = f"run {summary['run']}"
-    where = f"{origin} at {Load.read(run) or 'an unknown load'}"
+    origin = f"run {summary.run}"
+    where = f"{origin} at {Load.read(run.model_dump()) or 'an unknown load'}"
     note = f"{where}, {few_digits(start, 4)} to {few_digits(end, 4)} s{trust}"
-    common = measured(COMMON, _common(manifest, study, configuration, run, summary), origin)
+    common = measured(COMMON, _common(host, study, configuration, run, summary), origin)
     services = {}
-    for name, tier in summary["tiers"].items():
-        kind = str(tier.get("kind"))
+    for name, tier in summary.tiers.items():
+        kind = str(tier.kind)
         facts = measured(OF_A_TIER, _tier(tier), origin)
-        memory, how = memory_of_tier(tier)
-        facts |= measured(OF_A_TIER, {"memory": memory}, f"{how} in {origin}")
-        settings = (run.get("settings") or {}).get(name) or {}
+        facts |= measured(OF_A_TIER, {"memory": tier.memory_bytes}, f"{tier.memory_how} in {origin}")
+        settings = (run.settings or {}).get(name) or {}
         facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in {origin}")
         if "host_memory" in OF_A_KIND.get(kind, {}):
-            of_host = {"host_memory": memory_of_host((run.get("hosts") or {}).get(str(tier.get("host"))))}
+            of_host = {"host_memory": memory_of_host((run.hosts or {}).get(str(tier.host)))}
             facts |= measured(OF_A_KIND[kind], of_host, f"host of {name} in {origin}")
         services[name] = (kind, facts)
-    return Situation(str(configuration["label"] or "all runs"), note, common, services)
+    return Situation(configuration.label, note, common, services)
+
+
+def _window(summary: RunSummary) -> tuple[float, float]:
+    """Return begin and end of the steady window of a run; the window of a usable run is known. [s]"""
+    window = summary.window or {}
+    return window["start_s"], window["end_s"]
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
@@ -140,163 +167,138 @@ def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
     return _number(limit if limit is not None else host.get("memory_bytes"))
 
 
-def planned_in_force(run: Mapping[str, Any]) -> bool | None:
+def planned_in_force(hosts: Mapping[str, Any] | None) -> bool | None:
     """Return True if the limits of all hosts were in force when the run began, and False if the limits of a host were
     not. The result is None if no host recorded whether its limits were in force: the settings of a service do not show
     this.
     """
-    hosts = (dig(run, "hosts") or {}).values()
-    known = [state for host in hosts if (state := dig(host, "sizes", "in_force")) is not None]
+    known = [state for host in (hosts or {}).values() if (state := dig(host, "sizes", "in_force")) is not None]
     return all(known) if known else None
 
 
-def _value(estimate: Any) -> Any:
-    return estimate.get("value") if isinstance(estimate, dict) else estimate
-
-
-def _known_by(value: float | None, estimate: Any) -> Any:
+def _known_by(value: float | None, estimate: object) -> object:
     """Return the estimate, with its interval, if its value equals `value`; otherwise return `value` alone."""
-    return estimate if value is not None and value == _value(estimate) else value
+    return estimate if value is not None and isinstance(estimate, Estimate) and estimate.value == value else value
 
 
-def _share_of(used: Any, cpus: float | None) -> Any:
+def _share_of(used: Estimate, cpus: float | None) -> Estimate:
     """Return the used share of the CPUs, limited to [0, 1] because counters of CPU time may be ahead by a
     tick. [ratio]
     """
-    if not cpus or _value(used) is None:
-        return None
-    if not isinstance(used, dict) or used.get("low") is None or used.get("high") is None:
-        return min(_value(used) / cpus, 1.0)
-    return {key: min(max(used[key] / cpus, 0.0), 1.0) for key in ("value", "low", "high")}
+    if not cpus or used.value is None:
+        return NO_ESTIMATE
+    low, high = (None if end is None else min(max(end / cpus, 0.0), 1.0) for end in (used.low, used.high))
+    return Estimate(min(used.value / cpus, 1.0), low, high)
 
 
-def _idle(used: Any, cpus: float | None) -> Any:
+def _idle(used: Estimate, cpus: float | None) -> Estimate:
     """Return the number of idle CPUs, with an interval if known. [1]"""
     share = _share_of(used, cpus)
-    if share is None or cpus is None:
-        return None
-    if not isinstance(share, dict):
-        return cpus * (1 - share)
-    return {end: cpus * (1 - share[of]) for end, of in (("value", "value"), ("low", "high"), ("high", "low"))}
+    if cpus is None:
+        return NO_ESTIMATE
+    value, low, high = (None if of is None else cpus * (1 - of) for of in (share.value, share.high, share.low))
+    return Estimate(value, low, high)
 
 
-def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
-    """Return the utilization of each disk of the study machine and of all hosts of its services. [1]"""
-    places = (dig(summary, "host"), *(dig(summary, "hosts") or {}).values())
-    shares = [dig(disk, "utilization") for place in places for disk in (dig(place, "disks") or {}).values()]
-    return [share for share in shares if share is not None]
-
-
-def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
-    host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
+def _common(
+    facts: Mapping[str, Any], study: StudySummary, configuration: Configuration, run: RunManifest, summary: RunSummary
+) -> dict[str, object]:
+    host, law = summary.host, summary.laws.little
     # Little's law is not checked if the response time of some transactions is unknown.
-    if law.get("holds") is None:
-        law = {}
-    cpus, used = host.get("cpus"), host.get("cpus_used")
-    rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
-    window = summary["window"]
-    length = window["end_s"] - window["start_s"]
+    if law is not None and law.holds is None:
+        law = None
+    rate, mean = summary.throughput_per_s, summary.response_time_s.get("mean")
+    start, end = _window(summary)
     again = _everywhere(summary, "retransmits")
-    pressure = host.get("pressure") or {}
+    ramp, limit = summary.phases.get("ramp_up"), configuration.limit
+    leaves = None if limit is None else limit.leaves_ideal_at
+    places = (host.disks, *(each.disks for each in summary.hosts.values()))
+    disks = [disk.utilization for disks_of_place in places for disk in disks_of_place.values()]
     return {
-        "load.users": run.get("users"),
-        "load.rate": run.get("rate"),
+        "load.users": run.users,
+        "load.rate": run.rate,
         "throughput": rate,
         "response_time.mean": mean,
-        "response_time.p95": summary["response_time_s"].get("p95"),
-        "laws.users": law.get("n"),
-        "laws.throughput": _known_by(law.get("x_per_s"), rate),
-        "laws.response_time": _known_by(law.get("r_s"), mean),
-        "laws.think_time": law.get("z_s"),
-        "connections.opened": (summary.get("connections") or {}).get("opened_per_s"),
-        "host.cpus": cpus,
-        "host.idle_cpus": _idle(used, cpus),
+        "response_time.p95": summary.response_time_s.get("p95"),
+        "laws.users": law and law.n,
+        "laws.throughput": law and _known_by(law.x_per_s, rate),
+        "laws.response_time": law and _known_by(law.r_s, mean),
+        "laws.think_time": law and law.z_s,
+        "connections.opened": summary.connections.opened_per_s,
+        "host.cpus": host.cpus,
+        "host.idle_cpus": _idle(host.cpus_used, host.cpus),
         "host.cpu_limit": facts.get("cpu_limit"),
-        "host.cpu_utilization": _share_of(used, cpus),
+        "host.cpu_utilization": _share_of(host.cpus_used, host.cpus),
         "host.memory": facts.get("memory_limit_bytes") or facts.get("memory_bytes"),
-        "host.memory_available": host.get("memory_available_bytes"),
-        "host.disk_utilization": max(_disk_utilizations(summary), default=None),
-        "host.steal": host.get("steal"),
-        "host.io_pressure": pressure.get("io_some"),
-        "host.memory_pressure": pressure.get("memory_some"),
+        "host.memory_available": host.memory_available_bytes,
+        "host.disk_utilization": max((share for share in disks if share is not None), default=None),
+        "host.steal": host.steal,
+        "host.io_pressure": host.pressure.get("io_some"),
+        "host.memory_pressure": host.pressure.get("memory_some"),
         "host.listen_overflows": _everywhere(summary, "listen_overflows"),
-        "host.retransmits": again / length if again is not None else None,
+        "host.retransmits": again / (end - start) if again is not None else None,
         "host.open_files_limit": facts.get("open_files_limit"),
-        "measurement.window": length,
-        "measurement.excludes_ramps": _after_ramp(summary),
-        "measurement.planned_in_force": planned_in_force(run),
-        "study.last_load_before_rise": _before_rise(configuration),
+        "measurement.window": end - start,
+        "measurement.excludes_ramps": None if ramp is None else start >= ramp.end_s,
+        "measurement.planned_in_force": planned_in_force(run.hosts),
+        "study.last_load_before_rise": None if leaves is None else leaves.after,
         "study.index_ratio": _index_ratio(study, run),
     }
 
 
-def _everywhere(summary: Json, event: str) -> float | None:
+def _everywhere(summary: RunSummary, event: str) -> float | None:
     """Return the sum of a TCP event count over the study machine and all hosts; None if no machine recorded the
     event.
     """
-    networks = (summary["host"], *(summary.get("hosts") or {}).values())
-    seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
+    networks = (summary.host.tcp, *(host.tcp for host in summary.hosts.values()))
+    seen = [count for network in networks if (count := network.get(event)) is not None]
     return sum(seen) if seen else None
 
 
-def _after_ramp(summary: Json) -> bool | None:
-    ramp = (summary.get("phases") or {}).get("ramp_up")
-    return summary["window"]["start_s"] >= ramp["end_s"] if ramp else None
-
-
-def _before_rise(configuration: Json) -> float | None:
-    left = (configuration.get("limit") or {}).get("leaves_ideal_at")
-    return left.get("after") if left else None
-
-
-def _index_ratio(study: Json, run: Json) -> Json | None:
+def _index_ratio(study: StudySummary, run: RunManifest) -> Estimate | None:
     """Return the largest ratio of mean response times between two levels of an index factor, among the ratios whose
     interval excludes 1; None if no such ratio exists.
 
     An index factor is a factor whose name contains `index`.
     """
-    factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
         _above_one(each.ratio)
-        for each in StudySummary.model_validate(study).comparisons
-        if each.factor in factors and each.transaction is not None and each.ratio.value and each.is_certain
+        for each in study.comparisons
+        if each.factor in (run.factors or {}) and "index" in each.factor
+        if each.transaction is not None and each.ratio.value and each.is_certain
     ]
-    return max(ratios, key=lambda ratio: float(ratio["value"]), default=None)
+    return max(ratios, key=lambda ratio: ratio.value or 0.0, default=None)
 
 
-def _above_one(ratio: Estimate) -> Json:
+def _above_one(ratio: Estimate) -> Estimate:
     """Return a ratio with its interval. A ratio below 1 is replaced by its reciprocal."""
-    value, low, high = ratio.value, ratio.low, ratio.high
-    if value is None or value >= 1:
-        return {"value": value, "low": low, "high": high}
-    return {"value": 1 / value, "low": 1 / high if high else None, "high": 1 / low if low else None}
+    if ratio.value is None or ratio.value >= 1:
+        return ratio
+    value, low, high = (1 / end if end else None for end in (ratio.value, ratio.high, ratio.low))
+    return Estimate(value, low, high)
 
 
-def _tier(tier: Json) -> Json:
+def _tier(tier: TierUse) -> dict[str, object]:
+    used = None if tier.utilization is None else min(tier.utilization, 1.0)
     return {
-        "cpus": tier.get("cpus_allotted"),
-        "cpu_utilization": _utilization(tier),
-        "cpu_demand": tier.get("cpu_demand_s"),
-        "major_faults": tier.get("major_faults_per_s"),
-        "disk_reads": tier.get("disk_read_bytes_per_s"),
+        "cpus": tier.cpus_allotted,
+        "cpu_utilization": _known_by(used, _share_of(tier.cpus_used, tier.cpus_allotted)),
+        "cpu_demand": tier.cpu_demand_s,
+        "major_faults": tier.major_faults_per_s,
+        "disk_reads": tier.disk_read_bytes_per_s,
     }
-
-
-def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier, with its interval if the interval of the CPUs used is known. [ratio]"""
-    used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
-    return _known_by(None if used is None else min(used, 1.0), share)
 
 
 class _Metrics:
     """Metrics of a service, from the tables of all its nodes."""
 
-    def __init__(self, tables: Iterable[Json]) -> None:
+    def __init__(self, tables: Iterable[Mapping[str, Metric]]) -> None:
         self._tables = list(tables)
 
     def total(self, name: str, key: str = "per_s") -> float | None:
         """Return the sum of a metric over the nodes of the service; None if no node has the metric."""
-        found = [table[name][key] for table in self._tables if name in table and table[name].get(key) is not None]
+        metrics = (table.get(name, NO_METRIC) for table in self._tables)
+        found = [value for metric in metrics if (value := getattr(metric, key)) is not None]
         return sum(found) if found else None
 
     def ratio(self, hits: str, misses: str) -> float | None:
@@ -305,14 +307,13 @@ class _Metrics:
         return hit / (hit + missed) if hit is not None and missed is not None and hit + missed > 0 else None
 
 
-def _metrics(summary: Json, name: str) -> _Metrics:
+def _metrics(summary: RunSummary, name: str) -> _Metrics:
     """Return the metrics of a service, including those of its nodes and of its SQLite database."""
-    services = summary.get("services") or {}
     own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
-    return _Metrics(service for key, service in services.items() if own.fullmatch(key))
+    return _Metrics(service for key, service in summary.services.items() if own.fullmatch(key))
 
 
-def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> SystemFacts:
+def _of_kind(kind: str, settings: Mapping[str, Any], metrics: _Metrics, tier: TierUse, origin: str) -> SystemFacts:
     """Return the system properties that exist only for this kind of service."""
     if kind not in OF_A_KIND:
         return {}
@@ -320,12 +321,12 @@ def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: s
     return measured(OF_A_KIND[kind], values, origin)
 
 
-def _content_server(settings: Json, metrics: _Metrics, tier: Json) -> Json:
+def _content_server(settings: Mapping[str, Any], metrics: _Metrics, tier: TierUse) -> dict[str, object]:
     cache = settings.get("content_cache")
-    part = (tier.get("parts") or {}).get("database") or {}
-    database, used = _value(part.get("cpus_used")), _value(tier.get("cpus_used"))
+    part, used = tier.parts.get("database"), tier.cpus_used.value
+    database = None if part is None else part.cpus_used.value
     dropped = settings.get("drop_index")
-    values: Json = dict.fromkeys(OF_CONTENT_SERVER)
+    values: dict[str, object] = dict.fromkeys(OF_CONTENT_SERVER)
     values |= {key: settings.get(key) for key in ("threads", "database_pool", "handle_cache", "nodes", "sync")}
     values |= {
         "content_cache": units.size(cache) if isinstance(cache, str) else cache,
@@ -341,9 +342,9 @@ def _content_server(settings: Json, metrics: _Metrics, tier: Json) -> Json:
     return values
 
 
-def _postgresql(settings: Json, metrics: _Metrics) -> Json:
+def _postgresql(settings: Mapping[str, Any], metrics: _Metrics) -> dict[str, object]:
     commit = settings.get("synchronous_commit")
-    values: Json = dict.fromkeys(OF_POSTGRESQL)
+    values: dict[str, object] = dict.fromkeys(OF_POSTGRESQL)
     values |= {
         "shared_buffers": postgresql_size(settings.get("shared_buffers"), _POSTGRESQL_PAGE),
         "work_mem": postgresql_size(settings.get("work_mem"), 2**10),

@@ -14,6 +14,8 @@ from towtank.containment import Failed, attempt
 from towtank.documents import document_of
 from towtank.errors import MeasurementError
 from towtank.estimates import number_estimate
+from towtank.model.capacity_file import FitAssumption, StationLimit
+from towtank.model.demand_file import FittedValue
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import Bounded, percentiles
@@ -27,7 +29,7 @@ from towtank.model.fitting.networks.seconds import Measured, measured
 from towtank.model.fitting.networks.spread import spread
 from towtank.model.fitting.networks.tails import Correction, corrections, doubts
 from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.prediction import FARTHEST_SATURATED, SATURATED, Assumption, Bands
+from towtank.model.fitting.prediction import FARTHEST_SATURATED, SATURATED, Bands
 from towtank.model.fitting.quota_assumed import quota_assumptions
 
 NETWORK_SCHEMA = "towtank/model-network/1"
@@ -139,7 +141,7 @@ def network_answer(
     levels = of.levels()
     top = (solved.throughput[-1] / levels.throughput[-1] - 1, solved.response[-1] / levels.response[-1] - 1)
     if held_out is not None:
-        top = (held_out.points[-1].error, held_out.points[-1].response_error)
+        top = (held_out.points[-1].error, held_out.points[-1].response_error or 0.0)
     return NetworkAnswer(document, network, configuration, verdict, held_out, tails, top)
 
 
@@ -161,14 +163,6 @@ class NetworkPrediction:
     response_s: Bands
     responses_s: dict[str, Bands]
     utilization: dict[str, Bands]
-
-
-@dataclass(frozen=True)
-class StationLimit:
-    """Highest throughput that a station allows, with its interval. [1/s]"""
-
-    station: str
-    limit_throughput: Bounded
 
 
 def _estimate(value: float, samples: Floats) -> dict[str, object]:
@@ -348,7 +342,7 @@ def sentence(network: Network) -> str:
     return f"the bottleneck is {rows[0].station}: {limited[0]}; the next one is {rows[1].station}: {limited[1]}"
 
 
-def _carried(limit: Bounded) -> str:
+def _carried(limit: FittedValue) -> str:
     """Render the throughput limit of a station with its interval. If the interval of the demand includes zero, the
     upper end is infinite.
     """
@@ -356,21 +350,21 @@ def _carried(limit: Bounded) -> str:
     return number_estimate(limit.value or 0.0, low, high)
 
 
-def _assumptions(network: Network) -> list[Assumption]:
+def _assumptions(network: Network) -> list[FitAssumption]:
     of = network.measured
     off = 100 * float(np.abs(network.misses).max())
     spread = 100 * float(np.ptp(of.levels().shares, axis=0).max())
     at_once = network.parameters.at_once
     found = [
-        Assumption(
+        FitAssumption(
             "demands do not depend on the load",
             f"the busy time of each resource at each level is met within {off:.2g} %",
         ),
-        Assumption(
+        FitAssumption(
             "the time that no resource explains at low load is the same at any load",
             "only by the response times at the levels",
         ),
-        Assumption(
+        FitAssumption(
             "users choose transactions at random, by the measured shares",
             f"the shares differ by at most {spread:.2g} percentage points between levels",
         ),
@@ -382,7 +376,7 @@ def _assumptions(network: Network) -> list[Assumption]:
         if ways != {ALIKE}:
             how = "have demands in proportion to their response times at low load"
         found.append(
-            Assumption(
+            FitAssumption(
                 f"transactions that the data cannot distinguish {how}", "only by the response times at the levels"
             )
         )
@@ -391,5 +385,5 @@ def _assumptions(network: Network) -> list[Assumption]:
     )
     if at_once is not None:
         assumed += f", at most {at_once} on each server at the same time, while further requests wait"
-    found.append(Assumption(assumed, "chosen by the response times of transactions at the levels"))
+    found.append(FitAssumption(assumed, "chosen by the response times of transactions at the levels"))
     return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from towtank.estimates import few_digits, number_estimate, relative_error
+from towtank.model.capacity_file import HeldOutLevel, HeldOutTransaction, HeldOutUse
 from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED, HELD_OUT_LIMIT, MISS_LIMIT
 from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.intervals import percentiles
@@ -75,66 +76,6 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
         busy = utilization(network, solved.utilization[place], at[place].others)
         drawn.append(solve(of, [(each, at[place]) for each in drifted(network, busy)]))
     return Tested(network, of, range(kept, len(of.loads)), solved, drawn)
-
-
-@dataclass(frozen=True)
-class HeldOutClass:
-    """Transaction at a held-out level: count [1], measured and predicted mean response time [s] with their intervals,
-    and relative error [ratio]. Unknown values are None.
-    """
-
-    count: float
-    measured_response_s: float | None
-    measured_response_interval: Interval | None
-    predicted_response_s: float
-    band_95: Interval
-    error: float | None
-
-
-@dataclass(frozen=True)
-class HeldOutStation:
-    """Measured and predicted utilization of a station at a held-out level, with their intervals. [ratio]"""
-
-    measured: float
-    measured_interval: Interval
-    predicted: float
-    band_95: Interval
-
-
-@dataclass(frozen=True)
-class HeldOutLevel:
-    """Load level that was left out of the fit, with the predictions of the network.
-
-    Attributes
-    ----------
-    load : float
-        Number of users. [1]
-    error, response_error : float
-        Relative errors of throughput and mean response time. [ratio]
-    throughput_band_80, throughput_band_95, response_band_80, response_band_95 : tuple
-        Bands of the predictions, with the error of a repeated measurement. [1/s], [s]
-    within_95 : bool
-        True if the measured throughput lies in its 95 % band.
-    classes, utilization : dict
-        Results by transaction and by station.
-    """
-
-    load: float
-    measured_throughput: float
-    measured_throughput_interval: Interval
-    predicted_throughput: float
-    error: float
-    throughput_band_80: Interval
-    throughput_band_95: Interval
-    within_95: bool
-    measured_response_s: float
-    measured_response_interval: Interval
-    predicted_response_s: float
-    response_error: float
-    response_band_80: Interval
-    response_band_95: Interval
-    classes: Mapping[str, HeldOutClass]
-    utilization: Mapping[str, HeldOutStation]
 
 
 @dataclass(frozen=True)
@@ -218,13 +159,13 @@ def _again(curves: Floats, scatter: float) -> Floats:
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
 
-def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> dict[str, HeldOutClass]:
+def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> dict[str, HeldOutTransaction]:
     levels = tested.whole.levels()
     found = {}
     for number, name in enumerate(tested.whole.classes):
         measured, predicted = float(levels.responses[place, number]), float(tested.solved.responses[place, number])
         seen = math.isfinite(measured)
-        found[name] = HeldOutClass(
+        found[name] = HeldOutTransaction(
             float(levels.counts[place, number]),
             measured if seen else None,
             known.response_of(place, number) if seen else None,
@@ -235,10 +176,10 @@ def _by_class(tested: Tested, place: int, drawn: Solved, known: Spread) -> dict[
     return found
 
 
-def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> dict[str, HeldOutStation]:
+def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> dict[str, HeldOutUse]:
     levels = tested.whole.levels()
     return {
-        station.name: HeldOutStation(
+        station.name: HeldOutUse(
             float(levels.busy[place, number] / station.capacity),
             seen.utilization(place, number),
             float(tested.solved.utilization[place, number]),
@@ -297,8 +238,9 @@ def _held_out_reasons(held_out: HeldOutLevels | None) -> list[tuple[str, str]]:
             off = relative_error(row.error, error_of_band(row.throughput_band_95, row.measured_throughput))
             limit = f"limit {100 * HELD_OUT_LIMIT:.0f} %"
             found.append((level, f"{without} predicts the throughput there {off} off, {limit}"))
-        if abs(row.response_error) > RESPONSE_OFF:
-            off = relative_error(row.response_error, error_of_band(row.response_band_95, row.measured_response_s))
+        error, measured_s = row.response_error, row.measured_response_s
+        if error is not None and measured_s is not None and abs(error) > RESPONSE_OFF:
+            off = relative_error(error, error_of_band(row.response_band_95, measured_s))
             limit = f"limit {100 * RESPONSE_OFF:.0f} %"
             found.append((FIT_DOUBTFUL, f"{without} predicts the response time there {off} off, {limit}"))
         for name, use in row.utilization.items():
