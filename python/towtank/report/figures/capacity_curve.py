@@ -116,9 +116,11 @@ def compute(results: Results) -> Numbers:
 def _curve(label: str, row: PredictedPoint) -> Iterator[CurvePoint]:
     for quantity, bands in (("throughput", row.throughput), ("response_s", row.response_s)):
         # A band without an upper bound cannot be drawn, so the curve of response times ends before this load.
-        if bands is None or None in (*bands.band_80, *bands.band_95) or not (bands.band_95[0] or 0.0) > 0:
+        if bands is None:
             continue
         (low_80, high_80), (low_95, high_95) = bands.band_80, bands.band_95
+        if low_80 is None or high_80 is None or low_95 is None or high_95 is None or low_95 <= 0:
+            continue
         yield CurvePoint(label, quantity, row.load, bands.curve, low_80, high_80, low_95, high_95)
 
 
@@ -192,7 +194,7 @@ def _interval(place: Encoding, low: str = "low", high: str = "high") -> Encoding
     return {**vega.between(Encoding(x=place["x"], y=place["y"]), "y", low, high), "color": place["color"]}
 
 
-def _of(points: Sequence[CurvePoint | MeasuredPoint | PredictedPoint], quantity: str) -> list[Row]:
+def _of(points: Sequence[CurvePoint | MeasuredPoint | LeftOutPoint], quantity: str) -> list[Row]:
     """Return the points of a quantity as chart data, with times in milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
     return [

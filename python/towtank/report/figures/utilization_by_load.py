@@ -55,7 +55,10 @@ def compute(results: Results) -> Numbers:
     for configuration in results.capacity.modelled:
         label = configuration.label
         for name, resource in configuration.utilization.items():
-            curve += [CurvePoint(label, name, row.load, row.median, *row.band_95) for row in resource.curve]
+            for line in resource.curve:
+                low, high = line.band_95
+                if low is not None and high is not None:
+                    curve.append(CurvePoint(label, name, line.load, line.median, low, high))
             for row in resource.measured:
                 state = states.get((label or "all runs", row.load), "valid")
                 measured.append(MeasuredPoint(label, name, row.load, row.utilization, state))
