@@ -114,7 +114,7 @@ def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, 
 def test_insecure_trusts_everybody(run: RunFolder, port: int) -> None:
     plan = prepare_plan(
         run, Exchange(f"https://127.0.0.1:{port}/"), Load(), [], [], connections=ConnectionOptions(insecure=True)
-    )
+    ).document()
     assert plan["targets"][0]["tls"] == {"verify": False}
 
 

@@ -24,7 +24,7 @@ from two_tiers import (
 )
 
 from towtank.cli.network_table import _held_out, _held_out_classes, _levels
-from towtank.errors import MeasurementError
+from towtank.errors import MeasurementError, ModelError
 from towtank.model import FittedNetwork, load_model, solve_models
 from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
@@ -33,7 +33,7 @@ from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import _carried, limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
 from towtank.model.fitting.networks.estimate import Parameters, noise_of
-from towtank.model.fitting.networks.judging import _error_against, held_out_levels, hold_out, judged
+from towtank.model.fitting.networks.judging import NetworkVerdict, _error_against, held_out_levels, hold_out, judged
 from towtank.model.fitting.networks.replicates import fit_network
 from towtank.model.fitting.networks.seconds import Levels, Measured, Run
 from towtank.model.fitting.networks.spread import spread
@@ -373,10 +373,10 @@ def test_a_csv_file_makes_no_network(tmp_path: Path) -> None:
 
 @pytest.mark.waits
 def test_a_rejected_network_is_not_written(known: Measured) -> None:
-    answer = network_answers(RESULTS_1, "present")[0]
-    answer.document["verdict"] = {"level": FIT_REJECTED, "reasons": [{"level": FIT_REJECTED, "text": "it misses"}]}
-    with pytest.raises(Exception, match="the network is rejected: it misses"):
-        network_text(answer, "somewhere")
+    (answer, *_) = network_answers(RESULTS_1, "present")
+    rejected = dataclasses.replace(answer, verdict=NetworkVerdict(((FIT_REJECTED, "it misses"),)))
+    with pytest.raises(ModelError, match="the network is rejected: it misses"):
+        network_text(rejected, "somewhere")
 
 
 def test_shares_of_a_level_at_which_nothing_ended_are_those_of_all_levels() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sizing import sized, written
 
+from towtank.model import EngineModel
 from towtank.sizing.interval import Interval, size_text
 from towtank.sizing.scores import scores
 
@@ -212,10 +213,10 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
     """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
-    def known(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
-        (pool,) = model["pools"]
-        wait = erlang_c(3.6, 4) * load ** (pool["size"] - 3) / (1 - load) / 100
-        asked_of.append((pool["size"], precision))
+    def known(model: EngineModel, name: str, precision: float) -> tuple[float, Interval]:
+        (pool,) = model.pools
+        wait = erlang_c(3.6, 4) * load ** (pool.size - 3) / (1 - load) / 100
+        asked_of.append((pool.size, precision))
         assert name == "units"
         return wait, Interval(wait / 1.3, wait * 1.3)
 
