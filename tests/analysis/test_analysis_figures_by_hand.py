@@ -17,7 +17,7 @@ from towtank.analysis.comparing.runs import ComparedRun, Measured, Metric, Place
 from towtank.analysis.diagnosis.signs import _is_full, _is_saturated
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.elasticity import elasticity_of_groups
-from towtank.analysis.factorial import _document
+from towtank.analysis.factorial import FactorLevels, _effect
 from towtank.analysis.generator import _long_stalls, _stalls
 from towtank.analysis.history import History, Key, Point, Series
 from towtank.analysis.ideal import _think_time
@@ -245,8 +245,8 @@ def test_an_effect_differs_if_its_interval_excludes_zero(
 ) -> None:
     middle = 2.0 if low is None or high is None else (low + high) / 2
     effect = Effect((1,), Estimate(middle, low, high, "t", 4), 1.0, 0.5)
-    found = _document(effect, [{"name": "cache"}, {"name": "memory"}])
-    assert (found["factors"], found["differs"], found["change"]["value"]) == (["memory"], differs, 2 * middle)
+    found = _effect(effect, [FactorLevels(name, ("small", "large")) for name in ("cache", "memory")])
+    assert (tuple(found.factors), found.differs, found.change.value) == (("memory",), differs, 2 * middle)
 
 
 def test_what_an_event_left_free_is_kept() -> None:

@@ -13,7 +13,12 @@ def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int =
     damage, observation = SimpleNamespace(bad_lines=bad, torn_tail=torn), SimpleNamespace(cpus_used=cost)
     summary = SimpleNamespace(damage=damage, observation=observation)
     return SimpleNamespace(
-        manifest={"run": "r001"}, summary=summary, bad_histograms=histograms, workers=2, workers_found=found
+        manifest={"run": "r001"},
+        summary=summary,
+        engine=None,
+        bad_histograms=histograms,
+        workers=2,
+        workers_found=found,
     )
 
 

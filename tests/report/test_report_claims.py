@@ -49,7 +49,7 @@ WRITTEN: list[dict[str, Any]] = [
 def with_claims(**more: Any) -> Results:
     found = synthetic.results(**more)
     study = {**found.study, "claims": WRITTEN, "run_to_run": 0.05}
-    judged = analysis.judge(study, [run.summary for run in found.runs if run.summary])
+    judged = analysis.judge(study, [run.summary for run in found.runs if run.summary]).document()
     return dataclasses.replace(found, claims=judged)
 
 

@@ -5,7 +5,6 @@ measured values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 
 from towtank.analysis.doubts import VERDICTS, Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.run_summary import RunSummary
@@ -14,13 +13,18 @@ from towtank.documents import malformed
 from towtank.results import kept
 
 _WHY = "A malformed entry was left out, so its value is unknown."
+# Entries that every version of the format has. An earlier version lacks others, which it did not measure.
+_ALWAYS = frozenset(
+    {"verdict", "window", "throughput_per_s", "response_time_s", "errors", "transactions", "tiers", "damage"}
+)
 _HINT = "make the folder writable, so that Towtank computes this summary again from the records"
 
 
 def is_whole(summary: Mapping[str, object]) -> bool:
-    """Return True if a run summary of this version has all entries, and none of them is malformed."""
-    missing = {entry.name for entry in fields(RunSummary)} - {"inputs", *summary}
-    return not missing and not malformed(RunSummary, summary)
+    """Return True if a run summary has the entries of every version of the format, and none of its entries is
+    malformed.
+    """
+    return summary.keys() >= _ALWAYS and not malformed(RunSummary, summary)
 
 
 def readable_summary(summary: kept.Document, file: str) -> kept.Document:

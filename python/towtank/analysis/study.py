@@ -203,7 +203,7 @@ def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
 
 def known_summary(run: RunFolder) -> kept.Document | None:
     """Return the stored summary of a run that has ended, if this version of Towtank made it from the present data, and
-    no entry is missing or malformed; otherwise None.
+    its entries are whole; otherwise None.
     """
     try:
         known = read_object(run.path / SUMMARY)
