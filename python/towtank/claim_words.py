@@ -62,6 +62,8 @@ def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float
     '22 (6 to 3,200)'
     >>> estimate_text({"value": 0.13, "low": 0.0996, "high": 2.0}, "s", [0.1])
     '130 (99.6 to 2,000) ms'
+    >>> [estimate_text({"value": value, "low": low, "high": 51e6}, "B") for value, low in ((48e6, 44e6), (0.0, 0.0))]
+    ['45.8 (42.0 to 48.6) MiB', '0 (0 to 49) MiB']
     """
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     return number_text(value, unit) if low is None or high is None else _with_interval((value, low, high), unit, bounds)
@@ -114,9 +116,9 @@ def _with_interval(numbers: tuple[float, float, float], unit: str, bounds: Seque
     size = 1.0
     if unit == "s":
         size, unit = duration_unit(numbers[0] or max(map(abs, numbers)))
-    if unit == "B/s":
-        name = units.format_size(abs(numbers[0])).rpartition(" ")[2]
-        size, unit = float(units.SIZE_UNITS[name]), f"{name}/s"
+    if unit in ("B", "B/s"):
+        name = units.format_size(abs(numbers[0]) or max(map(abs, numbers))).rpartition(" ")[2]
+        size, unit = float(units.SIZE_UNITS[name]), f"{name}{unit[1:]}"
     value, low, high = (number / size for number in numbers)
     within = [bound / size for bound in bounds]
     shown, lowest, highest = _texts(value, low, high, unit, within)
@@ -165,6 +167,8 @@ def number_text(value: float, unit: str) -> str:
         return units.format_duration(short)
     if unit == "B/s" and short > 0:
         return units.format_data_rate(short)
+    if unit == "B" and short > 0:
+        return units.format_size(short)
     return f"{few_digits(value)}{f' {unit}' if unit else ''}".replace("-", "−")
 
 

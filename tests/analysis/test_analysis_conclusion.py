@@ -208,7 +208,10 @@ def test_a_doubt_on_which_an_answer_depends_has_a_step_with_a_command(
     summary["verdict"]["reasons"] = [reason]
     leaning = claim("A.", "confirmed", suspect_runs=["r1"])
     assert concluded(leaning, summary=summary, block_s=120.0, command=command).measure == (step,)
-    assert concluded(claim("A.", "confirmed"), summary=summary).measure == ()
+    assert concluded(claim("A.", "confirmed"), summary=summary).measure == (
+        "Nothing more to measure: every claim has an answer.",
+    )
+    assert concluded(claim("A.", "confirmed", follows="Do it."), summary=summary).measure == ()
 
 
 def test_a_start_lag_of_half_of_the_runs_has_another_remedy_than_more_runs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from results_1 import copy_of_results_1
 from towtank import containment
 from towtank.containment import contained
 from towtank.model.fitting import capacity
-from towtank.report.source import load_results
+from towtank.report.content import prediction
+from towtank.report.document import Callout
+from towtank.report.source import load_results, measured_results
 from towtank.results import kept
 
 
@@ -95,3 +98,19 @@ def test_a_model_without_one_of_its_parts_is_not_used_again(
         kept = json.loads((folder / "model.json").read_text("utf-8"))
         assert (kept["made_from"] is not None) == is_kept
     assert next(faults) is False
+
+
+@pytest.mark.parametrize("damaged", ['{"schema": "towtank/prediction/1", "from": 3}', "[1, 2]"])
+def test_a_malformed_model_or_prediction_is_named_in_place_of_its_section(folder: Path, damaged: str) -> None:
+    (folder / "prediction.json").write_text(damaged, "utf-8")
+    found = measured_results(folder)
+    section = prediction.build(found)
+    if damaged.startswith("{"):
+        assert section is not None
+        (callout,) = [block for block in section.blocks if isinstance(block, Callout)]
+        assert "prediction.json is not a prediction of a study." in repr(callout.content)
+    else:
+        assert section is None
+    refused = dataclasses.replace(found, model={"configurations": [{"label": 3}]}).capacity
+    assert refused.refused == "model.json is not a capacity model"
+    assert refused.modelled == []

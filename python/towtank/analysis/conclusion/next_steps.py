@@ -84,6 +84,8 @@ def next_steps(
             clearing = []
         measurement = [*clearing, *repeats] if first_leans else [*repeats, *clearing]
     measurement += [*_presets(claims, command), *([] if claims else _raise(summary))]
+    if not system and not measurement and claims and all(claim.is_answered for claim in claims):
+        measurement = ["Nothing more to measure: every claim has an answer"]
     kept = list(dict.fromkeys(system))[: _STEPS - min(1, len(measurement))]
     return kept, list(dict.fromkeys(measurement))[: _STEPS - len(kept)]
 
