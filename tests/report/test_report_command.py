@@ -37,9 +37,9 @@ def towtank(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def plain(path: Path) -> str:
-    """Return the text of an HTML page without scripts and tags."""
+    """Return the text of an HTML page without scripts and tags. Code and bold words are parts of a sentence."""
     page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
-    return re.sub(r"<[^>]+>", " ", page)
+    return re.sub(r"<[^>]+>", " ", re.sub(r"</?(code|strong)\b[^>]*>", "", page))
 
 
 @pytest.mark.waits

@@ -196,6 +196,7 @@ def test_title_and_description_say_what_was_found(document: Document, html: str,
     assert f"{document.title}: {document.verdict}" in page.text
     named = {each.get("name") or each.get("property"): each.get("content") for each in page.all("meta")}
     assert named["description"] == named["og:description"] == document.answer != ""
+    assert "  " not in document.answer and " ," not in document.answer
     summary = page.all("header")[0]["data-summary"] or ""
     assert all(part in summary for part in (document.question, document.answer, document.verdict))
 

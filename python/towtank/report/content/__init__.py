@@ -126,7 +126,7 @@ def build_document(results: Results) -> Document:
 def _answer(sections: tuple[Section, ...]) -> str:
     """Return the headline from the summary section; empty if the section could not be built."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
-    return " ".join(run.text for block in headlines for content in block.content for run in content)
+    return " ".join("".join(run.text for run in content) for block in headlines for content in block.content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
