@@ -188,8 +188,26 @@ def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any
             "disks": {"vda": {"read_bytes_per_s": 1000.0 * users, "write_bytes_per_s": 30_000.0 * users}},
         },
         "laws": {
-            "little": {"residual": 0.001, "limit": 0.05, "holds": True},
-            "utilization": [{"tier": "content", "residual": 0.02, "limit": 0.05, "holds": True}],
+            "little": {
+                "n": float(users),
+                "x_per_s": rate,
+                "r_s": mean,
+                "z_s": THINK_S,
+                "residual": 0.001,
+                "limit": 0.05,
+                "holds": True,
+            },
+            "utilization": [
+                {
+                    "tier": "content",
+                    "u": rate * DEMAND_S[index],
+                    "x_per_s": rate,
+                    "d_s": DEMAND_S[index],
+                    "residual": 0.02,
+                    "limit": 0.05,
+                    "holds": True,
+                }
+            ],
         },
         "accounting": {
             "offered": 4000,

@@ -8,6 +8,7 @@ import pytest
 import report_synthetic as synthetic
 from drawn_figures import texts
 
+from towtank.model import CapacityModel
 from towtank.report.figures import (
     residuals,
 )
@@ -34,7 +35,8 @@ def modelled(*levels: tuple[float, float, float]) -> Results:
     ]
     network = {"refused": None, "levels": [{"load": 10.0, "throughput": 10.0, "fitted_throughput": 11.0}]}
     configuration = {"label": "a", "refused": None, "points": points, "network": network}
-    return dataclasses.replace(synthetic.results(), model={"configurations": [configuration]})
+    model = CapacityModel.model_validate({"configurations": [configuration]})
+    return dataclasses.replace(synthetic.results(), model=model)
 
 
 def test_residuals_are_relative_to_the_measurement() -> None:

@@ -10,6 +10,7 @@ import report_synthetic as synthetic
 from drawn_figures import find, repeated, texts, with_cpus
 
 from towtank.analysis import LoadPoint
+from towtank.model import CapacityModel
 from towtank.report.figures import (
     throughput,
 )
@@ -94,7 +95,7 @@ def test_a_bound_far_above_the_measurement_is_not_drawn() -> None:
 def test_the_bound_of_the_model_replaces_that_of_the_demands() -> None:
     results = with_cpus(synthetic.results(), 1.0)
     model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 97.0}]}
-    numbers = throughput.compute(dataclasses.replace(results, model=model))
+    numbers = throughput.compute(dataclasses.replace(results, model=CapacityModel.model_validate(model)))
     assert numbers.highest["search_index present"] == 97.0
     assert numbers.exceeded == []
 
@@ -105,7 +106,7 @@ def test_a_bound_that_measurements_exceed_is_not_drawn_and_has_its_reason(cpus: 
     # interval, so it is not drawn. With 0.7 CPUs, the bound of the demands, 0.7 / 10 ms = 70 /s, is not drawn either.
     results = with_cpus(synthetic.results(), cpus)
     model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 90.0}]}
-    results = dataclasses.replace(results, model=model)
+    results = dataclasses.replace(results, model=CapacityModel.model_validate(model))
     figure = throughput.figure(results)
     assert figure is not None
     assert throughput.compute(results).highest.get("search_index present") == (drawn and pytest.approx(drawn))

@@ -9,6 +9,7 @@ import pytest
 import report_synthetic as synthetic
 
 from towtank.load_level import Load
+from towtank.model import CapacityModel
 from towtank.report.content import observations, tables
 from towtank.report.document import Table
 from towtank.report.figures import FIGURES, MAIN, capacity_curve, cpu_by_tier, series, throughput, transactions
@@ -117,6 +118,6 @@ def test_whiskers_of_a_point_are_the_same_in_the_capacity_curve() -> None:
     ]  # fmt: skip
     model = {"configurations": [{"label": "", "refused": None, "held_out": None, "grid": [], "points": rows,
                                  "knees": []}]}  # fmt: skip
-    measured = capacity_curve.compute(replace(results, model=model)).measured
+    measured = capacity_curve.compute(replace(results, model=CapacityModel.model_validate(model))).measured
     whiskers = [(row.load, row.low, row.high) for row in measured if row.quantity == "throughput"]
     assert whiskers == [(point.load, point.low, point.high) for point in points]

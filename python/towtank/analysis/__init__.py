@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from towtank.analysis.audit.check import AuditTest
     from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE
     from towtank.analysis.checks.storage import throttled_disks
+    from towtank.analysis.claims.verdicts import ClaimVerdict, JudgedClaims
     from towtank.analysis.clear_miss import MISS_METRICS, miss_tests
     from towtank.analysis.compaction import compact
     from towtank.analysis.comparing import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from towtank.analysis.history import History, Series, history_of
     from towtank.analysis.ideal import share_of_ideal
     from towtank.analysis.judgement import Judged, Judgement, judge_file, judge_files
+    from towtank.analysis.laws import Accounting, Little, UtilizationLaw
     from towtank.analysis.limits.found import conclude_search, search_of_run
     from towtank.analysis.limits.plateaus import Plateau, PlateauRules, judge_plateau
     from towtank.analysis.limits.search import (
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     from towtank.analysis.study_summary import (
         Comparison,
         Configuration,
+        DoubtOfRuns,
         ObjectiveAnswer,
         StudySummary,
         configurations_of,

@@ -192,10 +192,14 @@ class ObjectiveAnswer(Part):
 
 
 class DoubtOfRuns(Part):
-    """Doubt about runs of a study, with the names of the runs."""
+    """Doubt in a summary, with the measured value and its limit; a doubt of a study has the names of its runs."""
 
+    kind: str = ""
     level: str = ""
     message: str = ""
+    seen: Number | None = None
+    limit: Number | None = None
+    unit: str = ""
     why: str | None = None
     hint: str | None = None
     runs: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.analysis import Configuration, RunSummary, StudySummary, readable_summary
+from towtank.analysis import Configuration, DoubtOfRuns, JudgedClaims, RunSummary, StudySummary, readable_summary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -72,9 +72,10 @@ class RunResult:
         return level if level in STATES else "none"
 
     @property
-    def doubts(self) -> list[Json]:
+    def doubts(self) -> list[DoubtOfRuns]:
         """Reasons for the verdict on the run."""
-        return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
+        found = dig(self.summary, "verdict", "reasons") or ()
+        return [DoubtOfRuns.model_validate(doubt) for doubt in found if isinstance(doubt, Mapping)]
 
     @property
     def load(self) -> float | None:
@@ -113,8 +114,8 @@ class Results:
         All planned runs in their order, including missing runs.
     hashes : tuple of FileHash
         Hashes of the recorded files, to verify a copy of the folder.
-    model : dict
-        Capacity model (`model.json`).
+    model : CapacityModel or None
+        Capacity model of each configuration (`model.json`); None if it was not read.
     sizing : SizingResult, str or None
         Result of a sizing, or the reason why it has none; None if the study has no sizing.
     claims : dict
@@ -130,21 +131,21 @@ class Results:
     summary: Json
     runs: tuple[RunResult, ...] = ()
     hashes: tuple[FileHash, ...] = ()
-    model: Json = field(default_factory=dict)
+    model: CapacityModel | None = None
     sizing: SizingResult | str | None = None
     claims: Json = field(default_factory=dict)
     prediction: PredictionResult | None = None
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def capacity(self) -> CapacityModel:
-        """Capacity model of each configuration; a malformed model states that it is malformed."""
-        from towtank.model import CapacityModel  # noqa: PLC0415 - `towtank --help` does not need it
+        """Capacity model of each configuration; without configurations if no model was read."""
+        return self.model or _capacity({})
 
-        try:
-            return CapacityModel.model_validate(self.model)
-        except ValueError:
-            return CapacityModel(refused=f"{MODEL_FILE} is not a capacity model")
+    @cached_property
+    def judged(self) -> JudgedClaims:
+        """Claims with their verdicts; none if the study has no claims."""
+        return JudgedClaims.read(self.claims)
 
     @property
     def study(self) -> Json:
@@ -229,7 +230,7 @@ def load_results(path: Path) -> Results:
     return replace(
         found,
         hashes=hashes,
-        model=model_of(path, hashes),
+        model=_model_of(path, hashes),
         sizing=sizing.sentence if isinstance(sizing, Failed) else sizing,
         recorded=recordings(open_folder(path), found),
     )
@@ -276,25 +277,32 @@ def derived_documents(path: Path) -> list[Path]:
     return [path / name for name in names if (path / name).is_file()]
 
 
-def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
+def _model_of(path: Path, hashes: Sequence[FileHash]) -> CapacityModel:
     """Return the capacity model of a results folder; it is computed and stored unless `model.json` is up to date.
 
-    Parameters
-    ----------
-    path : Path
-        Results folder.
-    hashes : sequence of FileHash
-        Hashes of all recorded files. If empty, the model is computed anew.
+    Without hashes of the recorded files, the model is computed anew.
     """
+    from towtank import model  # noqa: PLC0415 - slow to import, and seldom needed
+
     sources = kept.sources_of(entry.line for entry in hashes) if hashes else None
-    document = attempt("capacity model", kept.made_or_kept, path / MODEL_FILE, lambda: _model(path), lambda: sources)
-    return {"refused": document.sentence, "configurations": []} if isinstance(document, Failed) else document
+    made = attempt(
+        "capacity model",
+        kept.made_or_kept,
+        path / MODEL_FILE,
+        lambda: model.capacity_document(path),
+        lambda: sources,
+    )
+    return model.CapacityModel(refused=made.sentence) if isinstance(made, Failed) else _capacity(made)
 
 
-def _model(path: Path) -> dict[str, Any]:
-    from towtank.model import capacity_document  # noqa: PLC0415 - slow to import, and seldom needed
+def _capacity(document: Mapping[str, object]) -> CapacityModel:
+    """Read the content of `model.json`; a malformed model states that it is malformed."""
+    from towtank.model import CapacityModel  # noqa: PLC0415 - `towtank --help` does not need it
 
-    return capacity_document(path)
+    try:
+        return CapacityModel.model_validate(document)
+    except ValueError:
+        return CapacityModel(refused=f"{MODEL_FILE} is not a capacity model")
 
 
 def open_folder(path: Path) -> ResultsFolder:

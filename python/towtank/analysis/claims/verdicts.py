@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from towtank.analysis.claims.needs import Needs
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import ANSWERED
-from towtank.documents import document_of
+from towtank.documents import document_of, record_of
 
 SCHEMA = "towtank/claims/1"
 
@@ -91,3 +91,11 @@ class JudgedClaims:
     def document(self) -> dict[str, object]:
         """Return the content of `claims.json`."""
         return document_of(self)
+
+    @classmethod
+    def read(cls, document: Mapping[str, object]) -> JudgedClaims:
+        """Read the content of `claims.json`; malformed keys get their defaults."""
+        listed = document.get("claims")
+        found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list | tuple) else []
+        claims = tuple(record_of(ClaimVerdict, each) for each in found)
+        return replace(record_of(cls, {**document, "claims": ()}), claims=claims)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 
-from towtank.analysis import CONFIDENCE
-from towtank.claim_words import ANSWERED, WORDS, answer
-from towtank.digging import dig
+from towtank.analysis import CONFIDENCE, ClaimVerdict
+from towtank.claim_words import WORDS, answer
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Section, Table, paragraph, strong
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.report.suspects import MARK
 
 _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
@@ -49,7 +49,7 @@ def build(results: Results) -> Section | None:
         _table(claims),
         *_differences(claims),
     ]
-    courses = [claim for claim in claims if claim.levels]
+    courses = [claim for claim in claims if claim.judged.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
@@ -57,9 +57,8 @@ def build(results: Results) -> Section | None:
 
 def _confidences(results: Results) -> str:
     """Render the confidence level of the claims' intervals, such as `95 %` or `96.8 to 98.2 %`."""
-    measured_values = [dig(claim, "measured") for claim in dig(results.claims, "claims") or ()]
-    known = [value for value in measured_values if dig(value, "low") is not None]
-    found = {float(dig(value, "confidence") or CONFIDENCE) for value in known} or {CONFIDENCE}
+    values = [claim.measured for claim in results.judged.claims if claim.measured is not None]
+    found = {value.confidence for value in values if value.low is not None} or {CONFIDENCE}
     low, high = (f"{100 * share:.3g}" for share in (min(found), max(found)))
     shown = f"{low} %" if low == high else f"{low} to {high} %"
     return shown if found == {CONFIDENCE} else f"{shown}, because claims are judged after each block of runs"
@@ -69,7 +68,7 @@ def _sources(claims: list[_Claim]) -> str:
     """Render the number of claims that cite a source, such as `, 3 of them with a source`; empty if no claim cites
     one.
     """
-    cited = sum(claim.source != people.ABSENT for claim in claims)
+    cited = sum(bool(claim.judged.source) for claim in claims)
     if cited == len(claims):
         return " with a source"
     return f", {cited} of them with a source" if cited else ""
@@ -79,7 +78,7 @@ def _in_blocks(claims: list[_Claim]) -> list[Block]:
     """Explain that claims are judged after each block of runs; empty if the study does not repeat its runs in
     blocks.
     """
-    if not any(claim.decided_after for claim in claims):
+    if not any(claim.judged.decided_after for claim in claims):
         return []
     return [
         paragraph(
@@ -98,98 +97,65 @@ def expected_beforehand(results: Results) -> list[Block]:
 
 @dataclass(frozen=True)
 class _Claim:
-    """Claim of a study, with texts for the tables.
-
-    Attributes
-    ----------
-    number : int
-        Number of the claim in the study, counted from 1.
-    says, source, asks, holds : str
-        Statement of the claim, its source, the measured quantity, and the condition for its confirmation.
-    verdict, answer, why : str
-        Verdict; verdict with reason, doubts and next step; reason.
-    notes : str
-        Verdict with doubts and next step, but without the reason.
-    found : str or None
-        Level with the highest or lowest measured value, if the claim is about it; otherwise None.
-    may_be : list of str
-        Levels that may have the highest or lowest value, according to the intervals.
-    measured : str
-        Measured value with its interval.
-    levels : list of tuple
-        Pairs of a level, and the value at this level with its interval.
-    suspect_runs : list of str
-        Suspect runs on which the answer depends.
-    decided_after : int or None
-        Number of blocks of runs after which the claim was decided; None if undecided.
-    differs : str
-        Reason why the result differs from the source, from the study file; empty if the file gives none.
-    """
+    """Claim of a study with its number, counted from 1, and with texts for the tables."""
 
     number: int
-    says: str
-    source: str
-    asks: str
-    holds: str
-    verdict: str
-    answer: str
-    why: str
-    notes: str
-    found: str | None
-    may_be: list[str]
-    measured: str
-    levels: list[tuple[str, str]]
-    suspect_runs: list[str]
-    decided_after: int | None
-    differs: str
+    judged: ClaimVerdict
+
+    @cached_property
+    def answer(self) -> str:
+        """Verdict with reason, doubts and next step."""
+        return answer(vars(self.judged))
+
+    @cached_property
+    def notes(self) -> str:
+        """Verdict with doubts and next step, but without the reason."""
+        return answer({**vars(self.judged), "why": ""})
 
     @property
-    def is_answered(self) -> bool:
-        """True if the measurement confirmed or refuted the claim."""
-        return self.verdict in ANSWERED
+    def why(self) -> str:
+        """Reason of the verdict, without its full stop."""
+        return self.judged.why.rstrip(".")
+
+    @property
+    def measured(self) -> str:
+        """Measured value with its interval, or the level with the highest or lowest value."""
+        found = self.judged.found
+        if found is not None:
+            others = [level for level in self.judged.may_be if level != found]
+            return f"{found} (or {people.listing(others)})" if others else found
+        if self.judged.levels:
+            return f"last to first {people.plain_estimate(self.judged.measured)}"
+        return self.shown(self.judged.measured)
+
+    def shown(self, estimate: people.Estimate | None) -> str:
+        """Render an estimate in the unit of the claim."""
+        return _SHOW.get(self.judged.unit, people.plain_estimate)(estimate)
 
     @property
     def is_marked(self) -> bool:
         """True if the claim's answer depends on suspect runs."""
-        return self.is_answered and bool(self.suspect_runs)
+        return self.judged.is_answered and bool(self.judged.suspect_runs)
 
     @property
     def word(self) -> str:
         """Verdict on the claim in one or two words, with a mark if it depends on suspect runs."""
-        if not self.is_answered:
+        if not self.judged.is_answered:
             return "Not\N{NO-BREAK SPACE}answered"
-        return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
+        return WORDS[self.judged.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
 
 
 def _claims(results: Results) -> list[_Claim]:
-    found = [claim for claim in results.claims.get("claims") or () if isinstance(claim, dict)]
-    return [_claim(number, claim) for number, claim in enumerate(found, 1)]
+    return [_Claim(number, claim) for number, claim in enumerate(results.judged.claims, 1)]
 
 
-def _claim(number: int, claim: Json) -> _Claim:
-    estimate = _SHOW.get(str(claim["unit"]), people.plain_estimate)
-    levels = [(str(level["level"]), estimate(level["measured"])) for level in claim["levels"]]
-    why = str(claim["why"] or "").rstrip(".")
-    return _Claim(
-        number=number,
-        **{key: str(claim[key] or "") or people.ABSENT for key in ("says", "source", "asks", "holds")},
-        verdict=str(claim["verdict"]),
-        answer=answer(claim),
-        why=why,
-        notes=answer({**claim, "why": ""}),
-        found=None if claim["found"] is None else str(claim["found"]),
-        may_be=list(map(str, claim["may_be"])),
-        measured=measured(claim),
-        levels=levels,
-        suspect_runs=list(claim["suspect_runs"]),
-        decided_after=dig(claim, "decided_after"),
-        differs=str(dig(claim, "differs") or ""),
-    )
+def _stated(*texts: str) -> list[str]:
+    return [text or people.ABSENT for text in texts]
 
 
 def without_answer(results: Results) -> int:
     """Return the number of claims that are neither confirmed nor refuted. [1]"""
-    return sum(not claim.is_answered for claim in _claims(results))
+    return sum(not claim.is_answered for claim in results.judged.claims)
 
 
 def in_brief(results: Results) -> Table | None:
@@ -197,11 +163,12 @@ def in_brief(results: Results) -> Table | None:
     claims = _claims(results)
     if not claims:
         return None
-    ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.verdict, len(_BY_WEIGHT)))
+    ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.judged.verdict, len(_BY_WEIGHT)))
     shown, folded = (sorted(part, key=attrgetter("number")) for part in (ordered[:_SHOWN], ordered[_SHOWN:]))
     columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
     rows = tuple(
-        (str(claim.number), claim.says, claim.holds, claim.measured, claim.word) for claim in (*shown, *folded)
+        (str(claim.number), *_stated(claim.judged.says, claim.judged.holds), claim.measured, claim.word)
+        for claim in (*shown, *folded)
     )
     notes = _reasons(shown)
     if folded:
@@ -215,7 +182,7 @@ def _reasons(claims: list[_Claim]) -> list[str]:
     """
     groups: dict[str, list[_Claim]] = {}
     for claim in claims:
-        if claim.answer != f"{WORDS[claim.verdict].capitalize()}.":
+        if claim.answer != f"{WORDS[claim.judged.verdict].capitalize()}.":
             groups.setdefault(claim.notes, []).append(claim)
     return [_note(notes, same) for notes, same in groups.items()]
 
@@ -234,8 +201,8 @@ def by_verdict(results: Results) -> list[str]:
     """Return the number of claims for each verdict, such as `5 confirmed (2 of them †)` with two that depend on suspect
     runs; empty if the study has no claims.
     """
-    counts = results.claims.get("counts") or {}
-    marked = Counter(claim.verdict for claim in _claims(results) if claim.is_marked)
+    counts = results.judged.counts
+    marked = Counter(claim.judged.verdict for claim in _claims(results) if claim.is_marked)
     return [
         f"{counts[verdict]} {words}" + (f" ({marked[verdict]} of them {MARK})" if marked[verdict] else "")
         for verdict, words in WORDS.items()
@@ -244,7 +211,7 @@ def by_verdict(results: Results) -> list[str]:
 
 
 def _table(claims: list[_Claim]) -> Table:
-    in_blocks = any(claim.decided_after for claim in claims)
+    in_blocks = any(claim.judged.decided_after for claim in claims)
     columns = (
         Column("No.", numeric=True),
         Column("Claim"),
@@ -257,8 +224,11 @@ def _table(claims: list[_Claim]) -> Table:
     )
     rows = tuple(
         (
-            *(str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds),
-            *((people.count(claim.decided_after),) if in_blocks else ()),
+            str(claim.number),
+            *_stated(claim.judged.says, claim.judged.source, claim.judged.asks),
+            claim.measured,
+            *_stated(claim.judged.holds),
+            *((people.count(claim.judged.decided_after),) if in_blocks else ()),
             _answer(claim),
         )
         for claim in claims
@@ -266,22 +236,12 @@ def _table(claims: list[_Claim]) -> Table:
     return Table("Claims and measured values", columns, rows, tuple(_notes(claims)))
 
 
-def measured(claim: Json) -> str:
-    """Render the measured value of a claim with its interval."""
-    if claim["found"] is not None:
-        others = [level for level in claim["may_be"] if level != claim["found"]]
-        return f"{claim['found']} (or {people.listing(others)})" if others else str(claim["found"])
-    if claim["levels"]:
-        return f"last to first {people.plain_estimate(claim['measured'])}"
-    return _SHOW.get(str(claim["unit"]), people.plain_estimate)(claim["measured"])
-
-
 def _differences(claims: list[_Claim]) -> list[Block]:
     """Return paragraphs with the reasons in the study file why results differ from their sources."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
-        if claim.differs:
-            groups.setdefault(claim.differs, []).append(str(claim.number))
+        if claim.judged.differs:
+            groups.setdefault(claim.judged.differs, []).append(str(claim.number))
     return [
         paragraph(strong(f"Difference from the source, No. {people.listing(numbers)}. "), differs)
         for differs, numbers in groups.items()
@@ -292,17 +252,19 @@ def _answer(claim: _Claim) -> str:
     """Render verdict, reason, doubts and next step of a claim, with a mark if the verdict depends on suspect runs."""
     if not claim.is_marked:
         return claim.answer
-    return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.verdict].capitalize())}"
+    return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.judged.verdict].capitalize())}"
 
 
 def _notes(claims: list[_Claim]) -> list[str]:
-    suspects = sorted({run for claim in claims if claim.is_marked for run in claim.suspect_runs})
+    suspects = sorted({run for claim in claims if claim.is_marked for run in claim.judged.suspect_runs})
     return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
 def _levels(claims: list[_Claim]) -> Table:
     rows = tuple(
-        (str(claim.number), level, value, _may_be(claim, level)) for claim in claims for level, value in claim.levels
+        (str(claim.number), each.level, claim.shown(each.measured), _may_be(claim.judged, each.level))
+        for claim in claims
+        for each in claim.judged.levels
     )
     columns = (
         Column("Claim", numeric=True),
@@ -313,7 +275,7 @@ def _levels(claims: list[_Claim]) -> Table:
     return Table("Measured levels for the claims", columns, rows)
 
 
-def _may_be(claim: _Claim, level: str) -> str:
+def _may_be(claim: ClaimVerdict, level: str) -> str:
     """Render if a level may have the highest or lowest value: `yes` or `no`; a dash for other claims."""
     if claim.found is None:
         return people.ABSENT

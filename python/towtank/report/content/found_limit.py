@@ -62,7 +62,7 @@ def _of_configuration(results: Results, configuration: Configuration, found: Fou
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
     """Explain why an invalid run gives no load limit, with a figure of its plateaus."""
-    reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
+    reasons = [doubt.message.rstrip(".") for doubt in run.doubts if doubt.level == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = (
         f"{run.run_id} ({results.label(run)}) is invalid{why}: its search gives no limit, and no result depends on it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from towtank.analysis import not_checked, relaxed_words
+from towtank.analysis import DoubtOfRuns, not_checked, relaxed_words
 from towtank.conclusion_words import NOT_REPEATED, Conclusion, marked
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
@@ -31,7 +31,7 @@ from towtank.report.document import (
 )
 from towtank.report.figures import MAIN
 from towtank.report.left_out import left_out_words
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.report.suspects import MARK
 from towtank.verdict_words import verdict_words
 
@@ -182,7 +182,7 @@ def counts(results: Results) -> str:
 def verdict(results: Results) -> Callout:
     """Build a callout with the verdict on the study, and its most serious doubts by kind with their number of runs."""
     found = verdict_level(results)
-    doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
+    doubts = [doubt for doubt in results.study_summary.verdict.reasons if doubt.message]
     concluded = Conclusion.of(results.summary)
     said = " ".join((headline(results), *concluded.sure, *concluded.do, *concluded.measure))
     valid = frozenset(run.run_id for run in results.in_state("valid"))
@@ -223,23 +223,23 @@ def is_unrepeated(results: Results) -> bool:
     return any(each.startswith(NOT_REPEATED) for each in Conclusion.of(results.summary).sure)
 
 
-def _reason(doubt: Json, answer: str, valid: frozenset[str]) -> Text:
+def _reason(doubt: DoubtOfRuns, answer: str, valid: frozenset[str]) -> Text:
     """Render a doubt: its kind and number of runs, its message without their names, and the first step of its advice.
 
     A kind whose name is in the message has its meaning. If the answer contains the meaning, it is left out; if it
     contains the step, this is replaced by `see above`.
     """
-    names = [str(name) for name in dig(doubt, "runs") or ()]
-    noted = sum(name in valid for name in names) if dig(doubt, "level") == "note" else 0
-    said, _, where = str(dig(doubt, "message")).rstrip(".").rpartition(" (")
-    message = said if any(where.startswith(name) for name in names) else str(dig(doubt, "message"))
-    kind, meaning = kind_words(dig(doubt, "kind")), meaning_words(dig(doubt, "kind"))
+    names = doubt.runs
+    noted = sum(name in valid for name in names) if doubt.level == "note" else 0
+    said, _, where = doubt.message.rstrip(".").rpartition(" (")
+    message = said if any(where.startswith(name) for name in names) else doubt.message
+    kind, meaning = kind_words(doubt.kind), meaning_words(doubt.kind)
     is_explained = not message.startswith(kind) or meaning in answer
     kind = kind.capitalize() if is_explained else f"{kind.capitalize()} ({meaning})"
     runs = people.plural(len(names), "run")
     head = f"{kind}, {f'also noted in {noted} valid ' + ('run' if noted == 1 else 'runs') if noted else runs}. "
     parts = [strong(head)] if names else []
-    hint = str(dig(doubt, "hint") or "").partition("; ")[0]
+    hint = (doubt.hint or "").partition("; ")[0]
     if not hint:
         return text(*parts, people.sentence(message.rstrip(".")))
     is_repeated = hint.rstrip(".").lower() in answer.lower()
@@ -252,7 +252,7 @@ def unchecked_note(results: Results) -> str:
 
     A check that raised a doubt about other runs is left out.
     """
-    doubted = {dig(doubt, "kind") for doubt in _reasons(results)}
+    doubted = {doubt.kind for doubt in results.study_summary.verdict.reasons}
     missing = dig(results.summary, "verdict", "not_checked") or ()
     return not_checked(each for each in missing if dig(each, "check") not in doubted)
 
@@ -260,10 +260,6 @@ def unchecked_note(results: Results) -> str:
 def relaxed_limits_note(results: Results) -> str:
     """Render the limits that the study relaxed; empty if it relaxed none."""
     return relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
-
-
-def _reasons(results: Results) -> list[Json]:
-    return [doubt for doubt in dig(results.summary, "verdict", "reasons") or () if isinstance(doubt, dict)]
 
 
 def nothing(what: str) -> Block:

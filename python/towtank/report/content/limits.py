@@ -4,9 +4,9 @@ open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from towtank.analysis import DoubtOfRuns
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import limit_state
@@ -22,7 +22,7 @@ from towtank.report.document import (
     strong,
     text,
 )
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 
 _STUDY = "study"  # Name in the column of runs for a doubt about the whole study.
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
@@ -37,7 +37,7 @@ class Doubt:
 
     kind: str
     level: str
-    seen: list[tuple[str, Json]]
+    seen: list[tuple[str, DoubtOfRuns]]
 
 
 def build(results: Results) -> Section:
@@ -71,24 +71,19 @@ def _not_checked(results: Results) -> list[Block]:
 
 def gather(results: Results) -> list[Doubt]:
     """Collect the doubts about runs and about the whole study, grouped by kind and sorted by severity."""
-    found: dict[str, list[tuple[str, Json]]] = {}
+    found: dict[str, list[tuple[str, DoubtOfRuns]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
-            found.setdefault(str(doubt.get("kind")), []).append((run.run_id, doubt))
-    messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
-    known = {(kind, _level(doubt)) for kind, seen in found.items() for _, doubt in seen}
-    for doubt in dig(results.summary, "verdict", "reasons") or ():
-        kind = str(doubt.get("kind"))
+            found.setdefault(doubt.kind, []).append((run.run_id, doubt))
+    messages = {doubt.message for seen in found.values() for _, doubt in seen}
+    known = {(kind, doubt.level) for kind, seen in found.items() for _, doubt in seen}
+    for doubt in results.study_summary.verdict.reasons:
         # The verdict on the study repeats doubts about its runs.
-        if str(doubt.get("message")) not in messages and (kind, _level(doubt)) not in known:
-            found.setdefault(kind, []).append((_STUDY, doubt))
-    grouped = [(kind, sorted(seen, key=lambda entry: _weight(_level(entry[1])))) for kind, seen in found.items()]
-    doubts = [Doubt(kind, _level(seen[0][1]), seen) for kind, seen in grouped]
+        if doubt.message not in messages and (doubt.kind, doubt.level) not in known:
+            found.setdefault(doubt.kind, []).append((_STUDY, doubt))
+    grouped = [(kind, sorted(seen, key=lambda entry: _weight(entry[1].level))) for kind, seen in found.items()]
+    doubts = [Doubt(kind, seen[0][1].level, seen) for kind, seen in grouped]
     return sorted(doubts, key=lambda doubt: (_weight(doubt.level), doubt.kind))
-
-
-def _level(doubt: Mapping[str, object]) -> str:
-    return str(doubt.get("level"))
 
 
 def _weight(level: str) -> int:
@@ -99,9 +94,9 @@ def _weight(level: str) -> int:
 def _blocks(doubt: Doubt) -> list[Block]:
     """Return a callout with the importance of a doubt and with advice, and a table of the measured values."""
     content: list[Text] = []
-    whys = dict.fromkeys(str(seen["why"]) for _, seen in doubt.seen if seen.get("why"))
+    whys = dict.fromkeys(seen.why for _, seen in doubt.seen if seen.why)
     content += [text(strong("Why it matters. "), people.sentence(why)) for why in whys]
-    hints = dict.fromkeys(str(seen["hint"]) for _, seen in doubt.seen if seen.get("hint"))
+    hints = dict.fromkeys(seen.hint for _, seen in doubt.seen if seen.hint)
     content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
     name = doubt.kind.replace("_", " ").capitalize()
@@ -112,7 +107,7 @@ def _levels(doubt: Doubt) -> str:
     """Render the number of runs by level of the doubt, such as `invalid: 1 run, note: 3 runs`."""
     runs: dict[str, set[str]] = {}
     for run, seen in doubt.seen:
-        runs.setdefault(_level(seen), set()).add(run)
+        runs.setdefault(seen.level, set()).add(run)
     counts = {level: len(names - {_STUDY}) for level, names in runs.items()}
     return ", ".join(f"{level}: {people.plural(count, 'run')}" if count else level for level, count in counts.items())
 
@@ -128,10 +123,10 @@ def _seen(name: str, doubt: Doubt) -> Table:
     rows = tuple(
         (
             run,
-            _level(seen),
-            str(seen.get("message") or doubt.kind),
-            people.quantity(seen.get("seen"), str(seen.get("unit") or "")),
-            people.chosen(seen.get("limit"), str(seen.get("unit") or "")),
+            seen.level,
+            seen.message or doubt.kind,
+            people.quantity(seen.seen, seen.unit),
+            people.chosen(seen.limit, seen.unit),
         )
         for run, seen in doubt.seen
     )

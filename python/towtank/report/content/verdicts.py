@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from towtank.analysis import Accounting, Little, UtilizationLaw
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import failed_exchanges, service_logs
 from towtank.report.document import Block, Column, Figure, Section, Table
 from towtank.report.figures import timeline
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 _CONSEQUENCES = {
     "valid": "counts",
@@ -76,14 +78,8 @@ def status(run: RunResult) -> str:
 
 def reasons(run: RunResult) -> str:
     """Render the doubts that led to the verdict on a run; notes are omitted."""
-    return (
-        "; ".join(
-            str(doubt.get("message") or doubt.get("kind")).rstrip(".")
-            for doubt in run.doubts
-            if doubt.get("level") != "note"
-        )
-        or people.ABSENT
-    )
+    said = [(doubt.message or doubt.kind).rstrip(".") for doubt in run.doubts if doubt.level != "note"]
+    return "; ".join(said) or people.ABSENT
 
 
 def _window(run: RunResult) -> str:
@@ -97,14 +93,10 @@ def _laws(results: Results) -> Table:
     """Build the table of deviations from Little's law, and from the utilization law at the worst tier, in each run."""
     rows = []
     for run in results.measured:
-        little = dig(run.summary, "laws", "little") or {}
-        others = [
-            each
-            for each in dig(run.summary, "laws", "utilization") or ()
-            if isinstance(each.get("residual"), (int, float))
-        ]
-        worst: Json = max(others, key=lambda law: abs(law["residual"]), default={})
-        rows.append((run.run_id, *_law(little), str(worst.get("tier") or people.ABSENT), *_law(worst)))
+        laws = run.record.laws
+        worst = max(laws.utilization, key=lambda law: abs(law.residual), default=None)
+        tier = people.ABSENT if worst is None else worst.tier
+        rows.append((run.run_id, *_law(laws.little), tier, *_law(worst)))
     columns = (
         Column("Run"),
         Column("Little's law: residual", numeric=True),
@@ -122,32 +114,19 @@ def _laws(results: Results) -> Table:
     return Table("Operational laws, checked on every run", columns, tuple(rows), notes, is_detail=True)
 
 
-def _law(law: Json) -> tuple[str, str, str]:
-    residual, limit, holds = map(law.get, ("residual", "limit", "holds"))
-    unknown = "not checked" if residual is None else "undecided"
-    return people.share(residual), people.share(limit), unknown if law and holds is None else _yes(holds)
+def _law(law: Little | UtilizationLaw | None) -> tuple[str, str, str]:
+    if law is None:
+        return people.ABSENT, people.ABSENT, people.ABSENT
+    unknown = "not checked" if law.residual is None else "undecided"
+    return people.share(law.residual), people.share(law.limit), unknown if law.holds is None else _yes(law.holds)
 
 
-def _yes(value: bool | None) -> str:
-    return people.ABSENT if value is None else "yes" if value else "no"
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def _accounting(results: Results) -> Table:
-    rows = []
-    for run in results.measured:
-        found = run.summary.get("accounting") or {}
-        rows.append(
-            (
-                run.run_id,
-                people.count(found.get("offered")),
-                people.count(found.get("started")),
-                people.count(found.get("ok")),
-                _kinds(found.get("failed")),
-                _kinds(found.get("not_started")),
-                people.count(found.get("in_flight")),
-                _yes(found.get("holds")),
-            )
-        )
+    rows = tuple((run.run_id, *_counts(run.record.accounting)) for run in results.measured)
     columns = (
         Column("Run"),
         Column("Offered", numeric=True),
@@ -159,10 +138,19 @@ def _accounting(results: Results) -> Table:
         Column("Adds up"),
     )
     notes = ("Offered = started + not started; started = ok + failed + in flight.",)
-    return Table("Accounting of requests over whole runs", columns, tuple(rows), notes, is_detail=True)
+    return Table("Accounting of requests over whole runs", columns, rows, notes, is_detail=True)
 
 
-def _kinds(counts: Json | int | None) -> str:
-    if isinstance(counts, dict):
-        return ", ".join(f"{people.count(number)} {kind}" for kind, number in counts.items() if number) or "0"
-    return people.count(counts)
+def _counts(found: Accounting | None) -> tuple[str, ...]:
+    if found is None:
+        return (people.ABSENT,) * 7
+    return (
+        *map(people.count, (found.offered, found.started, found.ok)),
+        *map(_kinds, (found.failed, found.not_started)),
+        people.count(found.in_flight),
+        _yes(found.holds),
+    )
+
+
+def _kinds(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{people.count(number)} {kind}" for kind, number in counts.items() if number) or "0"
