@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from towtank.analysis import Configuration, DoubtOfRuns, JudgedClaims, RunSummary, StudySummary, readable_summary
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
@@ -82,6 +83,15 @@ class RunResult:
         """Requested number of users [1], or requested rate [1/s]; None if unknown."""
         found = Load.read(self.summary) or Load.read(self.manifest)
         return None if found is None else found.level
+
+
+@dataclass(frozen=True)
+class PlannedFactor:
+    """Factor of a study with its levels; `numeric` has the loads of the load factor's levels, as far as known."""
+
+    name: str = ""
+    levels: tuple[str | int | float | bool, ...] = ()
+    numeric: tuple[int | float | None, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,11 +187,15 @@ class Results:
         return self.study_summary.configurations
 
     @property
+    def factors(self) -> list[PlannedFactor]:
+        """Factors of the study, including the load factor."""
+        found = self.summary.get("factors") or self.study.get("factors") or ()
+        return [record_of(PlannedFactor, factor) for factor in found if isinstance(factor, Mapping)]
+
+    @property
     def other_factors(self) -> list[str]:
         """Names of the factors other than the load factor."""
-        factors = self.summary.get("factors") or self.study.get("factors") or ()
-        names = [str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")]
-        return [name for name in names if name != self.load_factor]
+        return [factor.name for factor in self.factors if factor.name not in ("", self.load_factor)]
 
     @property
     def measured(self) -> list[RunResult]:
@@ -253,7 +267,7 @@ def measured_results(path: Path) -> Results:
         name=path.resolve().name,
         manifest=manifest,
         summary=summary,
-        runs=tuple(_runs(folder, manifest, summary)),
+        runs=tuple(_runs(folder, _planned(manifest, summary))),
         claims=kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {},
         prediction=_prediction(path / PREDICTION_FILE),
     )
@@ -318,10 +332,9 @@ def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 
-def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
+def _runs(folder: ResultsFolder, planned: Mapping[str, Mapping[str, object]]) -> Iterator[RunResult]:
     """Yield all runs that are planned or on disk, sorted by name."""
     on_disk = {run.run_id for run in runs_that_count(folder)}
-    planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
         found = usable_part(dict(kept.read_finite(path / "run.json")), RunManifest) or {
@@ -332,22 +345,14 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
         yield RunResult(run_id, found, readable_summary(summary, f"runs/{run_id}/summary.json"))
 
 
-def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Return the planned runs from the manifest; if the manifest has none, from the study summary."""
-    study = manifest.get("study")
-    for source in (
-        manifest.get("design"),
-        study.get("design") if isinstance(study, Mapping) else None,
-        summary.get("runs"),
-    ):
+def _planned(manifest: Mapping[str, object], summary: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Return the planned runs by name, from the manifest; if the manifest has none, from the study summary."""
+    for source in (manifest.get("design"), dig(manifest, "study", "design"), summary.get("runs")):
         listed = source.get("runs") if isinstance(source, Mapping) else source
-        if isinstance(listed, list) and listed and all(map(_is_planned, listed)):
-            return listed
-    return []
-
-
-def _is_planned(spec: object) -> bool:
-    return isinstance(spec, Mapping) and isinstance(spec.get("run"), str) and bool(spec["run"])
+        names = [dig(each, "run") for each in listed] if isinstance(listed, list) else []
+        if names and all(isinstance(name, str) and name for name in names):
+            return dict(zip(names, listed, strict=True))
+    return {}
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:

@@ -8,13 +8,12 @@ from itertools import combinations
 from typing import Any
 
 from towtank.analysis import throttled_disks
-from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.content.question import cpu_names
-from towtank.report.content.tiers import named
+from towtank.report.content.tiers import services_of
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 
 def build(results: Results) -> Section:
@@ -47,10 +46,9 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
     """Return the settings in the study's description, for runs that recorded no settings."""
     return {
-        (name, key): {shown(value): []}
-        for name, service in named(dig(results.study, "system", "services"))
-        for key, value in _flat(service.get("settings") or {})
-        if service.get("settings")
+        (service.name, key): {shown(value): []}
+        for service in services_of(results)
+        for key, value in _flat(service.settings)
     }
 
 
@@ -131,7 +129,7 @@ def _throttled_disks(results: Results) -> list[Block]:
     ]
 
 
-def host_facts(results: Results) -> Json:
+def _host_facts(results: Results) -> Mapping[str, object]:
     """Return the facts about the host from the manifest of the study; if it has none, from that of a run."""
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         facts = source.get("host") or source.get("host_facts")
@@ -146,7 +144,7 @@ def _host(results: Results) -> list[Block]:
             key.removesuffix("_bytes").replace("_", " "),
             people.size(value) if key.endswith("_bytes") else shown(value),
         )
-        for key, value in _flat(host_facts(results))
+        for key, value in _flat(_host_facts(results))
     )
     if not rows:
         return [nothing("Hardware and software of the host")]

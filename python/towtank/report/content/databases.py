@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from towtank.analysis import NO_METRIC, Metric
+from towtank.documents import record_of
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Listing, Section, Table, paragraph, text
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
 _SHOWN = 5
 _QUERY_CHARACTERS = 160
@@ -29,6 +30,41 @@ class _Series:
     log: str
     deadlocks: str
     connections: str
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """SQL statement, with its calls, its time in all calls [s] and its rows; its plan, or why it has none."""
+
+    queryid: str
+    query: str
+    calls: float
+    seconds: float
+    rows: float
+    plan: tuple[str, ...] | None = None
+    no_plan_because: str = ""
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """Recommended index: the SQL that creates it, and the statement and the condition that it serves."""
+
+    queryid: str
+    statement: str
+    table: str
+    condition: str
+    rows: float
+    rows_kept: float
+    sequential_scans: float
+
+
+@dataclass(frozen=True)
+class _Database:
+    """Statements of a database that took the most time, recommended indexes, and the time of all statements [s]."""
+
+    statements: tuple[_Statement, ...] = ()
+    advice: tuple[_Advice, ...] = ()
+    seconds: float | None = None
 
 
 _CHANGES = ("inserted", "updated", "deleted")
@@ -120,47 +156,49 @@ def _rate(values: Mapping[str, Metric], name: str) -> float | None:
 
 def _statements(results: Results) -> list[Block]:
     """Build the tables of SQL statements in the run with the highest load, and recommendations of indexes."""
-    runs = [run for run in results.measured if run.summary.get("databases")]
+    found = {run.run_id: _databases(run) for run in results.measured if run.record.databases}
+    runs = [run for run in results.measured if run.run_id in found]
     if not runs:
         return []
     sentence = (
         "Statements as counted by the database, from the first sample to the end of the load, ramp-up included. Plans "
         "are generic: requested after the load, made without the values of parameters, and not executed."
     )
-    blocks: list[Block] = [paragraph(sentence), *_advice(runs)]
-    for name in dict.fromkeys(name for run in runs for name in run.summary["databases"]):
-        having = [run for run in runs if name in run.summary["databases"]]
-        blocks += _database(name, max(having, key=lambda run: float(run.load or 0)))
+    blocks: list[Block] = [paragraph(sentence), *_advice(found)]
+    for name in dict.fromkeys(name for databases in found.values() for name in databases):
+        run = max((run for run in runs if name in found[run.run_id]), key=lambda run: float(run.load or 0))
+        blocks += _database(name, found[run.run_id][name], run.run_id)
     return blocks
 
 
-def _advice(runs: list[RunResult]) -> Iterator[Callout]:
+def _databases(run: RunResult) -> dict[str, _Database]:
+    return {name: record_of(_Database, database) for name, database in run.record.databases.items()}
+
+
+def _advice(found: Mapping[str, Mapping[str, _Database]]) -> Iterator[Callout]:
     """Yield a callout for each recommended index, with the evidence and the runs that recommend it."""
-    found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
-    for run in runs:
-        for database in run.summary["databases"].values():
-            for advice in database.get("advice", ()):
-                statement = next(each for each in database["statements"] if each["queryid"] == advice["queryid"])
-                found.setdefault(advice["statement"], []).append((run, advice, statement))
-    for index, seen in found.items():
-        run, advice, statement = max(seen, key=lambda row: float(row[2]["seconds"]))
-        scans, calls = people.count(advice["sequential_scans"]), people.count(statement["calls"])
-        named = people.listing(list(dict.fromkeys(seen_in.run_id for seen_in, _, _ in seen)))
+    by_index: dict[str, list[tuple[str, _Advice, _Statement]]] = {}
+    for run, databases in found.items():
+        for database in databases.values():
+            for advice in database.advice:
+                statement = next(each for each in database.statements if each.queryid == advice.queryid)
+                by_index.setdefault(advice.statement, []).append((run, advice, statement))
+    for index, seen in by_index.items():
+        run, advice, statement = max(seen, key=lambda row: row[2].seconds)
+        named = people.listing(list(dict.fromkeys(seen_in for seen_in, _, _ in seen)))
         evidence = (
-            f"In {run.run_id} the plan of a statement that was called {calls} times and took "
-            f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
-            f"{advice['table']}. The condition {advice['condition']} is expected to keep "
-            f"{people.count(round(advice['rows_kept']))} of these rows. The table was read completely "
-            f"{scans} times. No index on all rows "
-            "begins "
-            "with a column of this condition."
+            f"In {run} the plan of a statement that was called {people.count(statement.calls)} times and took "
+            f"{people.seconds(statement.seconds)} reads all of about {people.count(advice.rows)} rows of "
+            f"{advice.table}. The condition {advice.condition} is expected to keep "
+            f"{people.count(advice.rows_kept)} of these rows. The table was read completely "
+            f"{people.count(advice.sequential_scans)} times. No index on all rows begins with a column of this "
+            "condition."
         )
         again = f"Advised in {named}. An index costs writes and memory: only a run with the index shows its benefit."
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
 
 
-def _database(name: str, run: RunResult) -> Iterator[Block]:
-    database = run.summary["databases"][name]
+def _database(name: str, database: _Database, run: str) -> Iterator[Block]:
     columns = (
         Column("Statement"),
         Column("Calls", numeric=True),
@@ -171,19 +209,19 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
     )
     rows = tuple(
         (
-            _cut(each["query"]),
-            people.count(each["calls"]),
-            people.seconds(each["seconds"]),
-            people.seconds(each["seconds"] / each["calls"]),
-            people.share(each["seconds"] / database["seconds"] if database.get("seconds") else None),
-            people.number(each["rows"] / each["calls"]),
+            _cut(each.query),
+            people.count(each.calls),
+            people.seconds(each.seconds),
+            people.seconds(each.seconds / each.calls),
+            people.share(each.seconds / database.seconds if database.seconds else None),
+            people.number(each.rows / each.calls),
         )
-        for each in database["statements"]
+        for each in database.statements
     )
-    yield Table(f"Statements of {name} that took the most time, in {run.run_id}", columns, rows)
-    for number, statement in enumerate(database["statements"][:_SHOWN], start=1):
-        plan = statement["plan"] or [f"No plan: {statement['no_plan_because']}."]
-        yield Listing(f"Plan of statement {number} of {name}: {_cut(statement['query'])}", tuple(plan))
+    yield Table(f"Statements of {name} that took the most time, in {run}", columns, rows)
+    for number, statement in enumerate(database.statements[:_SHOWN], start=1):
+        plan = statement.plan or (f"No plan: {statement.no_plan_because}.",)
+        yield Listing(f"Plan of statement {number} of {name}: {_cut(statement.query)}", plan)
 
 
 def _cut(query: str) -> str:

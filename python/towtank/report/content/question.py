@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from towtank.digging import dig
 from towtank.report import drawing
@@ -21,50 +20,44 @@ from towtank.report.content.tiers import (
     when,
 )
 from towtank.report.document import Block, Column, Figure, Section, Table
-from towtank.report.source import Json, Results
+from towtank.report.source import PlannedFactor, Results
 
 _GENERATOR = "virtual users"
 
 
 def build(results: Results) -> Section:
     """Build the section on the factors of the study, and on the system under test."""
-    study = results.study
     blocks: list[Block] = []
-    factors = [
-        factor for factor in results.summary.get("factors") or study.get("factors") or () if isinstance(factor, Mapping)
-    ]
-    if factors:
-        blocks.append(_factors(factors, results.load_factor))
+    if results.factors:
+        blocks.append(_factors(results))
     found = tiers(results)
     if found:
         blocks += [_drawing(results, found), _table(results, found)]
     return Section("question", "System and factors", tuple(blocks))
 
 
-def _factors(factors: list[Json], load_factor: str) -> Table:
+def _factors(results: Results) -> Table:
     rows = tuple(
         (
-            str(factor.get("name")),
+            factor.name,
             ", ".join(_levels(factor)),
-            "load" if factor.get("name") == load_factor else "configuration",
+            "load" if factor.name == results.load_factor else "configuration",
         )
-        for factor in factors
+        for factor in results.factors
     )
     return Table("Factors of the study", (Column("Factor"), Column("Levels"), Column("Role")), rows)
 
 
-def _levels(factor: Json) -> list[str]:
+def _levels(factor: PlannedFactor) -> list[str]:
     """Return the levels of a factor; shares of a load limit are followed by the resulting load."""
-    levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
-    if len(loads) != len(levels):
-        return [str(level) for level in levels]
-    return [
-        f"{level} = {load}" if str(level).strip().endswith("%") else str(level)
-        for level, load in zip(levels, loads, strict=True)
-    ]
+    levels = [str(level) for level in factor.levels]
+    if factor.numeric is None or len(factor.numeric) != len(levels):
+        return levels
+    pairs = zip(levels, factor.numeric, strict=True)
+    return [f"{level} = {load}" if level.strip().endswith("%") else level for level, load in pairs]
 
 
-def cpu_names(cpus: Any) -> str:
+def cpu_names(cpus: Iterable[object] | None) -> str:
     """Render CPU numbers, such as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"

@@ -8,16 +8,54 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.load_level import KINDS
-from towtank.report.source import Json, Results, RunResult
+from towtank.report.source import Results, RunResult
 
-# Keys in the description of a service whose values are the services to which it sends requests.
-_ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
+
+
+@dataclass(frozen=True)
+class Described:
+    """Service or host, as the study's description or the manifest of a run describes it.
+
+    `members`, `servers` and `storage` are the services to which a service sends requests.
+    """
+
+    name: str
+    kind: str = ""
+    host: str = ""
+    provider: str | None = None
+    link: str = ""
+    cpus: tuple[int, ...] = ()
+    members: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    storage: tuple[str, ...] | str = ()
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def asks(self) -> list[str]:
+        """Services to which this service sends requests."""
+        return [*self.members, *self.servers, *([self.storage] if isinstance(self.storage, str) else self.storage)]
+
+
+def described(parts: object) -> list[Described]:
+    """Read services or hosts by their names; empty if there are none."""
+    pairs = parts.items() if isinstance(parts, Mapping) else ()
+    return [record_of(Described, {**(each if isinstance(each, Mapping) else {}), "name": name}) for name, each in pairs]
+
+
+def hosts_of(results: Results) -> list[Described]:
+    """Return the hosts in the study's description."""
+    return described(dig(results.study, "system", "hosts"))
+
+
+def services_of(results: Results) -> list[Described]:
+    """Return the services in the study's description; each copy of a service is listed."""
+    return described(dig(results.study, "system", "services"))
 
 
 @dataclass
@@ -60,12 +98,10 @@ class Written:
     """
 
     def __init__(self, results: Results) -> None:
-        system = results.study.get("system") or {}
-        self._copies = {str(name): int(count) for name, count in (system.get("copies") or {}).items()}
-        self._hosts = [name for name, _ in named(system.get("hosts"))]
-        self._services = {
-            self._one_of(name, str(service.get("host") or "")) for name, service in named(system.get("services"))
-        }
+        copies = dig(results.study, "system", "copies") or {}
+        self._copies = {str(name): int(count) for name, count in copies.items()}
+        self._hosts = [host.name for host in hosts_of(results)]
+        self._services = {self._one_of(service.name, service.host) for service in services_of(results)}
 
     def host(self, name: str) -> str:
         """Return the name of a host in the study file."""
@@ -95,19 +131,17 @@ class Written:
                 return service + name.removeprefix(copy)
         return name
 
-    def services(self, results: Results) -> dict[str, Json]:
+    def services(self, results: Results) -> dict[str, Described]:
         """Return the services of the study's description, with copies merged."""
-        found: dict[str, Json] = {}
-        for name, service in named(dig(results.study, "system", "services")):
-            host = str(service.get("host") or "")
-            found.setdefault(self._one_of(name, host), {**service, "host": self.host(host)})
+        found: dict[str, Described] = {}
+        for service in services_of(results):
+            merged = replace(service, host=self.host(service.host))
+            found.setdefault(self._one_of(service.name, service.host), merged)
         return found
 
     def targets(self, results: Results) -> set[str]:
         """Return the names of the services that receive the load."""
-        places = {
-            name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
-        }
+        places = {service.name: service.host for service in services_of(results)}
         targets = dig(results.study, "system", "targets") or {}
         aimed = [
             str(service)
@@ -121,56 +155,53 @@ class Written:
 def tiers(results: Results) -> dict[str, Tier]:
     """Return the tiers by name, combined from the study's description and from the runs."""
     written = Written(results)
-    described = written.services(results)
-    found: dict[str, Tier] = {}
-    for name, service in described.items():
-        links = [str(link) for key in _ASKS for link in _listed(service.get(key))]
-        found[name] = Tier(str(service.get("kind") or ""), list(service.get("cpus") or []), asks=links)
+    services = written.services(results)
+    found = {name: Tier(service.kind, list(service.cpus), asks=service.asks) for name, service in services.items()}
     for run in results.runs:
-        for name, recorded in (run.manifest.get("tiers") or {}).items():
-            _take(found, written, run, str(name), recorded)
-        for name, recorded in (run.summary.get("tiers") or {}).items():
-            host = str(dig(run.manifest, "tiers", name, "host") or "")
-            known = found.setdefault(written.tier(str(name), host), Tier())
-            known.kind = known.kind or str(recorded.get("kind") or "")
-            known.parts = list(dict.fromkeys([*known.parts, *(recorded.get("parts") or {})]))
-    for name, service in described.items():
-        if service["host"] and not found[name].places:
-            found[name].places[str(service["host"])] = []
-    _link_by_settings(described, found)
-    _link_nodes(described, found)
+        recorded = {tier.name: tier for tier in described(run.manifest.get("tiers"))}
+        for tier in recorded.values():
+            _take(found, written, run, tier)
+        for name, used in run.record.tiers.items():
+            host = recorded[name].host if name in recorded else ""
+            known = found.setdefault(written.tier(name, host), Tier())
+            known.kind = known.kind or used.kind or ""
+            known.parts = list(dict.fromkeys([*known.parts, *used.parts]))
+    for name, service in services.items():
+        if service.host and not found[name].places:
+            found[name].places[service.host] = []
+    _link_by_settings(services, found)
+    _link_nodes(services, found)
     return found
 
 
-def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
+def _take(found: dict[str, Tier], written: Written, run: RunResult, recorded: Described) -> None:
     """Add a tier of a run to the tiers of all runs."""
-    host = str(recorded.get("host") or "")
-    known = found.setdefault(written.tier(name, host), Tier())
-    known.kind = str(recorded.get("kind") or known.kind)
-    known.cpus = list(recorded.get("cpus") or known.cpus)
-    runs = known.places.setdefault(written.host(host), [])
+    known = found.setdefault(written.tier(recorded.name, recorded.host), Tier())
+    known.kind = recorded.kind or known.kind
+    known.cpus = list(recorded.cpus or known.cpus)
+    runs = known.places.setdefault(written.host(recorded.host), [])
     if not runs or runs[-1] is not run:  # A run is added once, even if it has several copies of the tier.
         runs.append(run)
 
 
-def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
+def _link_by_settings(services: Mapping[str, Described], found: dict[str, Tier]) -> None:
     """Link each service to the services that its settings name, by their name or kind (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
-    for name, service in described.items():
-        for value in (service.get("settings") or {}).values():
+    for name, service in services.items():
+        for value in service.settings.values():
             other = (value if value in found else kinds.get(value)) if isinstance(value, str) else None
             if other and other != name and other not in found[name].asks:
                 found[name].asks.append(other)
 
 
-def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
+def _link_nodes(services: Mapping[str, Described], found: dict[str, Tier]) -> None:
     """Link each further node of a service, such as `database-2`, like its first node.
 
     Nodes that the study's description contains are already linked.
     """
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
-        first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
+        first = found.get(numbered[1]) if numbered and name not in services and numbered[1] in services else None
         if numbered is None or first is None or first.kind != tier.kind:
             continue
         tier.asks, tier.node_of = list(first.asks), numbered[1]
@@ -200,8 +231,8 @@ def copies(results: Results) -> dict[str, list[int]]:
         for host, number in Counter(written.host(name) for name in names).items():
             found.setdefault(host, set()).add(number)
     if not found:
-        described = [name for name, _ in named(dig(results.study, "system", "hosts"))]
-        found = {name: {number} for name, number in Counter(written.host(name) for name in described).items()}
+        numbers = Counter(written.host(host.name) for host in hosts_of(results))
+        found = {name: {number} for name, number in numbers.items()}
     return {host: sorted(numbers) for host, numbers in found.items()}
 
 
@@ -226,26 +257,16 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 def is_this_machine(results: Results, host: str) -> bool:
     """Return True if a host of the study is the machine on which Towtank runs."""
     written = Written(results)
-    descriptions = [*named(dig(results.study, "system", "hosts"))]
-    descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
-    return all(
-        description.get("provider") in (None, "local")
-        for name, description in descriptions
-        if written.host(name) == host
-    )
+    hosts = [*hosts_of(results), *(each for run in results.runs for each in described(run.manifest.get("hosts")))]
+    return all(each.provider in (None, "local") for each in hosts if written.host(each.name) == host)
 
 
 def links(results: Results) -> list[str]:
     """Return the distinct kinds of network links between hosts, such as `veth`."""
-    pairs = [
-        str(host["link"])
-        for run in results.runs
-        for host in (run.manifest.get("hosts") or {}).values()
-        if isinstance(host, Mapping) and host.get("link")
-    ]
-    parts = [host for _, host in named(dig(results.study, "system", "hosts")) if host.get("provider") == "namespaces"]
-    described = dig(results.study, "system", "network", "link")
-    return list(dict.fromkeys(pairs)) or ([str(described)] if parts and described else [])
+    recorded = [host.link for run in results.runs for host in described(run.manifest.get("hosts")) if host.link]
+    parts = [host for host in hosts_of(results) if host.provider == "namespaces"]
+    planned = dig(results.study, "system", "network", "link")
+    return list(dict.fromkeys(recorded)) or ([str(planned)] if parts and planned else [])
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
@@ -263,18 +284,3 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
         if factor not in KINDS and not {run.factors.get(factor, "") for run in others} & set(here):
             return f"{factor} {', '.join(here)}"
     return "some runs"
-
-
-def named(services: Any) -> list[tuple[str, Json]]:
-    """Return pairs of name and content of services or hosts, from a mapping or a list."""
-    if isinstance(services, Mapping):
-        return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
-    return [
-        (str(service["name"]), service)
-        for service in services or ()
-        if isinstance(service, Mapping) and service.get("name")
-    ]
-
-
-def _listed(value: Any) -> list[Any]:
-    return [value] if isinstance(value, str) else list(value or ())

@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.report import format as people
 from towtank.report.content.configuration import shown
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Transaction in the mix of a user group, with the share of the group's users and the weight in the group."""
+
+    transaction: str = ""
+    group: str = ""
+    share: float | None = None
+    weight: float | str | None = None
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Stage of a run: its planned length, time per user or recorded edges. [s]"""
+
+    name: str = ""
+    phase: str = ""
+    each_s: float | None = None
+    duration_s: float | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+    @property
+    def length(self) -> str:
+        """Length in words."""
+        if self.each_s is not None:
+            return f"{people.seconds(self.each_s)} per user"
+        if self.duration_s is not None:
+            return f"{people.plain(self.duration_s)} s"
+        if self.start_s is None or self.end_s is None:
+            return people.ABSENT
+        return f"{people.plain(self.end_s - self.start_s)} s"
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """Arrivals in a trace file [1] of a length [s], with their mean and their highest rate [1/s]."""
+
+    arrivals: float
+    length_s: float
+    mean_rate_per_s: float
+    peak_rate_per_s: float
 
 
 def build(results: Results) -> Section:
     """Build the section: mix of transactions, think times, stages of the load, and a trace of the arrival rate."""
     blocks: list[Block] = []
-    mix = _mappings(results.study.get("mix") or dig(results.study, "workload", "mix"))
+    mix = [record_of(_Asked, entry) for entry in results.study.get("mix") or () if isinstance(entry, Mapping)]
     measured = shares(results)
     if mix:
         blocks.append(_mix(mix, measured))
@@ -24,58 +68,53 @@ def build(results: Results) -> Section:
         blocks.append(_measured_only(measured))
     else:
         blocks.append(nothing("The mix of transactions"))
-    blocks += [*_think(results.study), *_recorded_think(results)]
-    stages = _mappings(_stages(results))
+    blocks += [*_think(results), *_recorded_think(results)]
+    stages = _stages(results)
     if stages:
         blocks += [
             paragraph("Every run has these stages. All of them are recorded, but only the steady stage is evaluated."),
             _stage_table(stages),
         ]
-    blocks += _trace(dig(results.study, "load", "trace"))
+    blocks += _trace(results)
     return Section("workload", "Workload", tuple(blocks))
 
 
-def _trace(trace: Json | None) -> list[Block]:
+def _trace(results: Results) -> list[Block]:
     """Return a paragraph on the trace file that sets the arrival rate; empty without a trace."""
-    if not trace:
+    found = dig(results.study, "load", "trace")
+    if not found:
         return []
+    trace = record_of(_Trace, found)
     return [
         paragraph(
-            f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
-            f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
-            f"{people.rate(trace['peak_rate_per_s'])} at most. A varying load has no steady state: means and "
+            f"The arrival rate follows a file: {people.count(trace.arrivals)} arrivals in "
+            f"{people.plain(trace.length_s)} s, {people.rate(trace.mean_rate_per_s)} on average and "
+            f"{people.rate(trace.peak_rate_per_s)} at most. A varying load has no steady state: means and "
             "percentiles are computed over the whole file, and their intervals include its variation."
         )
     ]
-
-
-def _mappings(value: Any) -> list[Json]:
-    """Return entries as a list of mappings; the keys of a mapping become names of its entries."""
-    if isinstance(value, Mapping):
-        return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
-    return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
     """Return number and share of each transaction, counted in the steady windows of all valid and suspect runs."""
     counts: dict[str, int] = {}
     for run in results.in_state("valid", "suspect"):
-        for name, figures in (run.summary.get("transactions") or {}).items():
-            counts[str(name)] = counts.get(str(name), 0) + int(figures.get("count") or 0)
+        for name, transaction in run.record.transactions.items():
+            counts[name] = counts.get(name, 0) + transaction.count
     total = sum(counts.values())
     return {name: (number, number / total) for name, number in counts.items()} if total else {}
 
 
-def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
+def _mix(mix: Sequence[_Asked], measured: Mapping[str, tuple[int, float]]) -> Table:
     rows = []
-    names = [str(entry.get("transaction") or entry.get("name")) for entry in mix]
+    names = [entry.transaction for entry in mix]
     for place, (name, entry) in enumerate(zip(names, mix, strict=True)):
         count, share = measured.get(name, (None, None))
         found = (people.count(count), people.share(share))
-        group, weight = str(entry.get("group") or people.ABSENT), _weight(entry.get("weight"))
         is_shared = names.count(name) > 1
-        asked = (people.share(entry.get("share")), weight)
-        rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
+        weight = people.plain(entry.weight) if isinstance(entry.weight, float) else shown(entry.weight)
+        asked = (entry.group or people.ABSENT, people.share(entry.share), weight)
+        rows.append((name, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
         # Measured counts cover all user groups together, so they get a separate row after the last group.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
@@ -91,11 +130,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
     return Table("Mix of transactions, as requested and as measured", columns, tuple(rows), notes)
 
 
-def _weight(weight: Any) -> str:
-    return people.plain(weight) if isinstance(weight, (int, float)) else shown(weight)
-
-
-def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
+def _measured_only(measured: Mapping[str, tuple[int, float]]) -> Table:
     rows = tuple((name, people.count(count), people.share(share)) for name, (count, share) in measured.items())
     columns = (
         Column("Transaction"),
@@ -105,25 +140,20 @@ def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
     return Table("Mix of transactions, as measured", columns, rows)
 
 
-def _think(study: Json) -> list[Block]:
-    """Return texts on the think times in the study's description."""
-    found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
-    if found is None:
-        found = dig(study, "workload", "think_times")
-    if isinstance(found, Mapping):
-        return [Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))]
-    if isinstance(found, (list, tuple)):
-        return [Bullets(tuple(text(f"Think time: {shown(words)}.") for words in found))]
-    return [paragraph(f"Think time: {shown(found)}.")] if found else []
+def _think(results: Results) -> list[Block]:
+    """Return texts on the think times of the user groups in the study's description."""
+    found = results.study.get("think")
+    if not found or not isinstance(found, Mapping):
+        return []
+    return [Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))]
 
 
 def _recorded_think(results: Results) -> list[Block]:
     """Build a table of the recorded mean think time of each configuration; empty if Little's law was not checked."""
     found: dict[str, list[float]] = {}
     for run in results.in_state("valid", "suspect"):
-        recorded = dig(run.summary, "laws", "little", "z_s")
-        if isinstance(recorded, (int, float)):
-            found.setdefault(results.label(run), []).append(float(recorded))
+        if run.record.laws.little is not None:
+            found.setdefault(results.label(run), []).append(run.record.laws.little.z_s)
     rows = tuple((label, *(people.seconds(end) for end in (min(each), max(each)))) for label, each in found.items())
     columns = (
         Column("Configuration"),
@@ -133,32 +163,13 @@ def _recorded_think(results: Results) -> list[Block]:
     return [Table("Think time per transaction, as recorded", columns, rows)] if rows else []
 
 
-def _stages(results: Results) -> Any:
+def _stages(results: Results) -> list[_Stage]:
     """Return the load stages of the study's description; if it has none, the stages that a run recorded."""
     recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
-    return results.study.get("stages") or next((stages for stages in recorded if stages), None)
+    found = results.study.get("stages") or next((stages for stages in recorded if stages), ())
+    return [record_of(_Stage, stage) for stage in found if isinstance(stage, Mapping)]
 
 
-def _stage_table(stages: list[Json]) -> Table:
-    rows = tuple(
-        (
-            str(stage.get("name", "")).replace("_", "-"),
-            str(stage.get("phase", "")).replace("_", "-"),
-            _length(stage),
-        )
-        for stage in stages
-    )
+def _stage_table(stages: Sequence[_Stage]) -> Table:
+    rows = tuple((stage.name.replace("_", "-"), stage.phase.replace("_", "-"), stage.length) for stage in stages)
     return Table("Stages of a run", (Column("Stage"), Column("Phase"), Column("Length", numeric=True)), rows)
-
-
-def _length(stage: Json) -> str:
-    if stage.get("each_s") is not None:
-        return f"{people.seconds(stage['each_s'])} per user"
-    for key in ("duration_s", "duration"):
-        value = stage.get(key)
-        if value is not None:
-            return value if isinstance(value, str) else f"{people.plain(value)} s"
-    start, end = stage.get("start_s"), stage.get("end_s")
-    if isinstance(start, (int, float)) and isinstance(end, (int, float)):
-        return f"{people.plain(end - start)} s"
-    return people.ABSENT

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.estimates import FEW_DIGITS
 from towtank.report import format as people
 from towtank.report import theme, vega
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series, throughput
-from towtank.report.source import Json, Results
+from towtank.report.source import Results
 from towtank.report.vega import Encoding, Layer, Mark, Scale, Specification, View, nominal
 
 NAME = throughput.NAME
@@ -35,6 +36,32 @@ _TRIANGLES: dict[bool, Mark] = {
     False: {"filled": True},
     True: {"filled": False, "fill": "white", "strokeWidth": 2},
 }
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Objective in the study's description, with the load, transaction, phase and windows to which it is restricted."""
+
+    text: str = ""
+    metric: str = ""
+    value: float | None = None
+    transaction: str | None = None
+    phase: str | None = None
+    every_s: float | None = None
+    users: float | None = None
+    rate: float | None = None
+
+    @property
+    def statistic(self) -> str:
+        """Statistic of the response times that the objective limits, such as `p95`."""
+        return self.metric.removesuffix("_s").removeprefix("response_time.")
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if the objective limits the response time of all transactions, and applies to every load."""
+        restricted = (self.transaction, self.phase, self.every_s, self.users, self.rate)
+        is_for_all = all(each is None for each in restricted)
+        return is_for_all and self.statistic in _STATISTICS and self.value is not None and self.value > 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +87,7 @@ class Numbers:
         Response times. [s]
     statistic : str
         Statistic of the response times: `mean`, or the percentile that an objective limits.
-    objective : dict or None
+    objective : Objective or None
         First objective that limits the response time of all transactions at every load; None if there is no such
         objective.
     knees : list of Knee
@@ -70,27 +97,17 @@ class Numbers:
     rates: throughput.Numbers
     times: list[series.Point]
     statistic: str
-    objective: Json | None
+    objective: Objective | None
     knees: list[Knee]
 
 
 def compute(results: Results) -> Numbers:
-    objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
-    statistic = "mean" if objective is None else _statistic(objective)
+    objectives = (record_of(Objective, each) for each in results.study.get("objectives") or ())
+    objective = next((each for each in objectives if each.is_drawn), None)
+    statistic = "mean" if objective is None else objective.statistic
     rates = throughput.compute(results)
     times = series.response_time_of(results, statistic)
     return Numbers(rates, times, statistic, objective, _knees(results, rates))
-
-
-def _statistic(objective: Json) -> str:
-    return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
-
-
-def _is_drawn(objective: Json) -> bool:
-    """Return True if an objective limits the response time of all transactions, and applies to every load."""
-    scoped = any(objective.get(key) is not None for key in ("transaction", "phase", "every_s", "users", "rate"))
-    value = objective.get("value")
-    return _statistic(objective) in _STATISTICS and not scoped and isinstance(value, (int, float)) and value > 0
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[Knee]:
@@ -175,12 +192,12 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
     """Return layers of a line at the limit of the objective, or of its name at the edge if the limit is beyond the
     axis.
     """
-    if numbers.objective is None:
+    if numbers.objective is None or numbers.objective.value is None:
         return []
-    axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), float(numbers.objective["value"]) * factor
+    axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), numbers.objective.value * factor
     scale: Scale = axis["scale"] or {}
     low, high = map(float, scale.get("domain", (0.0, scale.get("domainMax", value))))
-    words = str(numbers.objective.get("text") or "objective")
+    words = numbers.objective.text or "objective"
     text = Mark(type="text", align="right", dx=-4, fontSize=10, color=theme.INK)
     rows = [{"value": min(max(value, low), high)}]
     corner = Encoding(x={"value": "width"}, y=axis)
@@ -212,8 +229,8 @@ def of_first_claim(results: Results) -> tuple[Results, str]:
     All results and an empty text are returned if the configurations fit the first screen.
     """
     configurations = results.configurations
-    first: object = next((claim for claim in dig(results.claims, "claims") or () if dig(claim, "measure")), {})
-    given: object = next(iter((dig(first, "measure") or {}).values()), {})
+    measures = (claim.measure for claim in results.judged.claims if claim.measure)
+    given = next(iter(next(measures, {}).values()), {})
     free = {dig(given, "over"), dig(given, "total_over"), *(dig(given, "to") or {})}
     fixed = {name: level for name, level in (dig(given, "at") or {}).items() if name not in free}
     own = [
