@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from towtank import yamlfile
 from towtank.digging import dig
@@ -102,7 +101,7 @@ def _source(file: Path) -> str:
     return found.most_common(1)[0][0] if found else ""
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, object]:
     """Read the content of a file; return an empty result for a faulty file, so that other files are still listed."""
     try:
         data = yamlfile.load(file).data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -64,7 +64,7 @@ def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
     )
 
 
-def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
+def _schema(units_by_name: Iterable[str], *examples: str) -> WithJsonSchema:
     allowed = "|".join(re.escape(unit) for unit in units_by_name)
     return WithJsonSchema(
         {

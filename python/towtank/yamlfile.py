@@ -42,7 +42,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 # Pattern for lone surrogates, which an escape in a text can produce. They cannot be encoded in UTF-8.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_WORDS: dict[str, Any] = {
+_WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),

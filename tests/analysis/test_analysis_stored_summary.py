@@ -121,6 +121,6 @@ def test_a_report_of_a_folder_that_cannot_be_written_names_what_was_left_out(
     path.write_text(json.dumps(summary), "utf-8")
     assert run is not None
     assert run.verdict == "suspect"
-    assert run.doubts[0]["message"] == (
+    assert run.doubts[0].message == (
         f"{FILE}: damage must be a mapping of keys to values, got 'none' instead; this entry is left out"
     )
