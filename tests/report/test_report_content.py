@@ -436,7 +436,7 @@ def test_a_doubt_in_the_summary_has_the_first_step_of_its_advice() -> None:
 def test_think_times_of_each_configuration_are_those_recorded() -> None:
     made = synthetic.results(levels=(30, 60))
     for number, run in enumerate(made.runs):
-        run.summary["laws"] = {"little": {"z_s": 0.5 if run.factors["search_index"] == "absent" else 0.125 * number}}
+        run.summary["laws"]["little"]["z_s"] = 0.5 if run.factors["search_index"] == "absent" else 0.125 * number
     found = rows(workload.build(made), "Think time per transaction, as recorded")
     assert {row[0]: row[1:] for row in found}["search_index absent"] == ("500 ms", "500 ms")
     assert len(found) == 2

@@ -23,15 +23,7 @@ from towtank.report.vega import Specification
 
 @dataclass(frozen=True)
 class Run:
-    """Text in one style, as an element of a longer text.
-
-    Attributes
-    ----------
-    text : str
-        Plain text.
-    style : str
-        `plain`, `code` or `strong`.
-    """
+    """Text in one style (`plain`, `code` or `strong`), as an element of a longer text."""
 
     text: str
     style: str = "plain"
@@ -71,18 +63,10 @@ def paragraph(*parts: str | Run) -> Paragraph:
 
 @dataclass(frozen=True)
 class Callout:
-    """Important statement in a box.
+    """Important statement in a box; its level is `headline`, `valid`, `suspect`, `invalid` or `note`.
 
-    Attributes
-    ----------
-    level : str
-        `headline`, `valid`, `suspect`, `invalid` or `note`.
-    title : str
-        Subject of the statement; empty for a headline.
-    content : tuple of Text
-        Paragraphs of the statement.
-    below : str
-        Words on narrow screens in place of the paragraphs that follow the verdict there; empty for other callouts.
+    A headline has no title. `below` has words on narrow screens, in place of the paragraphs that follow the verdict
+    there; it is empty for other callouts.
     """
 
     level: str
@@ -119,24 +103,29 @@ class Column:
     is_secondary: bool = False
 
 
+def headings(*titles: str | Column) -> tuple[Column, ...]:
+    """Return the columns of a table from their titles. A column of numbers has `#` before its title; ` | ` precedes its
+    unit.
+
+    Examples
+    --------
+    >>> headings("Run", "#Time | s")[1]
+    Column(title='Time', unit='s', numeric=True, is_secondary=False)
+    """
+    return tuple(title if isinstance(title, Column) else _column(title) for title in titles)
+
+
+def _column(heading: str) -> Column:
+    title, _, unit = heading.removeprefix("#").partition(" | ")
+    return Column(title, unit, numeric=heading.startswith("#"))
+
+
 @dataclass(frozen=True)
 class Table:
-    """Table of texts; the first cell of each row is the heading of the row.
+    """Table of texts, with a cell for each column; the first cell of each row is the heading of the row.
 
-    Attributes
-    ----------
-    caption : str
-        Title.
-    columns : tuple of Column
-        Column headings.
-    rows : tuple of tuple of str
-        Cells of each row, one for each column.
-    footnotes : tuple of str
-        Notes below the table.
-    is_detail : bool
-        True if a writer may collapse the table, because the report also contains its summary.
-    shown : int or None
-        Number of first rows that a writer must show; it may collapse or omit the other rows. None for all rows.
+    A writer may collapse a table with `is_detail`, because the report also contains its summary. It must show the first
+    `shown` rows (None for all), and may collapse or omit the other rows.
     """
 
     caption: str
@@ -150,26 +139,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure, with its numbers as a table.
+    """Figure with a Vega-Lite specification or a finished SVG, with its numbers as a table.
 
-    Attributes
-    ----------
-    name : str
-        Identifier within the document: lower case letters, digits and dashes.
-    title : str
-        Title of the figure.
-    description : str
-        Description of the figure, for readers who cannot see it.
-    note : str
-        Explanation of symbols and intervals, which is shown below the figure.
-    spec : Specification or None
-        Vega-Lite specification; None if the figure has an SVG.
-    svg : str or None
-        Finished SVG; None if the figure has a specification.
-    table : Table or None
-        Numbers that the figure shows.
-    is_detail : bool
-        True if a writer may collapse the figure.
+    The name identifies it within the document: lower case letters, digits and dashes. The description is for readers
+    who cannot see the figure; the note below the figure explains symbols and intervals. A writer may collapse a figure
+    with `is_detail`.
     """
 
     name: str
@@ -197,20 +171,10 @@ Block = Paragraph | Callout | Bullets | Definitions | Table | Figure | Listing
 
 @dataclass(frozen=True)
 class Section:
-    """Titled section of the document.
+    """Titled section of the document; the name identifies it within the document.
 
-    Attributes
-    ----------
-    name, title : str
-        Identifier within the document, and heading.
-    blocks : tuple of Block
-        Content.
-    appendix : bool
-        True if the section documents the measurement, and is not needed for the answer.
-    is_detail : bool
-        True if a writer may collapse the section.
-    part : str
-        Name of the part of the report to which the section belongs; empty if the report has no parts.
+    An appendix documents the measurement, and is not needed for the answer. A writer may collapse a section with
+    `is_detail`. `part` names the part of the report to which the section belongs; empty if the report has no parts.
     """
 
     name: str
@@ -223,24 +187,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """Whole report.
+    """Whole report, with the question of the study, the answer, and the verdict on the measurement.
 
-    Attributes
-    ----------
-    title, subtitle : str
-        Title and subtitle of the report.
-    answer : str
-        Answer to the question, in one sentence.
-    question : str
-        Question of the study.
-    verdict : str
-        Verdict on the measurement.
-    parts : tuple of str
-        Answers to the claims of the study, each in one or more sentences.
-    made_with : str
-        Sentence that names the programs that wrote the report and the results folder.
-    front : str
-        Name of the part of the report that is shown as the first screen or page.
+    `parts` has the answers to the claims of the study, each in one or more sentences. `made_with` is a sentence that
+    names the programs that wrote the report and the results folder. `front` names the part of the report that is shown
+    as the first screen or page.
     """
 
     title: str

@@ -26,20 +26,10 @@ _LETTER = (
 
 @dataclass(frozen=True)
 class Box:
-    """Box in the drawing of a system, for the load generator or a tier.
+    """Box in the drawing of a system, for the load generator or a tier; its name is its label.
 
-    Attributes
-    ----------
-    name : str
-        Label of the box, which also identifies the box.
-    lines : tuple of str
-        Text below the label, line by line.
-    parts : tuple of str
-        Texts of smaller boxes inside the box.
-    host : str
-        Host whose frame surrounds the box; empty if the box has no frame.
-    asks : tuple of str
-        Labels of the boxes to which this box sends requests.
+    `lines` stand below the label, `parts` are the texts of smaller boxes inside the box, and `asks` are the names of
+    the boxes to which this box sends requests. A box without a host has no frame.
     """
 
     name: str
@@ -63,18 +53,10 @@ class _Placed:
 
 
 def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None, legend: str = "") -> str:
-    """Draw boxes, their host frames and arrows as SVG.
+    """Draw boxes, their host frames and arrows as SVG; the first box is the load generator.
 
-    Parameters
-    ----------
-    boxes : list of Box
-        Boxes to draw; the first is the load generator.
-    title : str
-        Description of the drawing, for readers who do not see it.
-    times : mapping of str to str, optional
-        Text that follows the name of a host with several copies, such as `× 2`, by host.
-    legend : str
-        Line of text below the drawing.
+    The title describes the drawing, for readers who do not see it. `times` has the text that follows the name of a host
+    with several copies, such as `× 2`, by host. The legend is a line below the drawing.
     """
     placed, times = _place(boxes), times or {}
     width = max(placed_box.x for placed_box in placed) + _BOX_WIDTH + 2 * _PAD + _BEHIND

@@ -16,14 +16,7 @@ from towtank.report.pictures import Pictures
 def drawn(document: Document, pictures: Pictures, check: Callable[[Figure], object] | None = None) -> Document:
     """Return a document in which every figure has an SVG; a note replaces a figure that cannot be drawn.
 
-    Parameters
-    ----------
-    document : Document
-        Document whose figures have a specification or an SVG.
-    pictures : Pictures
-        Cache of drawings.
-    check : callable, optional
-        Function that raises an exception for a figure that the writer cannot show.
+    `check` raises an exception for a figure that the writer cannot show.
     """
     draw = partial(_block, pictures=pictures, check=check)
     return replace(

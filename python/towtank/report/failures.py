@@ -9,16 +9,8 @@ from towtank.terminal import visible
 
 
 def failure_lines(document: Mapping[str, object], at_most: int, place: str) -> list[str]:
-    """Return the first failed exchanges as lines; empty if nothing failed, or if the engine did not record any.
-
-    Parameters
-    ----------
-    document : dict
-        Summary of a run or study, or the result of `towtank drive`.
-    at_most : int
-        Largest number of exchanges. [1]
-    place : str
-        Where the other exchanges are, such as `in the report`.
+    """Return at most the given number of first failed exchanges as lines, and the place of the others; empty if nothing
+    failed, or if the engine did not record any. The document is a summary, or the result of `towtank drive`.
 
     Examples
     --------

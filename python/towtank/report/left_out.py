@@ -9,12 +9,8 @@ from towtank.report import format as people
 
 
 def left_out_words(document: Mapping[str, object]) -> str:
-    """Return a sentence about the factor levels that a preset leaves out; empty if it includes all levels.
-
-    Parameters
-    ----------
-    document : dict
-        Summary of a study, or `study` of its manifest; `left_out` contains the levels by factor.
+    """Return a sentence about the factor levels that a preset leaves out; empty if it includes all levels. The document
+    is the summary of a study.
 
     Examples
     --------

@@ -40,19 +40,7 @@ _BREAKS = re.compile(r"[ \n\u200b]")
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a table that fits the width of a page.
-
-    Attributes
-    ----------
-    size_pt : float
-        Font size. [pt]
-    columns : tuple of Column
-        Column headings.
-    widths_pt : tuple of float
-        Width of each column. [pt]
-    rows : tuple of tuple of str
-        Cells of each row, one for each column.
-    """
+    """Part of a table that fits the width of a page, with the font size and the width of each column [pt]."""
 
     size_pt: float
     columns: tuple[Column, ...]
@@ -75,14 +63,8 @@ def _letter_em(letter: str) -> float:
 
 
 def parts(table: Table, page_pt: float) -> tuple[Part, ...]:
-    """Divide a table into parts that fit the width of the page.
-
-    Parameters
-    ----------
-    table : Table
-        Table; words longer than a column must contain opportunities for line breaks.
-    page_pt : float
-        Width of the text of a page. [pt]
+    """Divide a table into parts that fit the width of the text of a page [pt]; words longer than a column must contain
+    opportunities for line breaks.
     """
     wanted = [_wanted_pt(table, number) for number in range(len(table.columns))]
     room = page_pt - GAP_PT * (len(wanted) - 1)

@@ -47,13 +47,7 @@ _OWN_REFERENCE = "url(#"
 
 
 class Pictures:
-    """Cache of SVG drawings, by Vega-Lite specification.
-
-    Parameters
-    ----------
-    path : Path, optional
-        File in which drawings are stored; if None, every specification is drawn anew.
-    """
+    """Cache of SVG drawings, by Vega-Lite specification; without a file, every specification is drawn anew."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path

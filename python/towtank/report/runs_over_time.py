@@ -42,16 +42,8 @@ _PREFERENCE = ("valid", "suspect", "invalid", "none")
 
 @dataclass(frozen=True)
 class Cell:
-    """Responses in one cell of a heat map.
-
-    Attributes
-    ----------
-    start_s, end_s : float
-        Interval in which the responses end, since the start of the run. [s]
-    low_s, high_s : float
-        Range of the response times. [s]
-    per_s : float
-        Rate of these responses. [1/s]
+    """Rate of the responses in one cell of a heat map [1/s]: they end in an interval since the start of the run [s],
+    and their times are from `low_s` to `high_s` [s].
     """
 
     start_s: float
@@ -63,15 +55,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Distribution of response times and error rates of one run over time.
-
-    Attributes
-    ----------
-    cells : tuple of Cell
-        Non-empty cells of the heat map.
-    errors_by_kind, errors_by_transaction : dict of str to list of float or None
-        Rate of failed transactions in each second of the run's timeline, by kind of failure and by transaction, as far
-        as failures occurred. [1/s]
+    """Non-empty cells of the heat map of one run, and its rate of failed transactions in each second of the timeline
+    [1/s], by kind of failure and by transaction, as far as failures occurred.
     """
 
     cells: tuple[Cell, ...] = ()

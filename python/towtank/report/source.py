@@ -349,9 +349,10 @@ def _planned(manifest: Mapping[str, object], summary: Mapping[str, object]) -> d
     """Return the planned runs by name, from the manifest; if the manifest has none, from the study summary."""
     for source in (manifest.get("design"), dig(manifest, "study", "design"), summary.get("runs")):
         listed = source.get("runs") if isinstance(source, Mapping) else source
-        names = [dig(each, "run") for each in listed] if isinstance(listed, list) else []
+        specs = listed if isinstance(listed, list) else []
+        names = [dig(spec, "run") for spec in specs]
         if names and all(isinstance(name, str) and name for name in names):
-            return dict(zip(names, listed, strict=True))
+            return dict(zip(names, specs, strict=True))
     return {}
 
 

@@ -41,16 +41,8 @@ _LABEL = 24
 
 
 def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
-    """Print the result of a study.
-
-    Parameters
-    ----------
-    console : Console
-        Console for the output.
-    study_summary : dict
-        Content of `study-summary.json`.
-    report_path : Path or None
-        Path of the report; None if no report was written.
+    """Print the result of a study: the content of `study-summary.json`, and the path of the report if one was
+    written.
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(configuration.points for configuration in configurations_of(study_summary)):

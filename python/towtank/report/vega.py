@@ -196,22 +196,10 @@ def layer(
     derived: tuple[str, str] | None = None,
     **style: Unpack[Mark],
 ) -> Layer:
-    """Return a layer of marks.
+    """Return a layer of marks, with the given rows, or the data of the view.
 
-    Parameters
-    ----------
-    mark : str or Mark
-        Type of the marks, with or without a style.
-    encoding : Encoding
-        Channels of the marks.
-    rows : sequence of Row, optional
-        Data of the layer; default: the data of the view.
-    where : str, optional
-        Vega expression that selects the rows to draw.
-    derived : (str, str), optional
-        Name of a further field of each row, and the Vega expression of its value.
-    **style : Unpack[Mark]
-        Style of the marks.
+    `where` is a Vega expression that selects the rows to draw; `derived` is the name of a further field of each row,
+    and the Vega expression of its value.
     """
     made: Layer = {} if rows is None else {"data": {"values": rows}}
     steps: list[Transform] = [] if where is None else [{"filter": where}]

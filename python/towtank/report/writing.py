@@ -49,16 +49,8 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
 
 
 def write_loaded_report(results: Results, path: Path, folder: Path | None = None) -> Path:
-    """Write the report of results that have been read already; the file is replaced atomically.
-
-    Parameters
-    ----------
-    results : Results
-        All data that the report shows.
-    path : Path
-        File to write.
-    folder : Path, optional
-        Results folder, in which drawings of the report are cached.
+    """Write the report of results that have been read already; the file is replaced atomically, and drawings are cached
+    in the results folder, if it is given.
     """
     from towtank.report.html import render  # noqa: PLC0415 - jinja2 and Vega are heavy
 

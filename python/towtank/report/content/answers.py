@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.analysis import Configuration, LoadPoint
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Table
+from towtank.report.document import Block, Column, Table, headings
 from towtank.report.figures import panel
 from towtank.report.source import Results
 
@@ -18,10 +18,10 @@ def tables(results: Results) -> list[Block]:
     if not codes:
         return []
     rows = tuple(row for configuration, point in points for row in _rows(configuration, point, codes))
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Transaction"),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(results.load_factor).capitalize()}",
+        "Transaction",
         *(Column(code, numeric=True) for code in codes),
     )
     note = "A redirect (3xx) counts as successful unless a check refuses it. It is not followed."

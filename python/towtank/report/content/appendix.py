@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 from towtank.report import format as people
 from towtank.report.content.configuration import shown
-from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
+from towtank.report.document import Block, Definitions, Listing, Section, Table, Text, headings, paragraph, text
 from towtank.report.source import Results
 
 # Options of `towtank run` that take a value, by the key of the value in the recorded request.
@@ -37,11 +36,10 @@ def build(results: Results) -> Section:
 
 def started(results: Results) -> str:
     """Return the start time of the study; if its manifest has none, the start time of the first run."""
-    for key in ("started_wall_ns", "created_wall_ns", "wall_ns"):
-        if results.manifest.get(key):
-            return people.moment(results.manifest[key])
-    times = [run.manifest["started_wall_ns"] for run in results.runs if run.manifest.get("started_wall_ns")]
-    return people.moment(min(times, default=None))
+    of_study, *of_runs = (
+        each.get("started_wall_ns") for each in (results.manifest, *(run.manifest for run in results.runs))
+    )
+    return people.moment(of_study or min(filter(None, of_runs), default=None))
 
 
 def versions(results: Results) -> dict[str, str]:
@@ -55,24 +53,13 @@ def versions(results: Results) -> dict[str, str]:
     return {name: ", ".join(seen) for name, seen in found.items()}
 
 
-def seed(results: Results) -> Any:
-    """Return the seed of the study; None if no seed was recorded."""
-    study = results.study
-    return results.manifest.get("seed", study.get("seed"))
-
-
-def preset(results: Results) -> Any:
-    """Return the name of the preset with which the study ran; None if it ran without a preset."""
-    return results.manifest.get("preset", results.study.get("preset"))
-
-
 def _facts(results: Results) -> list[tuple[str, Text]]:
     facts = [
         ("Results folder", text(results.name)),
         ("Started", text(started(results))),
         ("Study", text(str(results.study.get("name") or results.summary.get("study") or people.ABSENT))),
-        ("Preset", text(str(preset(results) or "none"))),
-        ("Seed", text(str(people.ABSENT if seed(results) is None else seed(results)))),
+        ("Preset", text(str(results.study.get("preset") or "none"))),
+        ("Seed", text(_seed_of(results.study))),
     ]
     facts += [(f"Version of {name}", text(version)) for name, version in versions(results).items()]
     return facts
@@ -81,26 +68,15 @@ def _facts(results: Results) -> list[tuple[str, Text]]:
 def commands(results: Results) -> tuple[str, ...]:
     """Return the command that repeats the study, and the command that writes the report."""
     recorded = results.manifest.get("command")
-    name = str(results.study.get("name") or results.summary.get("study") or "STUDY")
-    words = ["towtank", "run", name]
-    if preset(results):
-        words += ["--preset", str(preset(results))]
-    if isinstance(recorded, Mapping):
-        words = _request(recorded, name)
-    elif isinstance(recorded, (list, tuple)):
-        words = [str(word) for word in recorded]
-    run = recorded if isinstance(recorded, str) else shlex.join(words)
-    return (run, shlex.join(["towtank", "report", results.name]))
-
-
-def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """Return the command line of `towtank run` for a recorded request, as a list of words."""
-    words = ["towtank", "run", str(request.get("study") or name)]
+    request = recorded if isinstance(recorded, Mapping) else {"preset": results.study.get("preset")}
+    name = request.get("study") or results.study.get("name") or results.summary.get("study") or "STUDY"
+    words = ["towtank", "run", str(name)]
     for key, option in _OPTIONS.items():
         value = request.get(key)
         values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
         words += [word for level in values for word in (option, str(level))]
-    return words + [option for key, option in _SWITCHES.items() if request.get(key) is True]
+    words += [option for key, option in _SWITCHES.items() if request.get(key) is True]
+    return (shlex.join(words), shlex.join(["towtank", "report", results.name]))
 
 
 def _runs(results: Results) -> Table:
@@ -113,17 +89,17 @@ def _runs(results: Results) -> Table:
         )
         for run in results.runs
     )
-    columns = (Column("Run"), Column("Seed"), Column("Started"), Column("Ended"))
+    columns = headings("Run", "Seed", "Started", "Ended")
     return Table("Seeds and times of the runs", columns, rows)
 
 
-def _seed_of(manifest: Mapping[str, Any]) -> str:
+def _seed_of(manifest: Mapping[str, object]) -> str:
     return people.ABSENT if manifest.get("seed") is None else str(manifest["seed"])
 
 
 def _hashes(results: Results) -> list[Block]:
     rows = tuple((entry.path, people.plural(entry.files, "file"), entry.sha256) for entry in results.hashes)
-    columns = (Column("Path"), Column("Holds"), Column("SHA-256"))
+    columns = headings("Path", "Holds", "SHA-256")
     words = (
         "The hash of a run is the SHA-256 of the lines that sha256sum prints for run.json, plan.json and the "
         "files of engine/ and "

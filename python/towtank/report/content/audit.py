@@ -8,7 +8,7 @@ from typing import Any
 from towtank.analysis import Audit, AuditTest
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results
 
 # Largest number of transaction shares in a table cell; the run summary contains all shares. [1]
@@ -24,18 +24,7 @@ def build(results: Results) -> Section:
     if not rows:
         text = f"The load was not audited: {left}." if left else None
         return Section("audit", "Audit of the load", (paragraph(text) if text else nothing("An audit of the load"),))
-    columns = (
-        Column("Run"),
-        Column("Test"),
-        Column("Of"),
-        Column("Asked"),
-        Column("Seen"),
-        Column("Method"),
-        Column("Statistic", numeric=True),
-        Column("n", numeric=True),
-        Column("p", numeric=True),
-        Column("Verdict"),
-    )
+    columns = headings("Run", "Test", "Of", "Asked", "Seen", "Method", "#Statistic", "#n", "#p", "Verdict")
     notes = (
         "p is the probability of a deviation of at least this size if the load is exactly as requested. At most "
         f"{people.share(found[0][1].family_level)} of all runs are suspect by chance.",

@@ -5,7 +5,7 @@ law.
 from __future__ import annotations
 
 from towtank.report import format as people
-from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.document import Section, Table, headings, paragraph
 from towtank.report.source import Results
 
 
@@ -14,14 +14,14 @@ def build(results: Results) -> Section | None:
     runs = [(run.run_id, found) for run in results.measured if (found := run.record.backlog) is not None]
     if not runs:
         return None
-    columns = (
-        Column("Run"),
-        Column("In flight at start", "count", numeric=True),
-        Column("In flight at end", "count", numeric=True),
-        Column("Expected by Little's law", "count", numeric=True),
-        Column("Waiting at start", "count", numeric=True),
-        Column("Waiting at end", "count", numeric=True),
-        Column("Worked off after", numeric=True),
+    columns = headings(
+        "Run",
+        "#In flight at start | count",
+        "#In flight at end | count",
+        "#Expected by Little's law | count",
+        "#Waiting at start | count",
+        "#Waiting at end | count",
+        "#Worked off after",
     )
     rows = tuple(
         (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import heads
-from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.document import Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 
@@ -16,14 +16,8 @@ def build(results: Results) -> Section | None:
     runs = [run for run in results.measured if run.record.balance]
     if not runs:
         return None
-    columns = (
-        *heads.columns(results),
-        Column("Balancer"),
-        Column("Policy"),
-        Column("Member"),
-        Column("Requests", "in the window", numeric=True),
-        Column("Share", numeric=True),
-        Column("Fairness", numeric=True),
+    columns = headings(
+        *heads.columns(results), "Balancer", "Policy", "Member", "#Requests | in the window", "#Share", "#Fairness"
     )
     rows = tuple(row for run in runs for name in run.record.balance for row in _rows(run, name))
     said = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from towtank.analysis import Configuration, LoadPoint
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
-from towtank.report.document import Column, Table
+from towtank.report.document import Column, Table, headings
 from towtank.report.limit_state import limiting
 from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
@@ -24,13 +24,13 @@ def table(results: Results) -> Table | None:
     if not found:
         return None
     ordered = found if len(found) <= _ALL else _extremes_first(found)
-    columns: tuple[Column, ...] = (
-        Column("Configuration"),
-        Column("Highest throughput", numeric=True),
+    columns: tuple[Column, ...] = headings(
+        "Configuration",
+        "#Highest throughput",
         Column("At", _UNITS.get(results.load_factor, results.load_factor), numeric=True),
         Column("Limited by", is_secondary=True),
-        Column("p95 there", numeric=True),
-        Column("Objectives"),
+        "#p95 there",
+        "Objectives",
     )
     rows = tuple(_row(results, configuration) for configuration in ordered)
     # Without objectives, the last column is empty.

@@ -11,7 +11,7 @@ from operator import attrgetter
 from towtank.analysis import CONFIDENCE, ClaimVerdict
 from towtank.claim_words import WORDS, answer
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Section, Table, paragraph, strong
+from towtank.report.document import Block, Column, Section, Table, headings, paragraph, strong
 from towtank.report.source import Results
 from towtank.report.suspects import MARK
 
@@ -165,7 +165,7 @@ def in_brief(results: Results) -> Table | None:
         return None
     ordered = sorted(claims, key=lambda claim: _BY_WEIGHT.get(claim.judged.verdict, len(_BY_WEIGHT)))
     shown, folded = (sorted(part, key=attrgetter("number")) for part in (ordered[:_SHOWN], ordered[_SHOWN:]))
-    columns = (Column("No.", numeric=True), Column("Expected"), Column("Must be"), Column("Found"), Column("Answer"))
+    columns = headings("#No.", "Expected", "Must be", "Found", "Answer")
     rows = tuple(
         (str(claim.number), *_stated(claim.judged.says, claim.judged.holds), claim.measured, claim.word)
         for claim in (*shown, *folded)
@@ -212,15 +212,15 @@ def by_verdict(results: Results) -> list[str]:
 
 def _table(claims: list[_Claim]) -> Table:
     in_blocks = any(claim.judged.decided_after for claim in claims)
-    columns = (
-        Column("No.", numeric=True),
-        Column("Claim"),
-        Column("Source"),
-        Column("Compared here"),
-        Column("Measured here"),
-        Column("Must be"),
+    columns = headings(
+        "#No.",
+        "Claim",
+        "Source",
+        "Compared here",
+        "Measured here",
+        "Must be",
         *((Column("Blocks", numeric=True),) if in_blocks else ()),
-        Column("Answer"),
+        "Answer",
     )
     rows = tuple(
         (
@@ -266,12 +266,7 @@ def _levels(claims: list[_Claim]) -> Table:
         for claim in claims
         for each in claim.judged.levels
     )
-    columns = (
-        Column("Claim", numeric=True),
-        Column("Level"),
-        Column("Measured", numeric=True),
-        Column("May be the highest or lowest"),
-    )
+    columns = headings("#Claim", "Level", "#Measured", "May be the highest or lowest")
     return Table("Measured levels for the claims", columns, rows)
 
 

@@ -12,7 +12,7 @@ from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.content.question import cpu_names
 from towtank.report.content.tiers import services_of
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 
@@ -23,7 +23,7 @@ def build(results: Results) -> Section:
     if sheet:
         factors = [*results.other_factors, results.load_factor]
         rows = tuple((service, key, _differences(values, factors)) for (service, key), values in sheet.items())
-        columns = (Column("Service"), Column("Setting"), Column("Value"))
+        columns = headings("Service", "Setting", "Value")
         blocks.append(Table("Configuration in force, as recorded by the runs", columns, rows))
     else:
         blocks.append(nothing("The configuration in force"))
@@ -131,11 +131,8 @@ def _throttled_disks(results: Results) -> list[Block]:
 
 def _host_facts(results: Results) -> Mapping[str, object]:
     """Return the facts about the host from the manifest of the study; if it has none, from that of a run."""
-    for source in (results.manifest, *(run.manifest for run in results.runs)):
-        facts = source.get("host") or source.get("host_facts")
-        if isinstance(facts, Mapping):
-            return facts
-    return {}
+    found = (source.get("host") for source in (results.manifest, *(run.manifest for run in results.runs)))
+    return next((facts for facts in found if isinstance(facts, Mapping)), {})
 
 
 def _host(results: Results) -> list[Block]:
@@ -148,4 +145,4 @@ def _host(results: Results) -> list[Block]:
     )
     if not rows:
         return [nothing("Hardware and software of the host")]
-    return [Table("Host", (Column("Fact"), Column("Value")), rows)]
+    return [Table("Host", headings("Fact", "Value"), rows)]

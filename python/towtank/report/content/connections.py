@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from towtank.analysis import ConnectionTimes, Waits
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Table, paragraph
+from towtank.report.document import Block, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 
@@ -16,17 +16,17 @@ def blocks(results: Results) -> list[Block]:
     runs = [run for run in results.measured if run.summary.get("connections")]
     if not runs:
         return []
-    columns = (
-        Column("Run"),
-        Column(results.load_factor.capitalize(), numeric=True),
-        Column("Open", "mean", numeric=True),
-        Column("Opened", "in the window", numeric=True),
-        Column("Connect", "mean, p99", numeric=True),
-        Column("TLS handshake", "mean, p99", numeric=True),
-        Column("Handshakes", "full, resumed", numeric=True),
-        Column("Waited for a connection", "of the requests", numeric=True),
-        Column("Wait", "of waiting requests: mean, p99", numeric=True),
-        Column("Wait", "of response time", numeric=True),
+    columns = headings(
+        "Run",
+        f"#{results.load_factor.capitalize()}",
+        "#Open | mean",
+        "#Opened | in the window",
+        "#Connect | mean, p99",
+        "#TLS handshake | mean, p99",
+        "#Handshakes | full, resumed",
+        "#Waited for a connection | of the requests",
+        "#Wait | of waiting requests: mean, p99",
+        "#Wait | of response time",
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]

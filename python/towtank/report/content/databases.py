@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from towtank.analysis import NO_METRIC, Metric
 from towtank.documents import record_of
 from towtank.report import format as people
-from towtank.report.document import Block, Callout, Column, Listing, Section, Table, paragraph, text
+from towtank.report.document import Block, Callout, Listing, Section, Table, headings, paragraph, text
 from towtank.report.source import Results, RunResult
 
 _SHOWN = 5
@@ -103,19 +103,19 @@ def _work(results: Results) -> list[Block]:
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
-    columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
-        Column("Database"),
-        Column("Commits", "/s", numeric=True),
-        Column("Rows read", "/s", numeric=True),
-        Column("Rows changed", "/s", numeric=True),
-        Column("Blocks found", "in memory", numeric=True),
-        Column("Blocks read", "/s", numeric=True),
-        Column("Log", numeric=True),
-        Column("Deadlocks", "/s", numeric=True),
-        Column("Connections", "at most", numeric=True),
+    columns = headings(
+        "Run",
+        "Configuration",
+        f"#{results.load_factor.capitalize()}",
+        "Database",
+        "#Commits | /s",
+        "#Rows read | /s",
+        "#Rows changed | /s",
+        "#Blocks found | in memory",
+        "#Blocks read | /s",
+        "#Log",
+        "#Deadlocks | /s",
+        "#Connections | at most",
     )
     said = (
         "Counters of each database in the steady window, including queries of the observer. Commits of MariaDB are its "
@@ -199,14 +199,7 @@ def _advice(found: Mapping[str, Mapping[str, _Database]]) -> Iterator[Callout]:
 
 
 def _database(name: str, database: _Database, run: str) -> Iterator[Block]:
-    columns = (
-        Column("Statement"),
-        Column("Calls", numeric=True),
-        Column("Time", numeric=True),
-        Column("Mean", numeric=True),
-        Column("Of all", numeric=True),
-        Column("Rows", "of a call", numeric=True),
-    )
+    columns = headings("Statement", "#Calls", "#Time", "#Mean", "#Of all", "#Rows | of a call")
     rows = tuple(
         (
             _cut(each.query),

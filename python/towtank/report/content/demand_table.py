@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.model import FittedConfiguration, FittedDemand, LoadDependence
 from towtank.report import format as people
 from towtank.report.content import network_model
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.figures import utilization_by_load
 from towtank.report.source import Results
 
@@ -31,15 +31,15 @@ def build(results: Results) -> Section | None:
 
 
 def _resources(configurations: list[FittedConfiguration]) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column("Resource"),
-        Column("Servers", numeric=True),
-        Column("Demand, 95 % interval", numeric=True),
-        Column("Background, 95 % interval", "servers", numeric=True),
-        Column("At lowest load", numeric=True),
-        Column("At highest load", numeric=True),
-        Column("With the load"),
+    columns = headings(
+        "Configuration",
+        "Resource",
+        "#Servers",
+        "#Demand, 95 % interval",
+        "#Background, 95 % interval | servers",
+        "#At lowest load",
+        "#At highest load",
+        "With the load",
     )
     rows = tuple(
         (
@@ -81,12 +81,8 @@ def _classes(configuration: FittedConfiguration) -> list[Table]:
     found = configuration.classes.get(str(configuration.bottleneck))
     if found is None or len(found.classes) < 2:
         return []
-    columns = (
-        Column("Transaction"),
-        Column("Demand, 95 % interval", numeric=True),
-        Column("Lowest and highest estimate", numeric=True),
-        Column("Variance inflation", numeric=True),
-        Column("Known"),
+    columns = headings(
+        "Transaction", "#Demand, 95 % interval", "#Lowest and highest estimate", "#Variance inflation", "Known"
     )
     rows = tuple(
         (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from towtank.analysis import EffectsOnMetric
 from towtank.report import format as people
 from towtank.report.content.observations import quantity_name
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results
 
 # Ratio of the largest to the smallest value from which a note states that effects probably multiply. [ratio]
@@ -49,12 +49,7 @@ def _table(analysis: EffectsOnMetric) -> Table:
     at = ", ".join(f"{name} {level}" for name, level in analysis.at.items())
     metric = quantity_name(analysis.metric)
     caption = f"Effects on the {metric}{f' at {at}' if at else ''}, mean {show(analysis.mean)}"
-    columns = (
-        Column("Factors"),
-        Column("Change", numeric=True),
-        Column("Share", numeric=True),
-        Column("Beyond chance"),
-    )
+    columns = headings("Factors", "#Change", "#Share", "Beyond chance")
     return Table(caption, columns, tuple(rows), tuple(_notes(analysis)))
 
 

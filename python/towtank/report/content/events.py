@@ -6,7 +6,7 @@ from towtank.analysis import EventResult, Losses
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import heads
-from towtank.report.document import Column, Figure, Section, Table, paragraph
+from towtank.report.document import Figure, Section, Table, headings, paragraph
 from towtank.report.figures import timeline
 from towtank.report.source import Results, RunResult
 
@@ -25,15 +25,15 @@ def build(results: Results) -> Section | None:
     runs = [run for run in results.measured if run.record.events]
     if not runs:
         return None
-    columns = (
+    columns = headings(
         *heads.columns(results),
-        Column("Event"),
-        Column("From", "s", numeric=True),
-        Column("Until", "s", numeric=True),
-        Column("Throughput", "before → during, 1/s", numeric=True),
-        Column("Failed requests"),
-        Column("Missed", "transactions", numeric=True),
-        Column("Back after", numeric=True),
+        "Event",
+        "#From | s",
+        "#Until | s",
+        "#Throughput | before → during, 1/s",
+        "Failed requests",
+        "#Missed | transactions",
+        "#Back after",
     )
     happened = [
         (run, number, name, event) for run in runs for number, (name, event) in enumerate(run.record.events.items())

@@ -11,14 +11,7 @@ SHOWN_AT_MOST = 12
 
 def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
     """Return the items with the lowest and the highest values, sorted by value; at most `SHOWN_AT_MOST` items are all
-    returned.
-
-    Parameters
-    ----------
-    items : list
-        Candidates for the table.
-    value : callable
-        Returns the value of an item; None counts as 0.
+    returned. A value of None counts as 0.
     """
     if len(items) <= SHOWN_AT_MOST:
         return items

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.analysis import FailedExchange, read_exchanges
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Table
+from towtank.report.document import Block, Table, headings
 from towtank.report.source import Results
 
 _NOTES = (
@@ -18,16 +18,7 @@ def blocks(results: Results) -> list[Block]:
     found = read_exchanges(results.summary)
     if not found:
         return []
-    columns = (
-        Column("Run"),
-        Column("At", "s", numeric=True),
-        Column("Step"),
-        Column("Check"),
-        Column("Expected"),
-        Column("Got"),
-        Column("Status", numeric=True),
-        Column("Start of the answer"),
-    )
+    columns = headings("Run", "#At | s", "Step", "Check", "Expected", "Got", "#Status", "Start of the answer")
     return [Table("First failures of each step and check", columns, tuple(map(_row, found)), _NOTES)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.analysis import Configuration, FoundLimit
 from towtank.digging import dig
 from towtank.report import format as people
-from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Callout, Section, Table, headings, paragraph, text
 from towtank.report.figures import limit as limit_figure
 from towtank.report.figures import panel
 from towtank.report.source import Results, RunResult
@@ -92,16 +92,16 @@ def _of_run(results: Results, run: RunResult) -> list[Block]:
 
 
 def _table(results: Results, run: RunResult) -> Table:
-    columns = (
-        Column("Plateau"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Outcome"),
-        Column("Throughput", numeric=True),
-        Column("Mean response time", numeric=True),
-        Column("p95", numeric=True),
-        Column("Errors", numeric=True),
-        Column("Settled"),
-        Column("Failure"),
+    columns = headings(
+        "Plateau",
+        f"#{panel.load_title(results.load_factor).capitalize()}",
+        "Outcome",
+        "#Throughput",
+        "#Mean response time",
+        "#p95",
+        "#Errors",
+        "Settled",
+        "Failure",
     )
     rows = tuple(
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.report import format as people
 from towtank.report.content import connections
 from towtank.report.content.headline import nothing
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results
 
 
@@ -28,15 +28,15 @@ def build(results: Results) -> Section:
         for run in runs
         for generator in [run.record.generator]
     )
-    columns = (
-        Column("Run"),
-        Column(results.load_factor.capitalize(), numeric=True),
-        Column("CPUs used", numeric=True),
-        Column("CPU per request", numeric=True),
-        Column("Start lag, 99th percentile", numeric=True),
-        Column("Peak memory", numeric=True),
-        Column("Saturated"),
-        Column("Requests", numeric=True),
+    columns = headings(
+        "Run",
+        f"#{results.load_factor.capitalize()}",
+        "#CPUs used",
+        "#CPU per request",
+        "#Start lag, 99th percentile",
+        "#Peak memory",
+        "Saturated",
+        "#Requests",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Resource use of the load generator", columns, rows)]
     blocks += connections.blocks(results)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from towtank.report import format as people
-from towtank.report.document import Column
+from towtank.report.document import Column, headings
 from towtank.report.source import Results, RunResult
 
 
 def columns(results: Results) -> tuple[Column, Column, Column]:
     """Return the headings of the first columns: run, configuration and load."""
-    return Column("Run"), Column("Configuration"), Column(results.load_factor.capitalize(), numeric=True)
+    return headings("Run", "Configuration", f"#{results.load_factor.capitalize()}")
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:

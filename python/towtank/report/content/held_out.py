@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.model import HeldOutLevel, HeldOutResult
 from towtank.report import format as people
-from towtank.report.document import Column
+from towtank.report.document import Column, headings
 from towtank.report.figures import panel
 from towtank.report.format import Ends
 from towtank.report.source import Results
@@ -12,15 +12,15 @@ from towtank.report.source import Results
 
 def columns(results: Results) -> tuple[Column, ...]:
     """Return the columns: predicted and measured throughput and response time, by configuration and load."""
-    return (
-        Column("Configuration"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Throughput measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
-        Column("Response time measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
+    return headings(
+        "Configuration",
+        f"#{panel.load_title(results.load_factor).capitalize()}",
+        "#Throughput measured",
+        "#Predicted, 95 % band",
+        "#Error",
+        "#Response time measured",
+        "#Predicted, 95 % band",
+        "#Error",
     )
 
 

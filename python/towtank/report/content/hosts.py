@@ -8,7 +8,7 @@ from towtank.analysis import HostUse
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.extremes import SHOWN_AT_MOST, extremes
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 
@@ -71,17 +71,17 @@ def _hosts(runs: list[RunResult]) -> Table:
         )
         for run, name, host in _each(runs)
     )
-    columns = (
-        Column("Run"),
-        Column("Host"),
-        Column("Tiers"),
-        Column("CPUs", "may be used", numeric=True),
-        Column("CPUs used", numeric=True),
-        Column("Utilization", numeric=True),
-        Column("Throttled", "of periods with CPU use", numeric=True),
-        Column("Memory", "page cache included", numeric=True),
-        Column("Cache refaults", "pages", numeric=True),
-        *((Column("Swap", numeric=True), Column("Major faults", numeric=True)) if swaps else ()),
+    columns = headings(
+        "Run",
+        "Host",
+        "Tiers",
+        "#CPUs | may be used",
+        "#CPUs used",
+        "#Utilization",
+        "#Throttled | of periods with CPU use",
+        "#Memory | page cache included",
+        "#Cache refaults | pages",
+        *(("#Swap", "#Major faults") if swaps else ()),
     )
     notes = (
         "Throttled: share of the periods in which a host used up its CPU time and was stopped until the next period.",
@@ -108,18 +108,18 @@ def _networks(runs: list[RunResult]) -> list[Block]:
     )
     if not any(cell != people.ABSENT for row in rows for cell in row[3:]):
         return []
-    columns = (
-        Column("Run"),
-        Column("Host"),
-        Column("Link"),
-        Column("Received", numeric=True),
-        Column("Sent", numeric=True),
-        Column("Received", "packets", numeric=True),
-        Column("Sent", "packets", numeric=True),
-        Column("Dropped", "packets", numeric=True),
-        Column("Listen overflows", "connections", numeric=True),
-        Column("Retransmitted", "segments", numeric=True),
-        Column("In sockets", numeric=True),
+    columns = headings(
+        "Run",
+        "Host",
+        "Link",
+        "#Received",
+        "#Sent",
+        "#Received | packets",
+        "#Sent | packets",
+        "#Dropped | packets",
+        "#Listen overflows | connections",
+        "#Retransmitted | segments",
+        "#In sockets",
     )
     notes = (
         "Counts are for the window. Listen overflows are connections that no server accepted in time. Packets are "
@@ -153,19 +153,19 @@ def _disks(runs: list[RunResult]) -> list[Block]:
         for run, name, host in _each(runs)
         for disk, values in host.disks.items()
     )
-    columns = (
-        Column("Run"),
-        Column("Host"),
-        Column("Disk"),
-        Column("Read", numeric=True),
-        Column("Written", numeric=True),
-        Column("Reads", numeric=True),
-        Column("Writes", numeric=True),
-        Column("Utilization", numeric=True),
-        Column("Measured by"),
-        Column("Busy time", numeric=True),
-        Column("Smallest free space", numeric=True),
-        Column("Fewest free inodes", numeric=True),
+    columns = headings(
+        "Run",
+        "Host",
+        "Disk",
+        "#Read",
+        "#Written",
+        "#Reads",
+        "#Writes",
+        "#Utilization",
+        "Measured by",
+        "#Busy time",
+        "#Smallest free space",
+        "#Fewest free inodes",
     )
     return [Table("Disks of the hosts", columns, rows)] if rows else []
 
@@ -187,14 +187,14 @@ def _machine(runs: list[RunResult]) -> list[Block]:
         for run in runs
         if (machine := run.record.machine) is not None
     )
-    columns = (
-        Column("Run"),
-        Column("Real CPUs", "for the system", numeric=True),
-        Column("Virtual CPUs", numeric=True),
-        Column("Overcommit", "virtual : real", numeric=True),
-        Column("CPUs used", "by all hosts", numeric=True),
-        Column("Held back", "of the window", numeric=True),
-        Column("Stolen", "from this machine", numeric=True),
-        Column("Top consumers", "CPUs used"),
+    columns = headings(
+        "Run",
+        "#Real CPUs | for the system",
+        "#Virtual CPUs",
+        "#Overcommit | virtual : real",
+        "#CPUs used | by all hosts",
+        "#Held back | of the window",
+        "#Stolen | from this machine",
+        "Top consumers | CPUs used",
     )
     return [Table("Resource use of all hosts on the machine", columns, rows)] if rows else []

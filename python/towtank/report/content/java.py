@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from towtank.analysis import NO_METRIC, Metric
 from towtank.report import format as people
 from towtank.report.content import heads
-from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.document import Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 _LIMIT = "jvm_heap_limit_bytes"
@@ -20,17 +20,17 @@ def build(results: Results) -> Section | None:
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return None
-    columns = (
+    columns = headings(
         *heads.columns(results),
-        Column("JVM"),
-        Column("Pauses", "/s", numeric=True),
-        Column("Paused", "share of time", numeric=True),
-        Column("Longest", "pause", numeric=True),
-        Column("Concurrent", "share of time", numeric=True),
-        Column("Waited", "for memory, /s", numeric=True),
-        Column("Allocated", numeric=True),
-        Column("Heap", "after a collection", numeric=True),
-        Column("Limit", numeric=True),
+        "JVM",
+        "#Pauses | /s",
+        "#Paused | share of time",
+        "#Longest | pause",
+        "#Concurrent | share of time",
+        "#Waited | for memory, /s",
+        "#Allocated",
+        "#Heap | after a collection",
+        "#Limit",
     )
     said = (
         "Log entries of the collector of each virtual machine in the steady window. During a pause all other threads "

@@ -14,10 +14,10 @@ from towtank.report.document import (
     Block,
     Bullets,
     Callout,
-    Column,
     Section,
     Table,
     Text,
+    headings,
     paragraph,
     strong,
     text,
@@ -61,7 +61,7 @@ def _not_checked(results: Results) -> list[Block]:
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
         return []
-    columns = (Column("Check"), Column("Not made, because"), Column("Runs"))
+    columns = headings("Check", "Not made, because", "Runs")
     rows = tuple(
         (str(entry["check"]).replace("_", " "), str(entry["why"]), ", ".join(entry.get("runs") or ()))
         for entry in missing
@@ -113,13 +113,7 @@ def _levels(doubt: Doubt) -> str:
 
 
 def _seen(name: str, doubt: Doubt) -> Table:
-    columns = (
-        Column("Run"),
-        Column("Level"),
-        Column("Finding"),
-        Column("Seen", numeric=True),
-        Column("Limit", numeric=True),
-    )
+    columns = headings("Run", "Level", "Finding", "#Seen", "#Limit")
     rows = tuple(
         (
             run,

@@ -9,7 +9,7 @@ from towtank.analysis import Configuration, LoadPoint, share_of_ideal
 from towtank.model import BELOW_LINE, FittedConfiguration, FittedKnee
 from towtank.report import format as people
 from towtank.report.content import network_model
-from towtank.report.document import Column, Table
+from towtank.report.document import Table, headings
 from towtank.report.figures import panel
 from towtank.report.format import Ends
 from towtank.report.source import Results
@@ -59,24 +59,12 @@ def tables(results: Results, configurations: Sequence[FittedConfiguration]) -> I
     title = panel.load_title(results.load_factor).capitalize()
     knees = [row for measured, model in pairs for row in _knees(measured, model)]
     if knees:
-        columns = (
-            Column("Configuration"),
-            Column("Knee"),
-            Column(f"{title}, 95 % interval", numeric=True),
-            Column("How"),
-            Column("Why it differs"),
-        )
+        columns = headings("Configuration", "Knee", f"#{title}, 95 % interval", "How", "Why it differs")
         notes = ("All sentences of the report use the knee by the demands at the lowest load.",)
         yield Table(KNEES, columns, tuple(knees), notes)
     rows = [row for measured, model in pairs if measured is not None for row in _values(results, measured, model)]
     if rows:
-        columns = (
-            Column("Configuration"),
-            Column("Quantity"),
-            Column("Value", numeric=True),
-            Column("Method"),
-            Column("Why it differs"),
-        )
+        columns = headings("Configuration", "Quantity", "#Value", "Method", "Why it differs")
         notes = ("All sentences of the report use the first value of each quantity.",)
         marked = (NOTE,) if any(cell.endswith(MARK) for row in rows for cell in row) else ()
         yield Table(VALUES, columns, tuple(rows), (*notes, *marked))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from towtank.model import FittedConfiguration
 from towtank.report import format as people
-from towtank.report.document import Callout, Column, Table, text
+from towtank.report.document import Callout, Table, headings, text
 from towtank.report.figures import panel
 from towtank.report.figures.residuals import Misfit, misfits
 from towtank.report.format import Ends
@@ -18,15 +18,15 @@ def table(results: Results, configurations: list[FittedConfiguration]) -> Table 
     rows = tuple(_cells(found) for configuration in configurations for found in misfits(configuration))
     if not rows:
         return None
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Throughput measured", numeric=True),
-        Column("On the curve, 95 % band", numeric=True),
-        Column("Misses by", numeric=True),
-        Column("Within two standard errors"),
-        Column("Response time measured", numeric=True),
-        Column("On the curve, 95 % band", numeric=True),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(results.load_factor).capitalize()}",
+        "#Throughput measured",
+        "#On the curve, 95 % band",
+        "#Misses by",
+        "Within two standard errors",
+        "#Response time measured",
+        "#On the curve, 95 % band",
     )
     notes = (
         "The response time of the curve is N / X − Z, with the think time Z of the run.",

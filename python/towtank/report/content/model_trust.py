@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.model import FittedConfiguration, FittedMix
 from towtank.report import format as people
 from towtank.report.content import held_out as levels
-from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Bullets, Section, Table, headings, paragraph, text
 from towtank.report.source import Results
 
 
@@ -45,7 +45,7 @@ def _range(configuration: FittedConfiguration) -> str:
 
 
 def _assumptions(configurations: list[FittedConfiguration]) -> Table:
-    columns = (Column("Configuration"), Column("It assumes that"), Column("Tested"))
+    columns = headings("Configuration", "It assumes that", "Tested")
     rows = tuple(
         (configuration.label, row.assumes, row.tested)
         for configuration in configurations
@@ -56,14 +56,7 @@ def _assumptions(configurations: list[FittedConfiguration]) -> Table:
 
 
 def _candidates(configurations: list[FittedConfiguration]) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column("Curve"),
-        Column("AICc", numeric=True),
-        Column("AICc with use", numeric=True),
-        Column("Held-out error", numeric=True),
-        Column("Verdict"),
-    )
+    columns = headings("Configuration", "Curve", "#AICc", "#AICc with use", "#Held-out error", "Verdict")
     chosen = [(each.label, each.curve, each.choice) for each in configurations if each.choice is not None]
     rows = tuple(
         (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from towtank.model import FittedConfiguration, FittedNetwork, HeldOutLevel, NetworkStation, NetworkTail
 from towtank.report import format as people
 from towtank.report.content import held_out as levels
-from towtank.report.document import Block, Callout, Column, Table, paragraph, strong, text
+from towtank.report.document import Block, Callout, Column, Table, headings, paragraph, strong, text
 from towtank.report.figures import panel
 from towtank.report.format import Ends
 from towtank.report.source import Results
@@ -75,14 +75,14 @@ def _used(ratio: float, interval: Sequence[float | None]) -> str:
 
 
 def _by_transaction(load: str, rows: list[tuple[str, HeldOutLevel]]) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(load, numeric=True),
-        Column("Transaction"),
-        Column("Ended", numeric=True),
-        Column("Response time measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
+    columns = headings(
+        "Configuration",
+        f"#{load}",
+        "Transaction",
+        "#Ended",
+        "#Response time measured",
+        "#Predicted, 95 % band",
+        "#Error",
     )
     found = tuple(
         (
@@ -111,12 +111,12 @@ def demands(configurations: list[FittedConfiguration]) -> list[Block]:
 
 def _demands(label: str, network: FittedNetwork) -> Table:
     stations = network.stations
-    columns = (
-        Column("Transaction"),
-        Column("Share", numeric=True),
+    columns = headings(
+        "Transaction",
+        "#Share",
         *(Column(f"Demand at {name}, 95 % interval", numeric=True) for name in stations),
-        Column("Elsewhere, 95 % interval", numeric=True),
-        Column("95th percentile, measured divided by computed", numeric=True),
+        "#Elsewhere, 95 % interval",
+        "#95th percentile, measured divided by computed",
     )
     rows = tuple(
         (

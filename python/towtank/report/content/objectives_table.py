@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from towtank.analysis import ObjectiveAnswer
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
-from towtank.report.document import Column, Table
+from towtank.report.document import Column, Table, headings
 from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
 
@@ -31,9 +31,9 @@ def _objectives(results: Results, objectives: Sequence[ObjectiveAnswer]) -> Tabl
         )
         for objective, outcome in _condensed(objectives)
     )
-    columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
+    columns: tuple[Column, ...] = headings("Objective", "Outcome", "#Seen", "At")
     if windowed:
-        columns += (Column("Windows that met the objective", numeric=True), Column("Worst window"))
+        columns += headings("#Windows that met the objective", "Worst window")
     marked = any(MARK in row[1] for row in rows)
     notes = (NOTE,) if marked else ()
     return Table("Objectives of the study", columns, rows, notes)

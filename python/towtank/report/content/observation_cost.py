@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results
 
 LIMIT_CPUS = 0.01  # Limit for the CPU use of the observation, which must not disturb the system. [CPUs]
@@ -26,12 +26,12 @@ def build(results: Results) -> Section:
         for run in runs
         for observation in [run.record.observation]
     )
-    columns = (
-        Column("Run"),
-        Column("CPU", "of one core", numeric=True),
-        Column("Samples", "count", numeric=True),
-        Column("Latest sample", "after its time", numeric=True),
-        Column("Mean scrape", "of one service", numeric=True),
+    columns = headings(
+        "Run",
+        "#CPU | of one core",
+        "#Samples | count",
+        "#Latest sample | after its time",
+        "#Mean scrape | of one service",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Cost of observation by run", columns, rows)]
     return Section("observation", "Cost of observation", tuple(blocks))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from towtank.analysis import Cause, Comparison, Configuration, Diagnosis, LoadPoint
 from towtank.report import format as people
-from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Bullets, Column, Section, Table, headings, paragraph, text
 from towtank.report.figures.panel import load_title
 from towtank.report.limit_state import limit_state, limiting_resource
 from towtank.report.source import Results
@@ -53,14 +53,7 @@ def _limits(results: Results) -> list[Block]:
                 limit.evidence or people.ABSENT,
             )
         )
-    columns = (
-        Column("Configuration"),
-        Column("Limit"),
-        Column("Limited by"),
-        Column("Knee", numeric=True),
-        Column("Highest throughput", numeric=True),
-        Column("Evidence"),
-    )
+    columns = headings("Configuration", "Limit", "Limited by", "#Knee", "#Highest throughput", "Evidence")
     notes = _notes(rows)
     made = Table("Limit of the system in the range measured", columns, tuple(rows), notes, is_detail=True)
     return [made] if rows else []
@@ -119,13 +112,8 @@ def _comparisons(results: Results) -> list[Block]:
                 people.plain_estimate(comparison.ratio, "×") + _mark(comparison.points(results.configurations)),
             )
         )
-    columns = (
-        Column("Quantity"),
-        Column(load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Change"),
-        Column("From", numeric=True),
-        Column("To", numeric=True),
-        Column("Ratio", numeric=True),
+    columns = headings(
+        "Quantity", f"#{load_title(results.load_factor).capitalize()}", "Change", "#From", "#To", "#Ratio"
     )
     certain = sum("[" in row[-1] for row in rows)
     notes = (
@@ -202,12 +190,12 @@ def _demands(results: Results) -> list[Block]:
         for tier, demand in demands.items()
         if demand.d_s.value is not None
     )
-    columns = (
+    columns = headings(
         *((Column("Configuration"),) if several else ()),
-        Column("Tier"),
-        Column("CPU demand per transaction", numeric=True),
-        Column("Used without load", numeric=True),
-        Column("Points", "count", numeric=True),
+        "Tier",
+        "#CPU demand per transaction",
+        "#Used without load",
+        "#Points | count",
     )
     caption = "CPU demand of one transaction, from the slope of CPU use against throughput"
     return [Table(caption, columns, rows, _notes(rows), is_detail=True)] if rows else []

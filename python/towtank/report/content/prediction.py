@@ -9,7 +9,7 @@ from typing import Any
 from towtank.analysis import LoadPoint
 from towtank.model import PredictedBand, PredictedLoad, PredictionResult
 from towtank.report import format as people
-from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Callout, Section, Table, headings, paragraph, text
 from towtank.report.source import Results
 
 
@@ -56,14 +56,14 @@ def _growth(prediction: PredictionResult) -> str:
 
 
 def _table(results: Results, prediction: PredictionResult) -> Table:
-    columns = (
-        Column(results.load_factor.capitalize(), numeric=True),
-        Column("Throughput predicted", numeric=True),
-        Column("Throughput measured", numeric=True),
-        Column("Verdict"),
-        Column("Response time predicted", numeric=True),
-        Column("Response time measured", numeric=True),
-        Column("Verdict"),
+    columns = headings(
+        f"#{results.load_factor.capitalize()}",
+        "#Throughput predicted",
+        "#Throughput measured",
+        "Verdict",
+        "#Response time predicted",
+        "#Response time measured",
+        "Verdict",
     )
     measured = _measured(results, prediction)
     rows = tuple(_row(row, measured.get(row.load)) for row in prediction.rows)
@@ -129,13 +129,7 @@ def _time(prediction: PredictionResult) -> float:
 
 
 def _stations(prediction: PredictionResult) -> Table:
-    columns = (
-        Column("Station"),
-        Column("Number", numeric=True),
-        Column("Demand of a transaction", numeric=True),
-        Column("Time at it", numeric=True),
-        Column("Highest use measured", numeric=True),
-    )
+    columns = headings("Station", "#Number", "#Demand of a transaction", "#Time at it", "#Highest use measured")
     demand, number = prediction.fitted.bottleneck_demand_s, prediction.servers_to
     rows = [
         (f"{prediction.service} (fitted)", str(number), people.seconds(demand), people.seconds(_time(prediction)), "")

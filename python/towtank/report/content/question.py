@@ -19,7 +19,7 @@ from towtank.report.content.tiers import (
     times,
     when,
 )
-from towtank.report.document import Block, Column, Figure, Section, Table
+from towtank.report.document import Block, Figure, Section, Table, headings
 from towtank.report.source import PlannedFactor, Results
 
 _GENERATOR = "virtual users"
@@ -45,7 +45,7 @@ def _factors(results: Results) -> Table:
         )
         for factor in results.factors
     )
-    return Table("Factors of the study", (Column("Factor"), Column("Levels"), Column("Role")), rows)
+    return Table("Factors of the study", headings("Factor", "Levels", "Role"), rows)
 
 
 def _levels(factor: PlannedFactor) -> list[str]:
@@ -137,7 +137,7 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
         )
         for name, tier in found.items()
     )
-    columns = (Column("Tier"), Column("Kind"), Column("Host"), Column("Pinned to"), Column("Parts measured"))
+    columns = headings("Tier", "Kind", "Host", "Pinned to", "Parts measured")
     return Table("Tiers of the system", columns, rows)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from towtank.analysis import LogGroup
 from towtank.log_lines import ERROR_LEVEL, folded_line
 from towtank.report import format as people
-from towtank.report.document import Block, Column, Table, paragraph
+from towtank.report.document import Block, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 ROWS_AT_MOST = 10
@@ -60,13 +60,7 @@ def blocks(results: Results) -> list[Block]:
     notes = (*_left_out(list(rows.values()), kept), *(note for run in runs for note in _notes(run)))
     if not kept:
         return [paragraph(f"Logs of services: {note}") for note in notes]
-    columns = (
-        Column("Service"),
-        Column("Runs"),
-        Column("Lines", "count", numeric=True),
-        Column("First seen", "s", numeric=True),
-        Column("Line of the log"),
-    )
+    columns = headings("Service", "Runs", "#Lines | count", "#First seen | s", "Line of the log")
     rows_shown = tuple(row.cells() for row in kept)
     return [paragraph(_INTRODUCTION), Table("New log lines of services under load", columns, rows_shown, notes)]
 

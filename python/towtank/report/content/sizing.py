@@ -5,7 +5,7 @@ evidence.
 from __future__ import annotations
 
 from towtank.report import format as people
-from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Bullets, Callout, Section, Table, headings, paragraph, text
 from towtank.report.source import Results
 from towtank.sizing import (
     AnswerResult,
@@ -115,10 +115,7 @@ def _count(value: float) -> str:
 
 
 def _tiers(answer: AnswerResult) -> Table:
-    columns = (
-        Column("Tier"), Column("Nodes", numeric=True), Column("Of"), Column("Speed of a CPU", numeric=True),
-        Column("Utilization"), Column("Memory of a node", numeric=True),
-    )  # fmt: skip
+    columns = headings("Tier", "#Nodes", "Of", "#Speed of a CPU", "Utilization", "#Memory of a node")
     notes = ("Speed is the speed of one CPU relative to a measured CPU.",)
     rows = tuple(_tier(name, tier) for name, tier in answer.tiers.items())
     return Table("Hardware that serves the load", columns, rows, notes)
@@ -153,10 +150,7 @@ def _scenarios(answer: AnswerResult) -> Table:
         for scenario in answer.scenarios
         for name, each in scenario.classes.items()
     )
-    columns = (
-        Column("Nodes"), Column("Class"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
-        Column("Objectives"), Column("By"),
-    )  # fmt: skip
+    columns = headings("Nodes", "Class", "#Throughput", "#Mean response", "Objectives", "By")
     return Table("Performance at the requested load", columns, rows)
 
 
@@ -216,10 +210,7 @@ def _front(found: SizingResult) -> Table:
         )
         for candidate in found.pareto
     )
-    columns = (
-        Column("Configuration"), Column("Cost", found.cost_unit, numeric=True),
-        Column("Objectives", numeric=True), Column("Busiest"), Column("Probability", numeric=True),
-    )  # fmt: skip
+    columns = headings("Configuration", f"#Cost | {found.cost_unit}", "#Objectives", "Busiest", "#Probability")
     return Table(
         "Candidates that no other candidate surpasses in cost, objectives and headroom together", columns, rows
     )
@@ -238,13 +229,7 @@ def _pools(pools: dict[str, PoolResult]) -> list[Block]:
         )
         for name, pool in pools.items()
     )
-    columns = (
-        Column("Pool"),
-        Column("Size", numeric=True),
-        Column("First guess", numeric=True),
-        Column("Held on average", numeric=True),
-        Column("Mean wait", numeric=True),
-    )
+    columns = headings("Pool", "#Size", "#First guess", "#Held on average", "#Mean wait")
     notes = (
         "The first guess is computed by square-root staffing. The size is the smallest size with a permitted mean "
         "wait, as computed by the model, in the scenario with the highest demand.",
@@ -256,10 +241,7 @@ def _pools(pools: dict[str, PoolResult]) -> list[Block]:
 def _what_if(scenarios: tuple[WhatIfResult, ...]) -> list[Block]:
     if not scenarios:
         return []
-    columns = (
-        Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
-        Column("Objectives", numeric=True), Column("Highest load", numeric=True), Column("Met"),
-    )  # fmt: skip
+    columns = headings("What if", "#Throughput", "#Mean response", "#Objectives", "#Highest load", "Met")
     notes = (
         "Draws are random samples of the uncertain values, such as demands. Brackets contain 95 % of the draws.",
         "The share after yes or no is that of the draws that meet all objectives, with its sampling error.",
@@ -294,10 +276,7 @@ def _day(day: SizedDay) -> list[Block]:
         )
         for part in day.intervals
     )
-    columns = (
-        Column("Interval"), Column("Load", numeric=True), Column("Hardware"), Column("Objectives", numeric=True),
-        Column("Probability", numeric=True),
-    )  # fmt: skip
+    columns = headings("Interval", "#Load", "Hardware", "#Objectives", "#Probability")
     notes = ("Each interval is sized as if its load lasted.",)
     return [Table("Hardware by interval of the day", columns, rows, notes)]
 
@@ -310,11 +289,11 @@ def _dates(dates: tuple[DateResult, ...]) -> list[Block]:
     if not dates:
         return []
     rows = tuple((date.what, limit_text(date), missed_from_text(date), expected_text(date)) for date in dates)
-    columns = (
-        Column("Hardware"),
-        Column("Limit", numeric=True),
-        Column(f"Chance of a miss above {people.share(dates[0].chance)} from"),
-        Column("Expected to be reached on"),
+    columns = headings(
+        "Hardware",
+        "#Limit",
+        f"Chance of a miss above {people.share(dates[0].chance)} from",
+        "Expected to be reached on",
     )
     return [Table("Dates on which a limit is reached", columns, rows)]
 
@@ -323,7 +302,7 @@ def _steps(found: SizingResult) -> Table:
     rows = tuple(
         (step.step, step.formula, inputs_text(step.values), step_text(step), step.source) for step in found.steps
     )
-    columns = (Column("Step"), Column("Formula"), Column("With"), Column("Value", numeric=True), Column("Source"))
+    columns = headings("Step", "Formula", "With", "#Value", "Source")
     return Table("Steps of the calculation", columns, rows)
 
 

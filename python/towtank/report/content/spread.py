@@ -8,7 +8,7 @@ from towtank.analysis import Spread
 from towtank.report import format as people
 from towtank.report.content import heads
 from towtank.report.content.extremes import extremes
-from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.document import Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 
@@ -17,14 +17,8 @@ def build(results: Results) -> Section | None:
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
-    columns = (
-        *heads.columns(results),
-        Column("Target"),
-        Column("Fairness", numeric=True),
-        Column("Service"),
-        Column("Throughput", "1/s", numeric=True),
-        Column("Share", numeric=True),
-        Column("Failed", numeric=True),
+    columns = headings(
+        *heads.columns(results), "Target", "#Fairness", "Service", "#Throughput | 1/s", "#Share", "#Failed"
     )
     rows = tuple(row for run in runs for name, counts in _several(run).items() for row in _rows(run, name, counts))
     said = (

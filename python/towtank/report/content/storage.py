@@ -8,7 +8,7 @@ from towtank.analysis import Estimate, Mount
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import heads
-from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.document import Block, Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 # Largest plausible ratio of a cache's size to its limit, which the pages of an open file may exceed. [ratio]
@@ -30,15 +30,15 @@ def build(results: Results) -> Section | None:
 
 
 def _sides(results: Results, runs: list[RunResult]) -> Table:
-    columns = (
+    columns = headings(
         *heads.columns(results),
-        Column("Read", "asked", numeric=True),
-        Column("Written", "asked", numeric=True),
-        Column("Calls", "asked, /s", numeric=True),
-        Column("Read", "from disks", numeric=True),
-        Column("Written", "to disks", numeric=True),
-        Column("Reads", "of disks, /s", numeric=True),
-        Column("Writes", "of disks, /s", numeric=True),
+        "#Read | asked",
+        "#Written | asked",
+        "#Calls | asked, /s",
+        "#Read | from disks",
+        "#Written | to disks",
+        "#Reads | of disks, /s",
+        "#Writes | of disks, /s",
     )
     rows = tuple(
         (
@@ -71,16 +71,16 @@ def _mounts_of(run: RunResult) -> Mapping[str, Mount]:
 
 def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
     rows = tuple(row for run in runs for row in _rows(run))
-    columns = (
+    columns = headings(
         *heads.columns(results),
-        Column("Mount"),
-        Column("Calls", "to the mount, /s", numeric=True),
-        Column("Calls", "to its servers, /s", numeric=True),
-        Column("Cache", "of its limit", numeric=True),
-        Column("Files", "in the cache", numeric=True),
-        Column("Server"),
-        Column("Calls", "to it, /s", numeric=True),
-        Column("Share", "of reads", numeric=True),
+        "Mount",
+        "#Calls | to the mount, /s",
+        "#Calls | to its servers, /s",
+        "#Cache | of its limit",
+        "#Files | in the cache",
+        "Server",
+        "#Calls | to it, /s",
+        "#Share | of reads",
     )
     return [Table("Mounts and their servers", columns, rows, _notes(runs))] if rows else []
 

@@ -7,7 +7,7 @@ from typing import Any
 from towtank.analysis import EventResult
 from towtank.report import format as people
 from towtank.report.content import heads
-from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.document import Column, Section, Table, headings, paragraph
 from towtank.report.source import Results, RunResult
 
 NAMED_AT_MOST = 10
@@ -31,10 +31,10 @@ def build(results: Results) -> Section | None:
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
-    columns = (
+    columns = headings(
         *heads.columns(results),
-        Column("Confirmed", numeric=True),
-        Column("Uncertain", numeric=True),
+        "#Confirmed",
+        "#Uncertain",
         *(Column("Not read" if fate == "unread" else fate.capitalize(), numeric=True) for fate in _FATES),
     )
     notes = tuple(note for run in runs for note in _notes(run))

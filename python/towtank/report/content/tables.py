@@ -9,7 +9,7 @@ from towtank.analysis import Configuration, Estimate, LoadPoint, TransactionAtLo
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import answers, objectives_table
-from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Callout, Column, Section, Table, headings, paragraph, text
 from towtank.report.figures import panel
 from towtank.report.source import Results
 from towtank.report.suspects import MARK, NOTE
@@ -145,16 +145,16 @@ def _points(results: Results) -> list[Block]:
     beside = tiers if len(tiers) <= _TIERS_BESIDE else []
     beside_rests = rests if beside == tiers else []
     repeated = any(_by_run(point) != people.ABSENT for _, point in points)
-    columns = (
+    columns = headings(
         *_head(results),
-        Column("Throughput", numeric=True),
-        Column("Mean response", numeric=True),
-        Column("95th percentile", numeric=True),
+        "#Throughput",
+        "#Mean response",
+        "#95th percentile",
         *([Column("95th percentile by run", numeric=True)] if repeated else []),
         *(Column(f"CPUs used, {tier}", numeric=True) for tier in beside),
         *(Column(f"CPUs {people.not_attributed(name)}", numeric=True) for name in beside_rests),
-        Column("Errors", numeric=True),
-        Column("Verdicts"),
+        "#Errors",
+        "Verdicts",
     )
     rows = tuple(_point_row(configuration, point, beside, beside_rests, repeated) for configuration, point in points)
     footnotes = _footnotes([point for _, point in points])
@@ -192,7 +192,7 @@ def _percentiles(results: Results, points: list[tuple[Configuration, LoadPoint]]
 
 
 def _head(results: Results) -> tuple[Column, ...]:
-    return Column("Configuration"), Column(panel.load_title(results.load_factor).capitalize(), numeric=True)
+    return headings("Configuration", f"#{panel.load_title(results.load_factor).capitalize()}")
 
 
 def _head_cells(configuration: Configuration, point: LoadPoint) -> tuple[str, ...]:
@@ -266,13 +266,7 @@ def _transaction_table(results: Results, load: float, points: list[tuple[Configu
             name for _, point in points for name, transaction in point.transactions.items() if transaction.was_done
         )
     )
-    columns = (
-        Column("Transaction"),
-        Column("Configuration"),
-        Column("Throughput", numeric=True),
-        Column("Mean response", numeric=True),
-        Column("95th percentile", numeric=True),
-    )
+    columns = headings("Transaction", "Configuration", "#Throughput", "#Mean response", "#95th percentile")
     rows = tuple(
         (
             name,

@@ -60,22 +60,11 @@ def services_of(results: Results) -> list[Described]:
 
 @dataclass
 class Tier:
-    """Tier of a system, with all its copies.
+    """Tier of a system, with all its copies: its kind, the CPUs to which it is pinned, its process groups that are
+    measured separately (`parts`), and the tiers to which it sends requests.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of service.
-    cpus : list of int
-        Numbers of the CPUs to which the tier is pinned.
-    places : dict
-        Runs in which the tier was on a host, by host; an empty list if no host was recorded.
-    parts : list of str
-        Names of process groups of the tier that are measured separately.
-    asks : list of str
-        Tiers to which this tier sends requests.
-    node_of : str
-        Service of which the tier is a further node; empty if the tier is no such node.
+    `places` has the runs in which the tier was on a host, by host; an empty list if no host was recorded. `node_of` is
+    the service of which the tier is a further node; empty if the tier is no such node.
     """
 
     kind: str = ""

@@ -10,7 +10,7 @@ from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import runs_over_time
 from towtank.report.content import failed_exchanges, service_logs
-from towtank.report.document import Block, Column, Figure, Section, Table
+from towtank.report.document import Block, Column, Figure, Section, Table, headings
 from towtank.report.figures import timeline
 from towtank.report.source import Results, RunResult
 
@@ -45,14 +45,8 @@ def _timelines(results: Results) -> list[Figure]:
 
 def _verdicts(results: Results) -> Table:
     names = list(dict.fromkeys(name for run in results.runs for name in run.factors))
-    columns = (
-        Column("Run"),
-        *(Column(name) for name in names),
-        Column("Ended"),
-        Column("Verdict"),
-        Column("In the results"),
-        Column("Steady window", "s", numeric=True),
-        Column("Reasons"),
+    columns = headings(
+        "Run", *(Column(name) for name in names), "Ended", "Verdict", "In the results", "#Steady window | s", "Reasons"
     )
     rows = tuple(
         (
@@ -97,15 +91,15 @@ def _laws(results: Results) -> Table:
         worst = max(laws.utilization, key=lambda law: abs(law.residual), default=None)
         tier = people.ABSENT if worst is None else worst.tier
         rows.append((run.run_id, *_law(laws.little), tier, *_law(worst)))
-    columns = (
-        Column("Run"),
-        Column("Little's law: residual", numeric=True),
-        Column("Limit", numeric=True),
-        Column("Holds"),
-        Column("Utilization law: worst tier"),
-        Column("Residual", numeric=True),
-        Column("Limit", numeric=True),
-        Column("Holds"),
+    columns = headings(
+        "Run",
+        "#Little's law: residual",
+        "#Limit",
+        "Holds",
+        "Utilization law: worst tier",
+        "#Residual",
+        "#Limit",
+        "Holds",
     )
     notes = (
         "Little's law: users = throughput × (response time + think time). Utilization law: CPUs used = "
@@ -127,15 +121,8 @@ def _yes(value: bool) -> str:
 
 def _accounting(results: Results) -> Table:
     rows = tuple((run.run_id, *_counts(run.record.accounting)) for run in results.measured)
-    columns = (
-        Column("Run"),
-        Column("Offered", numeric=True),
-        Column("Started", numeric=True),
-        Column("Ok", numeric=True),
-        Column("Failed"),
-        Column("Not started"),
-        Column("In flight at the end", numeric=True),
-        Column("Adds up"),
+    columns = headings(
+        "Run", "#Offered", "#Started", "#Ok", "Failed", "Not started", "#In flight at the end", "Adds up"
     )
     notes = ("Offered = started + not started; started = ok + failed + in flight.",)
     return Table("Accounting of requests over whole runs", columns, rows, notes, is_detail=True)

@@ -10,7 +10,7 @@ from towtank.documents import record_of
 from towtank.report import format as people
 from towtank.report.content.configuration import shown
 from towtank.report.content.headline import nothing
-from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
+from towtank.report.document import Block, Bullets, Section, Table, headings, paragraph, text
 from towtank.report.source import Results
 
 
@@ -118,13 +118,13 @@ def _mix(mix: Sequence[_Asked], measured: Mapping[str, tuple[int, float]]) -> Ta
         # Measured counts cover all user groups together, so they get a separate row after the last group.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
-    columns = (
-        Column("Transaction"),
-        Column("User group"),
-        Column("Share of users", numeric=True),
-        Column("Weight in its group", numeric=True),
-        Column("Completed in steady windows", numeric=True),
-        Column("Share measured", numeric=True),
+    columns = headings(
+        "Transaction",
+        "User group",
+        "#Share of users",
+        "#Weight in its group",
+        "#Completed in steady windows",
+        "#Share measured",
     )
     notes = ("The measured share covers all groups together, over all valid and suspect runs.",)
     return Table("Mix of transactions, as requested and as measured", columns, tuple(rows), notes)
@@ -132,11 +132,7 @@ def _mix(mix: Sequence[_Asked], measured: Mapping[str, tuple[int, float]]) -> Ta
 
 def _measured_only(measured: Mapping[str, tuple[int, float]]) -> Table:
     rows = tuple((name, people.count(count), people.share(share)) for name, (count, share) in measured.items())
-    columns = (
-        Column("Transaction"),
-        Column("Completed in steady windows", numeric=True),
-        Column("Share measured", numeric=True),
-    )
+    columns = headings("Transaction", "#Completed in steady windows", "#Share measured")
     return Table("Mix of transactions, as measured", columns, rows)
 
 
@@ -155,11 +151,7 @@ def _recorded_think(results: Results) -> list[Block]:
         if run.record.laws.little is not None:
             found.setdefault(results.label(run), []).append(run.record.laws.little.z_s)
     rows = tuple((label, *(people.seconds(end) for end in (min(each), max(each)))) for label, each in found.items())
-    columns = (
-        Column("Configuration"),
-        Column("Shortest mean of a run", numeric=True),
-        Column("Longest mean of a run", numeric=True),
-    )
+    columns = headings("Configuration", "#Shortest mean of a run", "#Longest mean of a run")
     return [Table("Think time per transaction, as recorded", columns, rows)] if rows else []
 
 
@@ -172,4 +164,4 @@ def _stages(results: Results) -> list[_Stage]:
 
 def _stage_table(stages: Sequence[_Stage]) -> Table:
     rows = tuple((stage.name.replace("_", "-"), stage.phase.replace("_", "-"), stage.length) for stage in stages)
-    return Table("Stages of a run", (Column("Stage"), Column("Phase"), Column("Length", numeric=True)), rows)
+    return Table("Stages of a run", headings("Stage", "Phase", "#Length"), rows)

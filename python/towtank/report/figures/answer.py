@@ -77,21 +77,11 @@ class Knee:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the main figure of the report.
+    """Data of the main figure of the report: throughput with bounds, a statistic of the response times [s], and the
+    knees whose interval is within the measured loads.
 
-    Attributes
-    ----------
-    rates : throughput.Numbers
-        Throughput, with bounds.
-    times : list of Point
-        Response times. [s]
-    statistic : str
-        Statistic of the response times: `mean`, or the percentile that an objective limits.
-    objective : Objective or None
-        First objective that limits the response time of all transactions at every load; None if there is no such
-        objective.
-    knees : list of Knee
-        Knees whose interval is within the measured loads.
+    The statistic is `mean`, or the percentile that `objective` limits: the first objective for the response time of all
+    transactions at every load.
     """
 
     rates: throughput.Numbers

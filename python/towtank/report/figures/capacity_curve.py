@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from towtank.model import HeldOutLevel, PointOfFit, PredictedPoint
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
 from towtank.report.vega import Channel, Encoding, Layer, Legend, Mark, Row, Specification, View, nominal, quantitative
@@ -284,11 +284,11 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers, load_factor: str) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(load_factor).capitalize(), numeric=True),
-        Column("Throughput, 95 % band", numeric=True),
-        Column("Response time, 95 % band", numeric=True),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(load_factor).capitalize()}",
+        "#Throughput, 95 % band",
+        "#Response time, 95 % band",
     )
     times = {
         (point.configuration, point.load): point.estimate for point in numbers.curve if point.quantity == "response_s"

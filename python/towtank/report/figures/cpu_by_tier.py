@@ -9,7 +9,7 @@ from towtank.analysis import Estimate, TierAtLoad
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel
 from towtank.report.figures.labels import short_labels
 from towtank.report.source import Results
@@ -20,22 +20,10 @@ NAME = "cpu-by-tier"
 
 @dataclass(frozen=True)
 class Slice:
-    """CPU use of a tier, or of a part of a tier (some of its processes), at one load point.
+    """Mean CPU use [CPUs] of a tier, or of a part of a tier (some of its processes), at one load point.
 
-    Attributes
-    ----------
-    configuration : str
-        Label of the configuration.
-    load : float
-        Number of users, or arrival rate [1/s].
-    part : str
-        Name of the tier, such as `content`; for a tier with parts, `content: database` or `content: rest`.
-    cpus : float
-        Mean number of CPUs used. [CPUs]
-    interval : Estimate or None
-        Estimate with its interval; None for the rest of a tier, which is a difference.
-    state : str
-        Verdict of the point.
+    `load` is the number of users, or the arrival rate [1/s]. `part` is the name of the tier, such as `content`; for a
+    tier with parts, `content: database` or `content: rest`. The rest of a tier, a difference, has no interval.
     """
 
     configuration: str
@@ -281,12 +269,12 @@ def _methods(results: Results) -> set[tuple[str, str]]:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Tier or part"),
-        Column("CPUs used", numeric=True),
-        Column("Verdict"),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(numbers.load_factor).capitalize()}",
+        "Tier or part",
+        "#CPUs used",
+        "Verdict",
     )
     rows = tuple(
         (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from towtank.documents import record_of
 from towtank.estimates import few_digits
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.vega import Channel, Specification, View, quantitative
 
 NAME = "drive-seconds"
@@ -95,7 +95,7 @@ def figure(document: Mapping[str, object]) -> Figure | None:
     rows = compute(document)
     if not rows:
         return None
-    columns = (Column("Time", "s", True), Column("Requests", "1/s", True), Column("p95", "ms", True))
+    columns = headings("#Time | s", "#Requests | 1/s", "#p95 | ms")
     cells = tuple((f"{row.t_s:g}", _shown(row.per_s), _shown(row.p95_ms)) for row in rows)
     return Figure(
         name=NAME,

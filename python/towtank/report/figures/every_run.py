@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from towtank.report import bidi, theme
 from towtank.report import format as people
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.drawing import canvas
 from towtank.report.figures.panel import load_title
 from towtank.report.runs_over_time import Stage, has_timeline, timeline_of, window_of
@@ -40,24 +40,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class TimedRun:
-    """Throughput and response time of a run over time.
+    """Throughput [1/s] and mean response time [s] of a run over time; None if not recorded.
 
-    Attributes
-    ----------
-    run : RunResult
-        Run to plot.
-    label, load : str
-        Configuration of the run, and load with its unit.
-    times : list of float
-        Middle of the interval of each point, since the start of the run. [s]
-    rates, responses : list of float or None
-        Throughput [1/s] and mean response time [s] of each point; None if not recorded.
-    failed : list of bool
-        True for points with a failed transaction.
-    end_s : float
-        End of the time axis. [s]
-    stages : sequence of Stage
-        Stages of the load.
+    `times` are the middles of the intervals since the start of the run [s], of the same length as `rates`, `responses`
+    and `failed`, which is True for points with a failed transaction. `end_s` is the end of the time axis.
     """
 
     run: RunResult
@@ -246,14 +232,14 @@ def _count(timed_runs: Sequence[TimedRun], verdict: str) -> int:
 
 
 def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
-    columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Verdict"),
-        Column("Throughput over the run", numeric=True),
-        Column("Mean response time over the run", numeric=True),
-        Column("Times with failures", numeric=True),
+    columns = headings(
+        "Run",
+        "Configuration",
+        f"#{load_title(results.load_factor).capitalize()}",
+        "Verdict",
+        "#Throughput over the run",
+        "#Mean response time over the run",
+        "#Times with failures",
     )
     rows = tuple(
         (

@@ -16,18 +16,8 @@ WIDTH = 590
 
 @dataclass(frozen=True)
 class Ground:
-    """Stages, window and events of one run.
-
-    Attributes
-    ----------
-    stages : sequence of Stage
-        Stages of the load.
-    window : (float, float) or None
-        Start and end of the measurement window since the start of the run; None if no window was analysed. [s]
-    events : list of EventResult
-        Events that the study caused.
-    end_s : float
-        End of the time axis. [s]
+    """Stages and events of one run, its measurement window since the start of the run [s] (None if no window was
+    analysed), and the end of the time axis [s].
     """
 
     stages: Sequence[Stage]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import ground, timeline
 from towtank.report.runs_over_time import Cell, choose, timeline_of
 from towtank.report.source import Results
@@ -19,15 +19,7 @@ _HEIGHT = 260
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the heat map of response times.
-
-    Attributes
-    ----------
-    course : timeline.Numbers
-        Run, load stages, window and events.
-    cells : tuple of Cell
-        Responses by range of time and of response time.
-    """
+    """Data of the heat map of response times: responses by range of time and of response time."""
 
     course: timeline.Numbers
     cells: tuple[Cell, ...]
@@ -161,12 +153,8 @@ def figure(results: Results) -> Figure | None:
 
 def _table(numbers: Numbers) -> Table:
     """Return the table of responses by range of time and of response time, sorted by time."""
-    columns = (
-        Column("From", "s", numeric=True),
-        Column("To", "s", numeric=True),
-        Column("Response time from", numeric=True),
-        Column("Response time to", numeric=True),
-        Column("Responses per second", "1/s", numeric=True),
+    columns = headings(
+        "#From | s", "#To | s", "#Response time from", "#Response time to", "#Responses per second | 1/s"
     )
     rows = tuple(
         (

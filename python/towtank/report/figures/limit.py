@@ -10,7 +10,7 @@ from towtank.analysis import NO_ESTIMATE, Estimate, FoundLimit
 from towtank.documents import record_of
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel
 from towtank.report.source import Results, RunResult
 from towtank.report.vega import Channel, Encoding, Layer, Mark, Specification, nominal, quantitative
@@ -235,11 +235,8 @@ def _band_is(found: FoundLimit) -> str:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Plateau"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column(numbers.title, numeric=True),
-        Column("Outcome"),
+    columns = headings(
+        "Plateau", f"#{panel.load_title(numbers.load_factor).capitalize()}", f"#{numbers.title}", "Outcome"
     )
     rows = tuple(
         (str(row.order), people.plain(row.load), people.number(row.value), row.outcome) for row in numbers.rows

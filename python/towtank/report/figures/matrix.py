@@ -30,22 +30,9 @@ def picture(
 ) -> View:
     """Return a matrix as a panel of a figure.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        Cells; their fields are those of `place`.
-    place : Encoding
-        Channels `x` and `y`.
-    title : str
-        Quantity with its unit.
-    width : int
-        Width of all columns together. [px]
-    font_size : int
-        Font size of the labels. [px]
-    logarithmic : bool
-        True for a logarithmic colour scale.
-    tooltip : list of Channel, optional
-        Fields of a cell that the interactive figure shows under the pointer.
+    The cells have the fields of the channels `x` and `y` in `place`. The title is the quantity with its unit; sizes are
+    in pixels, `width` is that of all columns together. `tooltip` are the fields of a cell that the interactive figure
+    shows under the pointer. The colour scale may be logarithmic.
     """
     middle = _middle([cell.value for cell in cells if cell.value], logarithmic=logarithmic)
     rows = [

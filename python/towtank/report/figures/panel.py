@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Table
+from towtank.report.document import Table, headings
 from towtank.report.figures import labels as labels_of
 from towtank.report.figures import matrix, series, titles
 from towtank.report.vega import Along, Channel, Encoding, Layer, Legend, Mark, Row, Scale, View, nominal, quantitative
@@ -235,25 +235,11 @@ def points_table(
 ) -> Table:
     """Return the table of a figure with several panels: a row for each point of each panel.
 
-    Parameters
-    ----------
-    caption : str
-        Title of the table.
-    load_factor : str
-        Name of the load factor.
-    titles : (str, str)
-        Headings of the columns for the panel's name, and for the value.
-    points : mapping of str to list of Point
-        Points of each panel, by the panel's name.
-    show : callable
-        Function that renders a value with its interval.
+    `titles` are the headings of the columns for the panel's name, and for the value, which `show` renders with its
+    interval.
     """
-    columns = (
-        Column("Configuration"),
-        Column(load_title(load_factor).capitalize(), numeric=True),
-        Column(titles[0]),
-        Column(titles[1], numeric=True),
-        Column("Verdict"),
+    columns = headings(
+        "Configuration", f"#{load_title(load_factor).capitalize()}", titles[0], f"#{titles[1]}", "Verdict"
     )
     rows = tuple(
         (point.configuration, people.plain(point.load), kind, show(point.stated), point.state)
@@ -279,10 +265,6 @@ def panel(
 
     Parameters
     ----------
-    points : list of Point
-        Points to draw.
-    value_title, load_factor : str
-        Title of the axis of values, and name of the load factor.
     width, height : int
         Size of the panel; if configurations are drawn as rows, their number determines the height. [px]
     below : list of Layer

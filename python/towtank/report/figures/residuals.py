@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towtank.model import FittedConfiguration
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel
 from towtank.report.source import Results
 from towtank.report.vega import Channel, Encoding, Legend, Mark, Specification, View, nominal, quantitative
@@ -211,12 +211,12 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(residuals: list[Residual], load_factor: str) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column("Model"),
-        Column(panel.load_title(load_factor).capitalize(), numeric=True),
-        Column("Residual of the throughput", numeric=True),
-        Column("Two standard errors", numeric=True),
+    columns = headings(
+        "Configuration",
+        "Model",
+        f"#{panel.load_title(load_factor).capitalize()}",
+        "#Residual of the throughput",
+        "#Two standard errors",
     )
     rows = tuple(
         (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from towtank.analysis import Estimate, ratio_interval
 from towtank.report import format as people
 from towtank.report import vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel, series, throughput
 from towtank.report.source import Results
 
@@ -17,18 +17,10 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of scaling.
+    """Data of the figure of scaling: throughput divided by that of the same configuration at the lowest level. [1]
 
-    Attributes
-    ----------
-    points : list of Point
-        Throughput divided by the throughput of the same configuration at the lowest common level. [1]
-    base : dict of str to float
-        Load at which the line of ideal scaling has the value 1, by configuration.
-    load_factor : str
-        Name of the load factor.
-    common : float or None
-        Lowest load with a valid or suspect point in every configuration; None if no such load exists.
+    `base` has the load at which the line of ideal scaling has the value 1, by configuration. `common` is the lowest
+    load with a valid or suspect point in every configuration; None if no such load exists.
     """
 
     points: list[series.Point]
@@ -132,12 +124,12 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Relative throughput", "lowest level = 1", numeric=True),
-        Column("Share of ideal", numeric=True),
-        Column("Verdict"),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(numbers.load_factor).capitalize()}",
+        "#Relative throughput | lowest level = 1",
+        "#Share of ideal",
+        "Verdict",
     )
     rows = tuple(
         (

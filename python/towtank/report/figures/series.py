@@ -19,20 +19,10 @@ OPEN_SYMBOLS = "Open symbols depend on a suspect run."
 
 @dataclass(frozen=True)
 class Point:
-    """Estimate of a quantity at one load in one configuration.
+    """Estimate of a quantity at one load in one configuration, computed from the named runs.
 
-    Attributes
-    ----------
-    configuration : str
-        Label of the configuration.
-    load : float
-        Number of users, or arrival rate [1/s].
-    value, low, high : float
-        Estimate and the ends of its interval, in the unit of the figure; `low` and `high` are None if unknown.
-    state : str
-        `valid`, `suspect` or `invalid`.
-    runs : tuple of str
-        Names of the runs from which the estimate is computed.
+    `load` is the number of users, or the arrival rate [1/s]. The value and the ends of its interval are in the unit of
+    the figure; `low` and `high` are None if unknown. `state` is `valid`, `suspect` or `invalid`.
     """
 
     configuration: str
@@ -131,12 +121,7 @@ def response_time_of_run(statistic: str) -> OfRun:
 def collect(results: Results, of_point: OfPoint, of_run: OfRun) -> list[Point]:
     """Collect the points of all configurations, and the invalid runs as further points.
 
-    Parameters
-    ----------
-    results : Results
-        Results of the study.
-    of_point, of_run : callable
-        Functions that return the estimate of a load point, and the same estimate from a run summary.
+    `of_point` and `of_run` return the estimate of a load point, and the same estimate from a run summary.
     """
     order = {configuration.label: place for place, configuration in enumerate(results.configurations)}
     found = [

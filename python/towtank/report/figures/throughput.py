@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from towtank.analysis import Configuration
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel, series
 from towtank.report.source import Results
 from towtank.report.vega import Encoding, Layer, Mark, Specification, View, nominal, quantitative
@@ -33,22 +33,11 @@ _NAME_APART = 1.1
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure of throughput.
+    """Data of the figure of throughput [1/s], with single runs of the points that combine several runs.
 
-    Attributes
-    ----------
-    points : list of Point
-        Throughput. [1/s]
-    ideal : dict of str to float
-        Throughput per unit of load on the line of ideal scaling, by configuration. [1/s]
-    load_factor : str
-        Name of the load factor.
-    highest : dict of str to float
-        Bound 1 / D_max, by configuration, unless a measured throughput exceeds it significantly. [1/s]
-    runs : list of Point
-        Single runs of the points that combine several runs.
-    exceeded : list of Exceeded
-        Bounds of the capacity model that a measured throughput exceeds significantly.
+    By configuration, `ideal` has the throughput per unit of load on the line of ideal scaling [1/s], and `highest` the
+    bound 1 / D_max [1/s], unless a measured throughput exceeds it significantly. `exceeded` has the bounds of the
+    capacity model that a measured throughput exceeds significantly.
     """
 
     points: list[series.Point]
@@ -62,14 +51,7 @@ class Numbers:
 @dataclass(frozen=True)
 class Exceeded:
     """Throughput limit of the capacity model that a measured throughput exceeds, because demands fall as the load
-    grows.
-
-    Attributes
-    ----------
-    point : Point
-        Measured throughput that exceeds the limit most. [1/s]
-    limit : float
-        Limit 1 / D_max of the capacity model. [1/s]
+    grows: the limit 1 / D_max [1/s], and the point that exceeds it most.
     """
 
     point: series.Point
@@ -283,13 +265,13 @@ def _exceeded_note(found: Exceeded) -> str:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Throughput", numeric=True),
-        Column("Ideal", numeric=True),
-        Column("Verdict"),
-        Column("Runs"),
+    columns = headings(
+        "Configuration",
+        f"#{panel.load_title(numbers.load_factor).capitalize()}",
+        "#Throughput",
+        "#Ideal",
+        "Verdict",
+        "Runs",
     )
     rows = []
     for point in numbers.points:

@@ -38,17 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Track:
-    """Panel of a timeline, with one or several lines.
-
-    Attributes
-    ----------
-    title, unit : str
-        Quantity, and its unit.
-    lines : list of Line
-        Lines to draw.
-    limit : float or None
-        Limit of the values, drawn as a dashed line; None if they have no limit.
-    """
+    """Panel of a timeline, with one or several lines, and with the limit of their values as a dashed line, if any."""
 
     title: str
     unit: str

@@ -8,14 +8,8 @@ _LETTER_PX = 6  # Mean width of a letter in the title of an axis. [px]
 
 
 def in_lines(title: str, length: int) -> str | list[str]:
-    """Split the title of an axis into lines if it is longer than the axis; a unit stays with the word before it.
-
-    Parameters
-    ----------
-    title : str
-        Title with its unit, such as `mean response time [ms]`.
-    length : int
-        Length of the axis. [px]
+    """Split the title of an axis into lines if it is longer than the axis [px]; a unit stays with the word before
+    it.
     """
     tied = title.replace(" [", "\N{NO-BREAK SPACE}[")
     lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(tied, length // _LETTER_PX)]

@@ -13,7 +13,7 @@ from functools import cached_property
 from towtank.analysis import Configuration
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import matrix, panel, series
 from towtank.report.figures.labels import legend_columns, short_labels
 from towtank.report.source import Results
@@ -314,12 +314,12 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Transaction"),
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Mean response time", numeric=True),
-        Column("Verdict"),
+    columns = headings(
+        "Transaction",
+        "Configuration",
+        f"#{panel.load_title(numbers.load_factor).capitalize()}",
+        "#Mean response time",
+        "Verdict",
     )
     drawn = [entry for entry in numbers.entries if entry.transaction in numbers.drawn]
     ordered = sorted(drawn, key=lambda entry: (numbers.drawn.index(entry.transaction), entry.point.load))

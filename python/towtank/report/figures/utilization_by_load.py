@@ -7,7 +7,7 @@ from functools import partial
 
 from towtank.report import format as people
 from towtank.report import theme, vega
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table, headings
 from towtank.report.figures import panel, series
 from towtank.report.figures.labels import legend_columns
 from towtank.report.source import Results
@@ -155,12 +155,12 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
         (each.configuration, each.resource, each.load): people.Ends(100 * each.median, 100 * each.low, 100 * each.high)
         for each in numbers.curve
     }
-    columns = (
-        Column("Configuration"),
-        Column("Resource"),
-        Column(panel.load_title(load_factor).capitalize(), numeric=True),
-        Column("Measured", numeric=True),
-        Column("Along the line, 95 % band", numeric=True),
+    columns = headings(
+        "Configuration",
+        "Resource",
+        f"#{panel.load_title(load_factor).capitalize()}",
+        "#Measured",
+        "#Along the line, 95 % band",
     )
     rows = tuple(
         (
