@@ -72,14 +72,8 @@ def estimate_text(estimate: Mapping[str, Any], unit: str, bounds: Sequence[float
 def change_words(ratio: Mapping[str, Any], bounds: Sequence[float] = (), adjective: str = "long") -> str:
     """Render a ratio as a change: a factor if the ratio or a bound is 2 or more, otherwise a percentage.
 
-    Parameters
-    ----------
-    ratio : dict
-        Estimate of the ratio. [1]
-    bounds : sequence of float
-        Bounds; the digits show on which side of each bound the ends of the interval lie. [1]
-    adjective : str
-        Word that compares the quantity, as in `4 times as long`.
+    The digits show on which side of each bound the ends of the interval lie. The adjective compares the quantity, as in
+    `4 times as long`.
 
     Examples
     --------
@@ -173,12 +167,8 @@ def number_text(value: float, unit: str) -> str:
 
 
 def sentence(claim: Claim) -> str:
-    """Render a claim with its verdict, the expected and the measured value, doubts and the next step, in sentences.
-
-    Parameters
-    ----------
-    claim : dict
-        An entry of `claims.json`.
+    """Render an entry of `claims.json` with its verdict, the expected and the measured value, doubts and the next step,
+    in sentences.
 
     Examples
     --------

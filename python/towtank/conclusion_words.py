@@ -94,22 +94,11 @@ def plain(text: str) -> str:
 class Conclusion:
     """Conclusion of a study, in sentences with full stops. In commands, `FOLDER` stands for the results folder.
 
-    Commands and names of the study file stand between backquotes.
-
-    Attributes
-    ----------
-    found : tuple of str
-        At most three statements, the most important first, and a sentence about the other claims and objectives.
-    open : tuple of str
-        Parts of the question without an answer, each with its reason.
-    certainty : Certainty or None
-        Certainty of the answer; None in summaries of Towtank before this key.
-    sure : tuple of str
-        Reasons of the certainty: runs that count, claims that rest on suspect runs, repetitions, relaxed limits.
-    do : tuple of str
-        Next steps for the system.
-    measure : tuple of str
-        Next steps for the measurement.
+    Commands and names of the study file stand between backquotes. `found` has at most three statements, the most
+    important first, and a sentence about the other claims and objectives; `open` the parts of the question without an
+    answer, each with its reason. `certainty` is None in summaries of Towtank before this key; `sure` has its reasons:
+    runs that count, claims that rest on suspect runs, repetitions, relaxed limits. `do` and `measure` are next steps
+    for the system, and for the measurement.
     """
 
     found: tuple[str, ...] = ()

@@ -26,20 +26,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Failed:
-    """Part of a command's output that could not be produced.
+    """Part of a command's output that could not be produced, such as `capacity model of workers 4`, with the message of
+    the error in one line.
 
-    Attributes
-    ----------
-    part : str
-        Name of the part, such as `capacity model of workers 4`.
-    what : str
-        Message of the error, in one line.
-    fault_file : str or None
-        File with the traceback; None for a known error, and if no file could be written.
-    internal : bool
-        True for an error in Towtank; False for a known error, such as wrong input.
-    error : Exception or None
-        Error that made the part fail.
+    `fault_file` has the traceback; it is None for a known error, and if no file could be written. `internal` is True
+    for an error in Towtank, and False for a known error, such as wrong input.
     """
 
     part: str
@@ -63,13 +54,8 @@ class Failed:
 
 @dataclass
 class Parts:
-    """Parts of a command's output that were attempted within one boundary.
-
-    Attributes
-    ----------
-    attempted : list of str
-        Names of all parts, in the order of their start.
-    failed : list of Failed
+    """Parts of a command's output that were attempted within one boundary, in the order of their start, and those that
+    failed.
     """
 
     attempted: list[str] = field(default_factory=list)
@@ -121,20 +107,8 @@ def failures_so_far() -> int:
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Call a function that makes one part of a command's output. Inside a boundary opened by `contained`, record an
-    error of the function instead of raising it.
-
-    Parameters
-    ----------
-    part : str
-        Name of the part, for the user.
-    make : callable
-        Function that makes the part from the other arguments.
-
-    Returns
-    -------
-    object
-        Result of `make`, or `Failed` if it raised within an open boundary.
+    """Call a function that makes one part of a command's output from the other arguments. Inside a boundary opened by
+    `contained`, record an error of the function instead of raising it, and return `Failed`.
     """
     parts = _OPEN.get()
     if parts is None:
@@ -197,12 +171,8 @@ def fault_text(error: BaseException) -> str:
 
 
 def keep_fault(error: BaseException, part: str = "", path: Path | None = None) -> Path | None:
-    """Write the traceback of a fault to a new file, or append it to `path`.
-
-    Returns
-    -------
-    Path or None
-        Path of the file; None if no file could be written.
+    """Write the traceback of a fault to a new file, or append it to `path`. Return the path; None if no file could be
+    written.
     """
     head = f"in {part}:\n" if part else ""
     text = f"{head}{fault_text(error)}".encode("utf-8", "backslashreplace")

@@ -196,15 +196,10 @@ class EngineProcess:
         return [frame for frame in frames if isinstance(frame, dict)]
 
     def send(self, command: Mapping[str, object]) -> None:
-        """Send a command to the engine. The engine's reply is among the live messages that `frames` returns.
+        """Send a command (`docs/reference/plan.md`) to the engine, such as `{"do": "next", "stage": 2}`. The engine's
+        reply is among the live messages that `frames` returns.
 
         A command to an engine that has ended is dropped.
-
-        Parameters
-        ----------
-        command : dict
-            Command as in `docs/reference/plan.md`: `{"do": "next", "stage": 2}` or `{"do": "append", "stages":
-            [...]}`.
         """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):

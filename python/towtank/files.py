@@ -116,12 +116,8 @@ def _sync_folder(path: Path) -> None:
 
 
 def why_no_file(path: Path) -> str | None:
-    """Return the reason why no file can be created at a path; None if it can, as a temporary file shows.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file. Missing folders are not created; the function uses the nearest existing folder.
+    """Return the reason why no file can be created at a path; None if it can, as a temporary file shows. Missing
+    folders are not created; the function uses the nearest existing folder.
     """
     folder = path.parent
     try:

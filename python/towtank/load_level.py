@@ -14,14 +14,8 @@ KINDS: tuple[Kind, ...] = ("users", "rate")
 
 @dataclass(frozen=True)
 class Load:
-    """Load level: kind of the load, and its value.
-
-    Attributes
-    ----------
-    kind : str
-        `users` for a closed load, `rate` for an open load.
-    level : float
-        Virtual users [1], or arrivals per second [1/s].
+    """Load level: `users` of a closed load, in virtual users [1], or `rate` of an open load, in arrivals per second
+    [1/s].
     """
 
     kind: Kind

@@ -48,16 +48,8 @@ _DAY = re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul
 
 @dataclass(frozen=True)
 class Line:
-    """Log line that reports an error or a warning.
-
-    Attributes
-    ----------
-    offset : int
-        Offset of the end of the line in the log, including the line feed. [byte]
-    text : str
-        The line without control characters.
-    level : str
-        `error` or `warning`.
+    """Log line without control characters that reports an `error` or a `warning`, with the offset of its end in the
+    log, including the line feed. [byte]
     """
 
     offset: int
@@ -99,14 +91,9 @@ def folded_line(text: str) -> str:
 
 
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
-    """Yield the log lines that report an error or a warning.
+    """Yield the log lines that report an error or a warning; each given line has the offset of its end.
 
     For a Python traceback, only its last line is yielded, which names the exception.
-
-    Parameters
-    ----------
-    lines : iterable of (int, bytes)
-        Lines with the offsets of their ends.
     """
     inside = False
     for offset, raw in lines:

@@ -30,16 +30,8 @@ def ends(values: Sequence[float | None]) -> Range | None:
 
 
 def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
-    """Render the range of a number over runs, such as `5 to 10 ms`; a single value if both ends are rendered alike.
-
-    Parameters
-    ----------
-    found : sequence of float or None
-        Smallest and largest value of the runs; None if unknown.
-    value : float
-        Value that is rendered if no range is known.
-    form : callable
-        Function that renders a number, with a blank before its unit.
+    """Render the range of a number over runs, such as `5 to 10 ms`; a single value if both ends are rendered alike, and
+    the given value if no range is known. `form` renders a number, with a blank before its unit.
 
     Examples
     --------
@@ -81,12 +73,7 @@ def alike(message: str, other: str) -> bool:
 
 
 def merged(messages: Sequence[str]) -> str:
-    """Merge messages that differ only in numbers; each number that differs is replaced by its range.
-
-    Parameters
-    ----------
-    messages : sequence of str
-        Messages that differ only in numbers; at least one.
+    """Merge messages that differ only in numbers, at least one; each number that differs is replaced by its range.
 
     Notes
     -----

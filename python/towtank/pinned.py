@@ -12,18 +12,11 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to one of the given IP addresses of a URL's host; the host name is not resolved again.
+    """HTTP connection to one of the given IP addresses of a URL's host, in the order of the attempts; the host name is
+    not resolved again.
 
-    The Host header and the certificate check use the host of the URL.
-
-    Parameters
-    ----------
-    url : SplitResult
-        URL with the scheme `http` or `https`.
-    addresses : sequence of str
-        IP addresses of the URL's host, in the order of the attempts.
-    timeout_s : float
-        Time limit for connecting, and for each send and receive. [s]
+    The Host header and the certificate check use the host of the URL. `timeout_s` limits connecting, and each send and
+    receive. [s]
     """
 
     def __init__(self, url: SplitResult, addresses: Sequence[str], timeout_s: float) -> None:

@@ -17,14 +17,8 @@ _NAMED = re.compile(r"[\w-]+=(?P<value>[^=].*)", re.DOTALL)
 
 
 def with_secrets(plan: Mapping[str, object], values: Iterable[object] = ()) -> dict[str, object]:
-    """Return a plan with the entry `secrets`; without secrets, the plan is unchanged.
-
-    Parameters
-    ----------
-    plan : dict
-        Plan, or its part that describes the workload.
-    values : iterable of object
-        Further secrets, such as the values of workload parameters that are used as passwords.
+    """Return a plan, or its part that describes the workload, with the entry `secrets`; without secrets, the plan is
+    unchanged. `values` are further secrets, such as the values of workload parameters that are used as passwords.
     """
     found = (*_literals(plan), *map(str, values))
     secrets = sorted({text for text in found if len(text) >= _SHORTEST})

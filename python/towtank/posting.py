@@ -23,24 +23,11 @@ _WAIT_AT_MOST_S = 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a request to a receiver.
+    """Result of a request to a receiver, with the number of data points that it rejected from an accepted request. [1]
 
-    Attributes
-    ----------
-    taken : bool
-        True if the receiver accepted the request.
-    rejected : int
-        Number of data points that the receiver rejected from an accepted request. [1]
-    again : bool
-        True if the request may be repeated.
-    after_s : float or None
-        Delay before the next attempt, as requested by the receiver. [s]
-    message : str
-        Reason for a failure or for rejected data points; otherwise empty.
-    status : int or None
-        Status code; None if the receiver did not answer.
-    error : Exception or None
-        Error of the connection, if it failed.
+    `again` is True if the request may be repeated, after the delay that the receiver requested [s]. The message is the
+    reason for a failure or for rejected data points; otherwise it is empty. `status` is None if the receiver did not
+    answer.
     """
 
     taken: bool
@@ -53,18 +40,8 @@ class Answer:
 
 
 class Poster:
-    """Posts bodies to a receiver over one persistent connection.
-
-    Parameters
-    ----------
-    url : SplitResult
-        URL with the scheme `http` or `https`.
-    addresses : sequence of str
-        IP addresses of the URL's host, in the order of the attempts.
-    headers : dict of str to str
-        Headers of every request.
-    timeout_s : float
-        Time limit for connecting, and for each send and receive. [s]
+    """Posts bodies to a receiver over one persistent connection, with the same headers, to one of the IP addresses of
+    the URL's host, in the order of the attempts. `timeout_s` limits connecting, and each send and receive. [s]
     """
 
     def __init__(

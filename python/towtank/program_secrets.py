@@ -66,16 +66,7 @@ def is_plain_variable(value: str) -> bool:
 
 
 def hidden_arguments(program: str, words: Sequence[str], hidden: str) -> list[str]:
-    """Return the arguments of a program without secrets.
-
-    Parameters
-    ----------
-    program : str
-        Name or path of the program.
-    words : sequence of str
-        Arguments of the program.
-    hidden : str
-        Text that replaces each secret.
+    """Return the arguments of a program without secrets; the text `hidden` replaces each of them.
 
     Examples
     --------

@@ -53,12 +53,8 @@ _PLACE = re.compile(r"\$\{[^{}]*\}")
 
 
 def redacted_text(text: str) -> str:
-    """Replace secrets in a text by `***`: logins of addresses, values of queries, and tokens of headers.
-
-    Parameters
-    ----------
-    text : str
-        An address, or a message that contains addresses.
+    """Replace secrets in an address, or in a message with addresses, by `***`: logins of addresses, values of queries,
+    and tokens of headers.
 
     Examples
     --------
@@ -92,14 +88,8 @@ def _hidden_value(found: re.Match[str]) -> str:
 
 
 def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
-    """Return a copy of a document without its secrets.
-
-    Parameters
-    ----------
-    document : Any
-        Document that consists of mappings, lists and plain values.
-    parameters : collection of str
-        Names of workload parameters whose values are secrets, because the workload uses them as a password or token.
+    """Return a copy of a document without its secrets. Parameters are those of the workload whose values are secrets,
+    because the workload uses them as a password or token.
 
     Examples
     --------

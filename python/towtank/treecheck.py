@@ -28,16 +28,8 @@ _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constra
 
 @dataclass
 class Checked(Generic[ModelT]):
-    """Result of checking a tree against a model.
-
-    Attributes
-    ----------
-    model : model or None
-        Model of the tree without its invalid values; None if no valid model remains.
-    tree : Node
-        Tree from which `model` was made; its nodes have their original positions in the file.
-    faults : list of Fault
-        Faults of the original tree.
+    """Result of checking a tree against a model: the model of the tree without its invalid values (None if no valid
+    model remains), this tree with the original positions in the file, and the faults of the original tree.
     """
 
     model: ModelT | None
@@ -205,15 +197,11 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 
 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
-    """Return the error for a key of a mapping that misspells a known key; None if there is no such key.
+    """Return the error for a key of a mapping that misspells a known key; None if there is no such key. The message
+    begins with `must`, which names the keys that the mapping must have.
 
     It is for mappings in which the value of a key selects the model: if this key is misspelt, no model is selected that
     would report the fault.
-
-    Parameters
-    ----------
-    must : str
-        Beginning of the message, which names the keys that the mapping must have.
     """
     for key in value:
         near = meant(key, known, is_form=True)
@@ -226,11 +214,7 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
 
 def unknown_choice(value: Mapping[str, object], key: str, allowed: str, known: Iterable[str]) -> InitErrorDetails:
     """Return the error for a mapping whose model depends on the value of `key`, if that value is missing or unknown.
-
-    Parameters
-    ----------
-    allowed : str
-        Description of the allowed values, for the message.
+    `allowed` describes the allowed values.
     """
     if key in value:
         message = misnamed(allowed, value[key], known, is_form=True)

@@ -66,19 +66,11 @@ class Corrected:
 
 
 def as_meant(check: Callable[[Corrected], tuple[ResultT, list[Fault]]]) -> tuple[ResultT, list[Fault]]:
-    """Check files, and then check them with their typing errors corrected.
+    """Check files, and then check them with their typing errors corrected. `check` checks the given trees, and returns
+    a result and all faults.
 
-    Parameters
-    ----------
-    check : callable
-        Function that checks the trees in its argument, and returns a result and all faults.
-
-    Returns
-    -------
-    result
-        Result of the check of the files as written.
-    list of Fault
-        Typing errors, and the faults that remain after their correction; sorted.
+    Return the result for the files as written; and, sorted, their typing errors and the faults that remain after their
+    correction.
     """
     corrected = Corrected()
     result, found = check(corrected)

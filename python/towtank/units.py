@@ -87,17 +87,7 @@ def shown(value: object) -> str:
 
 
 def duration(value: object) -> float:
-    """Read a duration.
-
-    Parameters
-    ----------
-    value : object
-        Text such as `3 s`, `150 ms`, `90 min`, `1.5 h`.
-
-    Returns
-    -------
-    float
-        Duration, at least 0. [s]
+    """Read a duration, such as `3 s`, `150 ms`, `90 min` or `1.5 h`; it is at least 0. [s]
 
     Raises
     ------
@@ -113,17 +103,8 @@ def duration(value: object) -> float:
 
 
 def size(value: object) -> int:
-    """Read a size, rounded to whole bytes if it is written in a larger unit.
-
-    Parameters
-    ----------
-    value : object
-        Text such as `512 KiB`, `8 GiB`, `10 MB`.
-
-    Returns
-    -------
-    int
-        Size, at least 0. [byte]
+    """Read a size, such as `512 KiB`, `8 GiB` or `10 MB`, rounded to whole bytes if it is written in a larger unit; it
+    is at least 0. [byte]
 
     Raises
     ------
@@ -148,17 +129,7 @@ def size(value: object) -> int:
 
 
 def rate(value: object) -> float:
-    """Read a rate.
-
-    Parameters
-    ----------
-    value : object
-        Text such as `100 /s` or `5 /h`.
-
-    Returns
-    -------
-    float
-        Rate, at least 0. [1/s]
+    """Read a rate, such as `100 /s` or `5 /h`; it is at least 0. [1/s]
 
     Raises
     ------
@@ -174,17 +145,7 @@ def rate(value: object) -> float:
 
 
 def data_rate(value: object) -> float:
-    """Read a data rate.
-
-    Parameters
-    ----------
-    value : object
-        Text such as `125 MiB/s` or, for networks, `1 Gbit/s`.
-
-    Returns
-    -------
-    float
-        Data rate, at least 0. [byte/s]
+    """Read a data rate, such as `125 MiB/s` or, for networks, `1 Gbit/s`; it is at least 0. [byte/s]
 
     Raises
     ------
@@ -200,17 +161,7 @@ def data_rate(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """Read a share, such as `5 %`, as a fraction.
-
-    Parameters
-    ----------
-    value : object
-        Text such as `70 %`.
-
-    Returns
-    -------
-    float
-        Share, in [0, 1].
+    """Read a share, such as `70 %`, as a fraction in [0, 1].
 
     Raises
     ------

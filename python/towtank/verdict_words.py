@@ -2,14 +2,7 @@
 
 
 def verdict_words(verdict: str, *, relaxed: object) -> str:
-    """Append `with relaxed limits` to a verdict if limits were relaxed.
-
-    Parameters
-    ----------
-    verdict : str
-        The verdict in words, such as `valid`.
-    relaxed : object
-        Relaxed limits; any false value if no limit was relaxed.
+    """Append `with relaxed limits` to a verdict in words, such as `valid`, if any limits were relaxed.
 
     Examples
     --------

@@ -51,17 +51,11 @@ _WORDS: dict[str, bool | None] = {
 
 @dataclass
 class Node:
-    """Value of a file with its line and column, counted from 1.
+    """Value of a file (a scalar, a list of nodes, or a mapping of keys to nodes) with its line and column, counted from
+    1.
 
-    Attributes
-    ----------
-    value : scalar, list of Node, or dict of str to Node
-        Value at this position.
-    keys : dict of str to (int, int)
-        Line and column of each key of a mapping.
-    file : str
-        File that contains the value. The parent node may be from another file, because presets and factors insert
-        values from one file into the tree of another.
+    `keys` has the line and column of each key of a mapping. The parent node may be from another file, because presets
+    and factors insert values from one file into the tree of another.
     """
 
     value: Any
@@ -184,15 +178,9 @@ def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
 
 
 def parse_value(text: str, name: str, key: str = "") -> Node:
-    """Read one value from the command line; its nodes have line and column 0.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        Source of the value, such as `<command line>`.
-    key : str, optional
-        Path of the key that gets the value, for messages."""
+    """Read one value from the command line; its nodes have line and column 0. Messages contain the name of its source,
+    such as `<command line>`, and the path of the key that gets the value.
+    """
     builder = _Builder(name)
     try:
         root = builder.build(text)
@@ -216,17 +204,13 @@ def where(path: Path_) -> str:
 
 
 def load(path: Path | str) -> Document:
-    """Read a YAML file.
-
-    Parameters
-    ----------
-    path : Path or str
-        Path of the file; messages contain this path unchanged.
+    """Read a YAML file; messages contain its path unchanged.
 
     Raises
     ------
     StudyError
-        With one fault if the file cannot be read or is not YAML, or with a fault for each repeated key."""
+        With one fault if the file cannot be read or is not YAML, or with a fault for each repeated key.
+    """
     name = str(path)
     return read(_read_text(Path(path), name), name)
 
