@@ -225,14 +225,15 @@ class Fit:
         )
 
     def _figure(self) -> Figure | None:
-        from towtank.model import curve_grid  # noqa: PLC0415 - heavy, and only for notebooks
+        from towtank.model import CapacityModel, curve_grid  # noqa: PLC0415 - heavy, and only for notebooks
         from towtank.report import Results, capacity_figure  # noqa: PLC0415
 
         if self.curve is None:
             return None
         drawn = curve_grid(self._candidate, self._answer.think_s)
         document = {**self.document, "label": self.label or self.source.name, "grid": drawn, "refused": None}
-        return capacity_figure(Results(self.source.name, {}, {}, model={"configurations": [document]}))
+        model = CapacityModel.model_validate({"configurations": [document]})
+        return capacity_figure(Results(self.source.name, {}, {}, model=model))
 
 
 def fit(

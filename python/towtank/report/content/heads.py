@@ -7,7 +7,7 @@ from towtank.report.document import Column, headings
 from towtank.report.source import Results, RunResult
 
 
-def columns(results: Results) -> tuple[Column, Column, Column]:
+def columns(results: Results) -> tuple[Column, ...]:
     """Return the headings of the first columns: run, configuration and load."""
     return headings("Run", "Configuration", f"#{results.load_factor.capitalize()}")
 
