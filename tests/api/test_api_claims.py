@@ -24,7 +24,7 @@ RUN = {
 
 def judged(measure: dict[str, Any], holds: str) -> Any:
     study = {"factors": [], "claims": [{"says": "So it is.", "measure": measure, "holds": holds}], "run_to_run": 0.0}
-    (found,) = claims.judge(study, [RUN]).document()["claims"]
+    (found,) = claims.judge(study, [RUN]).claims
     return claim_of(found)
 
 

@@ -57,8 +57,9 @@ def studied(claim: dict[str, Any], **made: Any) -> Results:
     """Return the synthetic study with one claim. The study assumes no variation from run to run."""
     found = made.pop("found", None) or synthetic.results(**made)
     study = {**found.study, "claims": [claim], "run_to_run": 0.0}
-    judged = claims.judge(study, [run.summary for run in found.runs if run.summary]).document()
-    summary = {**found.summary, "claims": judged["counts"], "answers": [sentence(each) for each in judged["claims"]]}
+    judged = claims.judge(study, [run.summary for run in found.runs if run.summary])
+    said = [sentence(each) for each in judged.document()["claims"]]
+    summary = {**found.summary, "claims": judged.counts, "answers": said}
     return dataclasses.replace(found, summary=summary, claims=judged)
 
 
@@ -92,7 +93,7 @@ def of_terminal(results: Results) -> str:
 
 
 def of_markdown(results: Results) -> str:
-    material: Any = type("Material", (), {"claims": results.claims})
+    material: Any = type("Material", (), {"claims": results.claims.document()})
     (row,) = [line for line in markdown_format._claims(material) if SAYS in line]
     return row.replace("\\", "").replace("**", "")
 
@@ -122,7 +123,7 @@ def answers(results: Results) -> dict[str, str]:
 
 
 def verdict_of(results: Results) -> str:
-    return str(results.claims["claims"][0]["verdict"])
+    return results.claims.claims[0].verdict
 
 
 CASES = [(kind, outcome) for kind in KINDS for outcome in HOLDS if KINDS[kind][HOLDS[outcome]]]
@@ -223,7 +224,7 @@ def test_of_many_claims_the_decided_ones_are_shown_in_the_summary_refuted_before
     found = synthetic.results()
     written = [asked("ratio", "confirmed")] * 5 + [asked("ratio", "refuted"), asked("ratio", "undecided")] * 2
     study = {**found.study, "claims": written, "run_to_run": 0.0}
-    judged = claims.judge(study, [run.summary for run in found.runs]).document()
+    judged = claims.judge(study, [run.summary for run in found.runs])
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     assert [row[0] for row in table.rows] == ["1", "6", "8", "2", "3", "4", "5", "7", "9"]
@@ -237,7 +238,7 @@ def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})
     study = {**found.study, "claims": written, "run_to_run": 0.0}
-    judged = claims.judge(study, [run.summary for run in found.runs]).document()
+    judged = claims.judge(study, [run.summary for run in found.runs])
     summary = build_document(dataclasses.replace(found, claims=judged)).sections[0]
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     assert [row[4].replace("\N{NO-BREAK SPACE}", " ") for row in table.rows] == ["Not answered"] * 4

@@ -32,7 +32,7 @@ def with_claims(*written: dict[str, Any], **made: Any) -> Results:
     found = synthetic.results(**made)
     study = {**found.study, "claims": list(written), "run_to_run": 0.0}
     judged = claims.judge(study, [run.summary for run in found.runs])
-    return dataclasses.replace(found, claims=judged.document())
+    return dataclasses.replace(found, claims=judged)
 
 
 def suspect() -> Results:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import report_synthetic as synthetic
 
+from towtank.analysis import Estimate
 from towtank.analysis import claims as analysis
 from towtank.claim_words import measured
 from towtank.report.content import build_document, claims
@@ -49,7 +50,7 @@ WRITTEN: list[dict[str, Any]] = [
 def with_claims(**more: Any) -> Results:
     found = synthetic.results(**more)
     study = {**found.study, "claims": WRITTEN, "run_to_run": 0.05}
-    judged = analysis.judge(study, [run.summary for run in found.runs if run.summary]).document()
+    judged = analysis.judge(study, [run.summary for run in found.runs if run.summary])
     return dataclasses.replace(found, claims=judged)
 
 
@@ -102,7 +103,7 @@ def test_suspect_runs_are_marked_and_named() -> None:
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
     # If only claims without an answer depend on run r003, no answer has a mark, and the table needs no note.
     open_only = with_claims(verdicts={"r003": "suspect"})
-    assert any(claim["suspect_runs"] for claim in open_only.claims["claims"])
+    assert any(claim.suspect_runs for claim in open_only.claims.claims)
     marked = any("†" in row[6] for row in table(open_only).rows)
     assert bool(table(open_only).footnotes) == marked
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]
@@ -129,7 +130,7 @@ def test_the_section_counts_its_claims() -> None:
 
 
 def test_exports_say_it_in_units() -> None:
-    texts = [measured(claim) for claim in with_claims().claims["claims"]]
+    texts = [measured(claim) for claim in with_claims().claims.document()["claims"]]
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
@@ -145,11 +146,11 @@ def test_exports_say_it_in_units() -> None:
 )
 def test_only_claims_with_a_source_are_said_to_have_it(cited: int, shown: str) -> None:
     found = with_claims()
-    judged = [
-        {**claim, "source": f"table {number}" if number < cited else None}
-        for number, claim in enumerate(found.claims["claims"])
-    ]
-    section = claims.build(dataclasses.replace(found, claims={**found.claims, "claims": judged}))
+    judged = tuple(
+        dataclasses.replace(claim, source=f"table {number}" if number < cited else "")
+        for number, claim in enumerate(found.claims.claims)
+    )
+    section = claims.build(dataclasses.replace(found, claims=dataclasses.replace(found.claims, claims=judged)))
     assert section is not None
     paragraphs = [block.content[0].text for block in section.blocks if isinstance(block, Paragraph)]
     assert any(text.startswith(shown) for text in paragraphs)
@@ -167,10 +168,13 @@ def test_the_reason_for_a_difference_from_the_source_stands_below_the_table() ->
 
 def test_the_confidence_of_claims_that_were_judged_repeatedly_is_shown() -> None:
     found = with_claims()
-    for number, claim in enumerate(found.claims["claims"]):
-        known = {"value": 0.8, "low": 0.7, "high": 0.9, "confidence": 0.982}
-        # An estimate without an interval has the default confidence of 0.95.
-        claim["measured"] = known if number < 2 else {"value": 0.8, "low": None, "high": None, "confidence": 0.95}
+    # An estimate without an interval has the default confidence of 0.95.
+    known, bare = Estimate(0.8, 0.7, 0.9, confidence=0.982), Estimate(0.8)
+    judged = tuple(
+        dataclasses.replace(claim, measured=known if number < 2 else bare)
+        for number, claim in enumerate(found.claims.claims)
+    )
+    found = dataclasses.replace(found, claims=dataclasses.replace(found.claims, claims=judged))
     assert "The interval is of 98.2 %, because claims are judged after each block of runs." in render(
         build_document(found)
     )

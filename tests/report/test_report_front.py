@@ -9,6 +9,7 @@ import report_synthetic as synthetic
 from test_report_answers import asked, studied
 from test_report_earned import OWN, STUDIED, plain
 
+from towtank.analysis import ClaimVerdict, JudgedClaims
 from towtank.report.content import ANSWER, APPENDICES, PARTS, brief, build_document, headline
 from towtank.report.document import Block, Callout, Column, Document, Figure, Paragraph, Section, Table
 from towtank.report.figures.answer import of_first_claim
@@ -243,7 +244,9 @@ def test_results_in_brief_state_which_loads_and_runs_they_have() -> None:
     for each in summary["configurations"]:
         each["points"] = [{**point, "runs": ["a", "b", "c"], "verdicts": ["valid"] * 3} for point in each["points"]]
     for blocks, is_noted in ((2, True), (3, False), (None, False)):
-        many = dataclasses.replace(found, summary=summary, claims={"claims": [{"decided_after": blocks}]})
+        many = dataclasses.replace(
+            found, summary=summary, claims=JudgedClaims(claims=(ClaimVerdict(decided_after=blocks),))
+        )
         assert (runs in notes(many)) == is_noted
 
 
@@ -388,7 +391,9 @@ def test_the_figure_of_many_configurations_has_those_of_the_first_claim() -> Non
     made = synthetic.results()
     summary = {**made.summary, "configurations": [{"key": key, "label": str(key), "points": []} for key in keys]}
     measure = {"lowest": {"of": "throughput", "over": "link", "at": {"pattern": "stream"}}}
-    many = dataclasses.replace(made, summary=summary, claims={"claims": [{"measure": None}, {"measure": measure}]})
+    many = dataclasses.replace(
+        made, summary=summary, claims=JudgedClaims(claims=(ClaimVerdict(), ClaimVerdict(measure=measure)))
+    )
     chosen, which = of_first_claim(many)
     assert which == ", pattern stream"
     assert {each.key["pattern"] for each in chosen.configurations} == {"stream"}

@@ -14,6 +14,7 @@ from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate,
 from towtank.digging import dig
 
 if TYPE_CHECKING:
+    from towtank.analysis import ClaimVerdict
     from towtank.analysis import Judged as FileJudged
     from towtank.report import Results as Source
 
@@ -266,14 +267,11 @@ def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
     return number(seen, unit, str(objective.get("text", "")))
 
 
-def claim_of(found: Json) -> Claim:
-    """Read a claim and its verdict from `claims.json`."""
-    units = {"s": SECONDS, "/s": PER_SECOND, "B": "byte"}
-    unit = units.get(str(found.get("unit") or ""), str(found.get("unit") or COUNT))
-    measured = estimate(found.get("measured"), unit, str(found.get("says", "")))
-    holds, why, remedy = (str(found.get(key) or "") for key in ("holds", "why", "do"))
-    doubts = tuple(map(str, found.get("doubts") or ()))
-    return Claim(str(found.get("says", "")), str(found.get("verdict", "")), measured, holds, why, remedy, doubts)
+def claim_of(found: ClaimVerdict) -> Claim:
+    """Return a claim with its verdict."""
+    unit = {"s": SECONDS, "/s": PER_SECOND, "B": "byte", "": COUNT}.get(found.unit, found.unit)
+    measured = None if found.measured is None else estimate(found.measured.document(), unit, found.says)
+    return Claim(found.says, found.verdict, measured, found.holds, found.why, found.do, found.doubts)
 
 
 def comparison_of(found: Json) -> Comparison:

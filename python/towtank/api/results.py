@@ -123,7 +123,7 @@ class Results:
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Claims of the study with their verdicts; empty if the study has no claims."""
-        return tuple(map(claim_of, self._source.claims.get("claims") or ()))
+        return tuple(map(claim_of, self._source.claims.claims))
 
     def compare(self, factor: str | None = None, *, metric: str | None = None) -> tuple[Comparison, ...]:
         """Return the comparisons of each level of a factor with its first level, at the same load and with all other

@@ -128,7 +128,7 @@ class Results:
         Capacity model of each configuration (`model.json`); None if it was not read.
     sizing : SizingResult, str or None
         Result of a sizing, or the reason why it has none; None if the study has no sizing.
-    claims : dict
+    claims : JudgedClaims
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
     prediction : PredictionResult or None
         Prediction of one configuration from another (`prediction.json`); None if the study declares none.
@@ -143,7 +143,7 @@ class Results:
     hashes: tuple[FileHash, ...] = ()
     model: CapacityModel | None = None
     sizing: SizingResult | str | None = None
-    claims: Json = field(default_factory=dict)
+    claims: JudgedClaims = field(default_factory=JudgedClaims)
     prediction: PredictionResult | None = None
     recorded: Mapping[str, Recorded] = field(default_factory=dict)
 
@@ -151,11 +151,6 @@ class Results:
     def capacity(self) -> CapacityModel:
         """Capacity model of each configuration; without configurations if no model was read."""
         return self.model or _capacity({})
-
-    @cached_property
-    def judged(self) -> JudgedClaims:
-        """Claims with their verdicts; none if the study has no claims."""
-        return JudgedClaims.read(self.claims)
 
     @property
     def study(self) -> Json:
@@ -268,7 +263,7 @@ def measured_results(path: Path) -> Results:
         manifest=manifest,
         summary=summary,
         runs=tuple(_runs(folder, _planned(manifest, summary))),
-        claims=kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {},
+        claims=JudgedClaims.read(kept.read_finite(path / CLAIMS_FILE) if summary.get("claims") else {}),
         prediction=_prediction(path / PREDICTION_FILE),
     )
 

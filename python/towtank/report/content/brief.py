@@ -59,7 +59,7 @@ def _other_load(results: Results) -> list[str]:
 def _other_runs(results: Results) -> list[str]:
     """Return a note if a claim was decided before the last block of runs, so that its values are of fewer runs."""
     most = max((len(point.runs) for each in results.configurations for point in each.points), default=0)
-    blocks = [claim.decided_after for claim in results.judged.claims]
+    blocks = [claim.decided_after for claim in results.claims.claims]
     if all(number is None or number >= most for number in blocks):
         return []
     return ["This table has all runs; claims have the runs until their decision, so that their values may differ."]

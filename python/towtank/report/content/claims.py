@@ -57,7 +57,7 @@ def build(results: Results) -> Section | None:
 
 def _confidences(results: Results) -> str:
     """Render the confidence level of the claims' intervals, such as `95 %` or `96.8 to 98.2 %`."""
-    values = [claim.measured for claim in results.judged.claims if claim.measured is not None]
+    values = [claim.measured for claim in results.claims.claims if claim.measured is not None]
     found = {value.confidence for value in values if value.low is not None} or {CONFIDENCE}
     low, high = (f"{100 * share:.3g}" for share in (min(found), max(found)))
     shown = f"{low} %" if low == high else f"{low} to {high} %"
@@ -146,7 +146,7 @@ class _Claim:
 
 
 def _claims(results: Results) -> list[_Claim]:
-    return [_Claim(number, claim) for number, claim in enumerate(results.judged.claims, 1)]
+    return [_Claim(number, claim) for number, claim in enumerate(results.claims.claims, 1)]
 
 
 def _stated(*texts: str) -> list[str]:
@@ -155,7 +155,7 @@ def _stated(*texts: str) -> list[str]:
 
 def without_answer(results: Results) -> int:
     """Return the number of claims that are neither confirmed nor refuted. [1]"""
-    return sum(not claim.is_answered for claim in results.judged.claims)
+    return sum(not claim.is_answered for claim in results.claims.claims)
 
 
 def in_brief(results: Results) -> Table | None:
@@ -201,7 +201,7 @@ def by_verdict(results: Results) -> list[str]:
     """Return the number of claims for each verdict, such as `5 confirmed (2 of them †)` with two that depend on suspect
     runs; empty if the study has no claims.
     """
-    counts = results.judged.counts
+    counts = results.claims.counts
     marked = Counter(claim.judged.verdict for claim in _claims(results) if claim.is_marked)
     return [
         f"{counts[verdict]} {words}" + (f" ({marked[verdict]} of them {MARK})" if marked[verdict] else "")

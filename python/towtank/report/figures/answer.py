@@ -219,7 +219,7 @@ def of_first_claim(results: Results) -> tuple[Results, str]:
     All results and an empty text are returned if the configurations fit the first screen.
     """
     configurations = results.configurations
-    measures = (claim.measure for claim in results.judged.claims if claim.measure)
+    measures = (claim.measure for claim in results.claims.claims if claim.measure)
     given = next(iter(next(measures, {}).values()), {})
     free = {dig(given, "over"), dig(given, "total_over"), *(dig(given, "to") or {})}
     fixed = {name: level for name, level in (dig(given, "at") or {}).items() if name not in free}
