@@ -32,14 +32,8 @@ class NumberBounds:
 
 
 def read_bounds(text: str, unit: str) -> NumberBounds:
-    """Read the bounds of a number from the condition of a claim, such as `> 10 %` or `between 1 s and 2 s`.
-
-    Parameters
-    ----------
-    text : str
-        Condition as written in the study file.
-    unit : str
-        Unit of the bounds: `s`, `/s`, `B`, `B/s`, or empty for a number or a share.
+    """Read the bounds of a number from the condition of a claim, such as `> 10 %` or `between 1 s and 2 s`. The unit is
+    `s`, `/s`, `B`, `B/s`, or empty for a number or a share.
 
     Raises
     ------

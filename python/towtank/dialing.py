@@ -73,12 +73,8 @@ CERTIFICATE_ERRORS = {
 
 
 class UnreachedError(OSError):
-    """Raised if no address of a host name accepted a connection.
-
-    Attributes
-    ----------
-    attempts : dict of str to OSError
-        Error of each address, in the order of the attempts.
+    """Raised if no address of a host name accepted a connection; `attempts` has the error of each address, in their
+    order.
     """
 
     def __init__(self, attempts: dict[str, OSError]) -> None:

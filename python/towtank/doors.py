@@ -17,12 +17,8 @@ from typing import Any
 def door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions `__getattr__` and `__dir__` of a package whose public names are imported when first used.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package that calls this function. It imports its public names under `TYPE_CHECKING`, which type
-        checkers read. The functions find the module of each name in the compiled code of the package, which contains
-        these imports although they are never executed.
+    The package imports its public names under `TYPE_CHECKING`, which type checkers read. The functions find the module
+    of each name in the compiled code of the package, which contains these imports although they are never executed.
 
     Examples
     --------

@@ -25,17 +25,9 @@ _AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
 
 @dataclass
 class FileReport:
-    """Faults of a file, and of the files that it refers to.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file as the user gave it.
-    kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file`, `sheet`; empty if
-        the kind is unknown.
-    faults : list of Fault
-        Faults sorted by position.
+    """Faults of a file, and of the files that it refers to, sorted by position. The kind of the file is `study`,
+    `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file` or `sheet`; empty if it is
+    unknown.
     """
 
     file: str

@@ -65,18 +65,9 @@ class PlannedStage:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedLoad:
-    """Load of a run. The arrival process and the longest backlog are those of an open load; else they are None.
-
-    Attributes
-    ----------
-    kind : str
-        `closed` or `open`.
-    arrivals : str
-        Arrival process: `constant` or `poisson`.
-    users_at_most, backlog_at_most : int
-        Largest number of users, and of arrivals that wait for a user. [1]
-    stages : sequence of PlannedStage
-        Stages in their order.
+    """Load of a run, `closed` or `open`. The arrival process (`constant` or `poisson`) and the longest backlog are
+    those of an open load; else they are None. `users_at_most` and `backlog_at_most` are the largest number of users,
+    and of arrivals that wait for a user. [1]
     """
 
     kind: str
@@ -97,24 +88,10 @@ class PlannedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Plan of the engine for one run, see `docs/reference/plan.md`.
+    """Plan of the engine for one run, see `docs/reference/plan.md`: the seed of the random generators, the folder into
+    which the engine writes its records, the compiled workload, and the load with its stages.
 
-    Attributes
-    ----------
-    run : str
-        Name of the run.
-    seed : int
-        Seed of the random generators.
-    out : str
-        Folder into which the engine writes its records.
-    threads : int
-        Number of load threads. [1]
-    cpus : sequence of int
-        CPUs of the load threads; empty if they are not pinned.
-    workload : mapping
-        Compiled workload: targets, connections, timeouts, transactions, user groups and so on.
-    load : PlannedLoad
-        Load with its stages.
+    `threads` is the number of load threads [1], and `cpus` has their CPUs; it is empty if they are not pinned.
     """
 
     run: str

@@ -19,8 +19,14 @@ _COMPARED = 500
 
 @dataclass(frozen=True)
 class Typo:
-    """Misspelt word of a file, and the known word that was most likely meant. `is_form` is True for a key or a value of
-    the format itself, False for a name that the user chose.
+    """Misspelt word of a file, and the known word that was most likely meant.
+
+    Attributes
+    ----------
+    got, meant : str
+        Word as written in the file, and the known word.
+    is_form : bool
+        True for a key or a value of the format itself, false for a name that the user chose.
     """
 
     got: str

@@ -24,15 +24,10 @@ _NUMBERS = frozenset({"d", "transform", "x", "y", "x2", "y2", "width", "height",
 
 
 def compact_svg(svg: str) -> str:
-    """Compress an SVG to about 40 % of its length, without a visible change.
+    """Compress an SVG of Vega to about 40 % of its length, without a visible change.
 
     This removes invisible elements and attributes without effect in an `img` element, sets the most common font once,
     and rounds coordinates to a hundredth of a pixel. Lines of many points are thinned, see `_POINTS_AT_MOST`.
-
-    Parameters
-    ----------
-    svg : str
-        Drawing of Vega.
     """
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)

@@ -342,8 +342,7 @@ def _runs(folder: ResultsFolder, planned: Mapping[str, Mapping[str, object]]) ->
 
 def _planned(manifest: Mapping[str, object], summary: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     """Return the planned runs by name, from the manifest; if the manifest has none, from the study summary."""
-    for source in (manifest.get("design"), dig(manifest, "study", "design"), summary.get("runs")):
-        listed = source.get("runs") if isinstance(source, Mapping) else source
+    for listed in (manifest.get("design"), summary.get("runs")):
         specs = listed if isinstance(listed, list) else []
         names = [dig(spec, "run") for spec in specs]
         if names and all(isinstance(name, str) and name for name in names):
