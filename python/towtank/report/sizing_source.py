@@ -28,14 +28,9 @@ def sizing_of(folder: Path, manifest: Mapping[str, Any], recorded: Sequence[str]
     """Return the sizing of a results folder, or the reason why it could not be computed; None if no sizing is stored
     and the study has no sizing file.
 
-    Parameters
-    ----------
-    folder : Path
-        Results folder. Its `sizing.json`, written by `towtank size --keep`, has precedence over the sizing file.
-    manifest : dict
-        Content of `study.json`.
-    recorded : sequence of str
-        Names and hashes of the recorded files. If empty, the sizing is always computed anew from the sizing file.
+    A `sizing.json` in the folder, written by `towtank size --keep`, has precedence over the sizing file in the
+    manifest. `recorded` has the names and hashes of the recorded files; if it is empty, the sizing is always computed
+    anew from the sizing file.
     """
     chosen = folder / KEPT
     if chosen.is_file():

@@ -29,12 +29,8 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def bare_levels(labels: list[str]) -> tuple[dict[str, str], str]:
-    """Remove the names of factors from the labels of configurations.
-
-    Returns
-    -------
-    tuple of dict and str
-        Levels by label, and the names of the factors; the whole labels and an empty text if names are unknown.
+    """Return the labels of configurations without the names of factors, and these names; the whole labels and an empty
+    text if the names are unknown.
 
     Examples
     --------

@@ -92,16 +92,8 @@ def misfits(configuration: FittedConfiguration) -> Iterator[Misfit]:
 
 @dataclass(frozen=True)
 class Residual:
-    """Residual of a model at one level.
-
-    Attributes
-    ----------
-    configuration, model : str
-        Label of the configuration; `curve` or `network`.
-    load, share : float
-        Load, and relative difference of the modelled from the measured throughput. [ratio]
-    error : float or None
-        Two standard errors of the measured throughput, relative to it; None if unknown. [ratio]
+    """Residual of a model (`curve` or `network`) at one load: the relative difference of the modelled from the measured
+    throughput, and two standard errors of the measured throughput, relative to it; None if unknown. [ratio]
     """
 
     configuration: str
