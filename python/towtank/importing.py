@@ -24,22 +24,11 @@ def import_file(
     force: bool = False,
     host_option: str = "--host",
 ) -> ImportResult:
-    """Import a file of another tool, and write the workload file if one is requested.
+    """Import a file of another tool, whose format is a key of `IMPORT_FORMATS`, and write the workload file; without
+    `out`, return its text only.
 
-    Parameters
-    ----------
-    form : str
-        Format of the file, a key of `IMPORT_FORMATS`.
-    file : Path
-        File to import.
-    out : Path or None
-        Workload file to write; None to return its text only.
-    hosts : sequence of str
-        Hosts whose requests are imported; if empty, the main host of the file.
-    force : bool
-        True if an existing file may be overwritten.
-    host_option : str
-        Name of the option or argument that sets `hosts`, for messages.
+    Only requests to `hosts` are imported; if empty, those to the main host of the file. An existing file is overwritten
+    only with `force`. `host_option` is the name of the option or argument that sets `hosts`, for messages.
 
     Raises
     ------

@@ -323,14 +323,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def open_private(path: Path, *, follow: bool = False) -> IO[str]:
-    """Open a new or emptied text file that only its owner can read.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    follow : bool, default False
-        Whether the path may be a symbolic link, which is allowed for paths that the user gave.
+    """Open a new or emptied text file that only its owner can read. With `follow`, the path may be a symbolic link,
+    which is allowed for paths that the user gave.
 
     Raises
     ------
@@ -346,16 +340,8 @@ def open_private(path: Path, *, follow: bool = False) -> IO[str]:
 
 
 def put_private(path: Path, text: str, *, replace: bool = True) -> None:
-    """Write a text file that only its owner can read, completely or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file. A link stays, and a pipe or a device (`/dev/stdout`) receives the text.
-    text : str
-        Content of the file.
-    replace : bool, default True
-        Whether an existing file is replaced.
+    """Write a text file that only its owner can read, completely or not at all. A link stays, and a pipe or a device
+    (`/dev/stdout`) receives the text.
 
     Raises
     ------

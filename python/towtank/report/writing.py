@@ -62,20 +62,10 @@ def write_loaded_report(results: Results, path: Path, folder: Path | None = None
 def write_loaded_pdf(
     results: Results, path: Path, folder: Path | None = None, *, paper: str = "a4", only_brief: bool = False
 ) -> Path:
-    """Write the report of results that have been read already as PDF; the file is replaced atomically.
+    """Write the report of results that have been read already as PDF, on paper `a4` or `letter`; the file is replaced
+    atomically, and drawings are cached in the results folder, if it is given.
 
-    Parameters
-    ----------
-    results : Results
-        All data that the report shows.
-    path : Path
-        File to write.
-    folder : Path, optional
-        Results folder, in which drawings of the report are cached.
-    paper : str
-        `a4` or `letter`.
-    only_brief : bool
-        Whether to write only one page, with question, answer, main figure, summary of the results, and verdict.
+    With `only_brief`, write only one page, with question, answer, main figure, summary of the results, and verdict.
 
     Raises
     ------
