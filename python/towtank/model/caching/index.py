@@ -5,7 +5,6 @@ cache.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
@@ -61,16 +60,11 @@ class CachedIndex:
         return self.index_bytes < self.room_bytes
 
 
-def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[str, Any]:
+def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[str, object]:
     """Return a JSON document: whether an index fits into the page cache, and the hit ratio for each exponent of Zipf's
     law.
 
-    Parameters
-    ----------
-    index : Index
-        Index; the page cache must hold at least one page.
-    disk : Disk, optional
-        Disk whose visits and demands are added to the document.
+    The page cache must hold at least one page. The visits and demands of `disk` are added to the document.
     """
     pages = -(-index.index_bytes // index.page_bytes)
     room = index.room_bytes // index.page_bytes
