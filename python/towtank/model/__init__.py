@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         ComparedNetworks,
         Ends,
         Range,
+        SimulatedOutcome,
         SolvedClass,
         SolvedNetwork,
         SolvedOutcome,

@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, Field
+
+from towtank.model.parts import Part
 
 UNKNOWN = (None, None)
 """Ends of an unknown interval."""
 Ends = Annotated[tuple[float | None, float | None], BeforeValidator(lambda ends: ends or UNKNOWN)]
 """Lower and upper end of an interval or band."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ class TransactionDemands:
     sentence: str
 
 
-class FittedDemand(_Part):
+class FittedDemand(Part):
     """Demand of the mean transaction at a resource, with the servers that are busy without transactions [1]."""
 
     servers: int
@@ -139,11 +137,11 @@ class FittedDemand(_Part):
     load_dependence: LoadDependence | None = None
 
 
-class ConfigurationDemands(_Part):
+class ConfigurationDemands(Part):
     """Demands at the resources of a configuration, or the reason why there are none."""
 
     label: str
     excluded: tuple[ExcludedRun, ...] = ()
-    resources: dict[str, FittedDemand] = {}
-    classes: dict[str, TransactionDemands] = {}
+    resources: dict[str, FittedDemand] = Field({})
+    classes: dict[str, TransactionDemands] = Field({})
     why_none: str = ""

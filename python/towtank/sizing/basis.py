@@ -215,7 +215,7 @@ def _refuse_unsolvable(source: Path, problem: ModelProblem) -> None:
         else replace(job_class, arrival_rate_per_s=1e-9 * (job_class.arrival_rate_per_s or 0.0))
         for job_class in problem.document.classes
     ]
-    faults = solve_models([replace(problem.document, classes=light)])[0].get("faults")
+    faults = solve_models([replace(problem.document, classes=light)])[0].faults
     if faults:
         raise StudyError(
             problem.faults(faults),

@@ -266,11 +266,10 @@ def _nothing(question: Question, job: Job, why: str, *, invalid: bool = False) -
     return Outcome(job, values, {}, {}, {}, {}, {}, why, invalid=invalid)
 
 
-def _outcome(question: Question, job: Job, model: EngineModel, solved: Mapping[str, object]) -> Outcome:
-    outcome = SolvedOutcome.model_validate(solved)
+def _outcome(question: Question, job: Job, model: EngineModel, outcome: SolvedOutcome) -> Outcome:
     answer = outcome.answer
     if answer is None:
-        reasons = "; ".join(f"{'.'.join(map(str, fault.path[1:2]))}: {fault.message}" for fault in outcome.faults)
+        reasons = "; ".join(f"{'.'.join(fault.path[1:2])}: {fault.message}" for fault in outcome.faults)
         # If a fault refers to a key inside a station, pool or class, the model is invalid at any load. If a fault
         # refers to a whole element, the model has no steady state.
         invalid = any(len(fault.path) != len(("stations", "name")) for fault in outcome.faults)

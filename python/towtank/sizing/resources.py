@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import scipy
@@ -470,11 +470,10 @@ def longest_waits(
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
-def longest_wait(solved: Mapping[str, object], name: str) -> tuple[float, str]:
+def longest_wait(outcome: SolvedOutcome, name: str) -> tuple[float, str]:
     """Return the longest mean wait for a pool unit over all classes [s], and an empty text. If the model has no steady
     state, the wait is infinite and the text states the reason.
     """
-    outcome = SolvedOutcome.model_validate(solved)
     if outcome.answer is None:
         return math.inf, "; ".join(fault.message for fault in outcome.faults)
     return max((wait or 0.0 for wait in outcome.answer.pools[name].waiting_time_s.values()), default=0.0), ""

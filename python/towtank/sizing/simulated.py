@@ -59,7 +59,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     simulated = simulate_models([model_of(question, outcome.job)], settings)
-    answer = None if "faults" in simulated else SolvedNetwork.model_validate(simulated["answers"][0])
+    answer = simulated.answers[0] if simulated.answers else None
     if answer is None or not answer.steady:
         return None
     if _is_short(answer):

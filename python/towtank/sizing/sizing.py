@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from towtank.model import SolvedNetwork, SolvedOutcome, solve_models
+from towtank.model import SolvedNetwork, solve_models
 from towtank.sizing.answer_steps import answer_steps
 from towtank.sizing.basis import Basis
 from towtank.sizing.by_interval import sized_day
@@ -329,7 +329,7 @@ def _one_queue(
         )
         for draw in numbers
     ]
-    first, *drawn = (SolvedOutcome.model_validate(solved).answer for solved in solve_models(models))
+    first, *drawn = (solved.answer for solved in solve_models(models))
     if first is None:
         return None, None
     times = {name: _response(first, name) for name in first.classes}

@@ -19,7 +19,6 @@ from towtank.analysis import Estimate, estimate_from_document
 from towtank.model.engine_model import EngineModel
 from towtank.model.loading import load_model
 from towtank.model.percentiles import response_percentiles
-from towtank.model.solved import SolvedNetwork
 from towtank.model.solving import solve_models
 from towtank.model.stations import stations_of
 
@@ -125,7 +124,7 @@ def over_levels(rows: Ratios) -> tuple[float, float, float]:
 def _tails(measured: Mapping[str, Mapping[float, Estimate]], text: str, order: str, name: str) -> Tails:
     model, loads = _model(text), sorted({load for levels in measured.values() for load in levels})
     models = [replace(model, classes=[replace(model.classes[0], users=round(load))]) for load in loads]
-    answers = [SolvedNetwork.model_validate(solved["answer"]) for solved in solve_models(models)]
+    answers = [solved.solution for solved in solve_models(models)]
     computed = {
         load: response_percentiles(model, answer, stations_of(answer), name)[0]
         for load, model, answer in zip(loads, models, answers, strict=True)

@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from towtank.errors import EngineError
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
@@ -146,11 +145,7 @@ def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     """Solve many networks by one call of the engine."""
     models = [engine_model(of, *row) for row in rows]
-    solved = solve_models(models)
-    faults = [each["faults"] for each in solved if "faults" in each]
-    if faults:
-        raise EngineError(f"the engine refused a network that was fitted to measurements: {faults[0]}")
-    answers = [SolvedNetwork.model_validate(each["answer"]) for each in solved]
+    answers = [each.solution for each in solve_models(models)]
     chains = [each.classes[CLASS] for each in answers]
     throughput = np.array([each.throughput_per_s for each in chains], dtype=float)
     names = class_names(of)
