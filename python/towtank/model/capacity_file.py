@@ -15,8 +15,9 @@ from towtank.model.parts import Part
 
 
 class FitReason(Part):
-    """Reason for the verdict on a fit."""
+    """Reason for the verdict on a fit, and the level that it leads to."""
 
+    level: str = ""
     text: str
 
 
@@ -214,7 +215,9 @@ class ParameterIntervals(Part):
 
 
 class PointOfFit(Part):
-    """Measured point with its standard error, and the fitted throughput with its band."""
+    """Measured point with its standard error, and the fitted throughput with its band. `busy` are servers of the
+    bottleneck, `others` those that other programs use [1], and `work` is the relative demand of the mix [ratio].
+    """
 
     name: str = ""
     load: float
@@ -222,6 +225,9 @@ class PointOfFit(Part):
     standard_error: float | None = None
     response_s: float | None = None
     think_s: float | None = None
+    busy: float | None = None
+    work: float | None = None
+    others: float | None = None
     fitted_throughput: float | None = None
     fitted_throughput_band_95: Ends = UNKNOWN
 
@@ -376,6 +382,7 @@ class FittedNetwork(Part):
     percentiles: dict[str, NetworkTail] = Field({})
     limits: tuple[StationLimit, ...] = ()
     sentence: str = ""
+    assumptions: tuple[FitAssumption, ...] = ()
     model: WrittenModel | None = None
 
 

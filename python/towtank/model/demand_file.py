@@ -49,18 +49,9 @@ class LevelDemand:
 
 @dataclass(frozen=True)
 class LoadDependence:
-    """Test whether the demand depends on the load.
-
-    Attributes
-    ----------
-    p_value : float
-        Probability of a curvature as large as the measured one if the demand is constant.
-    depends : bool
-        True if the curvature is significant.
-    direction : str
-        `grows` or `falls`.
-    demand_at_lowest_s, demand_at_highest_s : float or None
-        Demand at the lowest and at the highest throughput, each with its interval. [s]
+    """Test whether the demand depends on the load, by the probability of a curvature as large as the measured one if
+    the demand is constant. The demand `grows` or `falls` (`direction`); it is given at the lowest and at the highest
+    throughput, with its interval. [s]
     """
 
     p_value: float
@@ -145,3 +136,9 @@ class ConfigurationDemands(Part):
     resources: dict[str, FittedDemand] = Field({})
     classes: dict[str, TransactionDemands] = Field({})
     why_none: str = ""
+
+
+class DemandsFile(Part):
+    """Demands of all configurations of a study."""
+
+    configurations: tuple[ConfigurationDemands, ...] = ()

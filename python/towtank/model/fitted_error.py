@@ -29,12 +29,8 @@ def replicates(model: EngineModel, draws: Mapping[str, Sequence[float]]) -> list
     """Return copies of the model, one for each bootstrap replicate of the fit, with the service demands of the
     replicate.
 
-    Parameters
-    ----------
-    model : EngineModel
-    draws : mapping of str to sequence of float
-        By station, the ratio of each replicate's demand to the demand in the model; all sequences have the same length.
-        [ratio]
+    `draws` has, by station, the ratio of each replicate's demand to the demand in the model; all sequences have the
+    same length. [ratio]
     """
     return [_replicate(model, dict(zip(draws, row, strict=True))) for row in zip(*draws.values(), strict=True)]
 
@@ -153,7 +149,7 @@ def _more(answer: SolvedNetwork, drawn: Sequence[_Replicate]) -> dict[str, objec
             }
     for name, station in answer.stations.items():
         known = [None if solved is None else solved.stations[name] for solved in answers]
-        known = [None if name in each.saturated else one for each, one in zip(drawn, known, strict=True)]
+        known = [None if name in each.saturated else solved for each, solved in zip(drawn, known, strict=True)]
         times = {
             f"residence_time_s.{other}": _ends(
                 [None if each is None else each.residence_time_s[other] for each in known]

@@ -30,7 +30,6 @@ class Station:
 
     Attributes
     ----------
-    name : str
     servers : int
         CPUs, or 1 for a disk. [1]
     tiers : tuple of str
@@ -140,10 +139,8 @@ class Measured:
 
     Attributes
     ----------
-    label : str
     classes : tuple of str
         Names of the transactions that ended at least `_LEAST_COUNT` times.
-    stations : tuple of Station
     loads : ndarray of shape (n_levels,)
         Users. [1]
     think : ndarray of shape (n_levels,)
@@ -152,7 +149,6 @@ class Measured:
         Servers that other programs kept busy. [1]
     visits : ndarray of shape (n_classes,)
         Requests of each transaction; 1 if requests were not counted. [1]
-    runs : tuple of Run
     left_out : tuple of str
         Levels that were left out, each with the reason.
     """
@@ -285,12 +281,12 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
-            float(row["count"])
+            step.count
             for run in configuration.runs
-            for key, row in (run.get("steps") or {}).items()
+            for key, step in run.steps.items()
             if key.partition(PART)[0] == name
         )
-        ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
+        ended = sum(run.transactions[name].count for run in configuration.runs if name in run.transactions)
         if requests > 0 and ended > 0:
             # The ratio is below 1 only if transactions are longer than the measurement window, so it is raised to 1.
             found[place] = max(1.0, requests / ended)
@@ -303,7 +299,7 @@ def _others(configuration: Configuration, points: list[dict[str, object]], stati
     Their share of the CPUs is assumed to be equal for all tiers. They do not slow down a tier under a quota, because
     they can use the CPU time that the quota leaves.
     """
-    shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
+    shares = {run.run: run.host.foreign_share for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))
     for row, point in enumerate(points):
         by_run = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
