@@ -87,12 +87,7 @@ def _spellings(path: tuple[str, ...]) -> list[tuple[str, ...]]:
 def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> ModelProblem:
     """Read and check a model file.
 
-    Parameters
-    ----------
-    path : Path or str
-        Path of the model file.
-    changes : mapping of str to str, optional
-        Values from the command line by dotted path, as YAML text, such as `stations.cpu.servers`: `8`.
+    The changes are values from the command line by dotted path, as YAML text, such as `stations.cpu.servers`: `8`.
 
     Raises
     ------

@@ -86,15 +86,8 @@ def checked_simulation_settings(
 ) -> SimulationSettings:
     """Check the settings of a simulation that the command line gives as texts.
 
-    Parameters
-    ----------
-    ratios : dict of str to str
-        Texts of `--precision` and `--confidence`, in this order, such as `1 %`.
-    replications, events, seed : int
-    threads : int, optional
-        Number of threads; None for all processors.
-    time : str, optional
-        Time limit, such as `30 s`.
+    `ratios` are the texts of `--precision` and `--confidence`, in this order, such as `1 %`. The time limit is a text
+    such as `30 s`. Without a number of threads, all processors are used.
 
     Raises
     ------

@@ -48,8 +48,6 @@ class Job:
 
     Attributes
     ----------
-    candidate : Candidate
-    load : Load
     lost : str or None
         Tier with lost nodes; None for the scenario without losses.
     draw : int or None
@@ -87,12 +85,10 @@ class Outcome:
 
     Attributes
     ----------
-    job : Job
     values : tuple of float
         Value of each objective; infinite without a steady state. [s] or [1/s]
     utilization : dict of str to float
         Utilization by station. [ratio]
-    stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
         Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str

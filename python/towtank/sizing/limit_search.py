@@ -128,8 +128,6 @@ class Limits:
 
     Attributes
     ----------
-    question : Question
-    candidate : Candidate
     scales : dict
         Ratios of simulated to computed values, by scenario and objective. [ratio]
     load : Load, optional

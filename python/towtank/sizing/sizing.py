@@ -60,21 +60,7 @@ def sizing_result(
 ) -> SizingResult:
     """Find the hardware that meets the objectives.
 
-    Parameters
-    ----------
-    basis : Basis
-        Model from which the hardware is sized.
-    checked : Checked of SizingFile
-        Sizing file and options, as read.
-    folder : Path
-        Folder to which paths in the sizing file are relative.
-    settings : SizingSettings, optional
-        Settings of the search.
-
-    Returns
-    -------
-    SizingResult
-        Its `answer` is None if no candidate meets the objectives.
+    Paths in the sizing file are relative to `folder`. `answer` is None if no candidate meets the objectives.
 
     Raises
     ------

@@ -21,20 +21,9 @@ smaller reserve is soon used up. [ratio]
 
 @dataclass(frozen=True)
 class CachedIndex:
-    """An index on disk that is read through the page cache of its host.
-
-    Attributes
-    ----------
-    index_bytes : int
-        Size of the index, > 0. [byte]
-    memory_bytes : int
-        Memory of the host, > 0. [byte]
-    heap_bytes : int
-        Largest amount of memory that programs use, >= 0. [byte]
-    page_bytes : int
-        Size of a page, > 0. [byte]
-    skew : float or None
-        Exponent of Zipf's law for the popularity of the pages, >= 0; None: each of `SKEWS`. [1]
+    """An index on disk that is read through the page cache of its host: size of the index, memory of the host, largest
+    memory that programs use, and size of a page [byte]. `skew` is the exponent of Zipf's law for the popularity of the
+    pages, >= 0; None stands for each of `SKEWS`. [1]
     """
 
     index_bytes: int

@@ -23,22 +23,10 @@ _READ = 200, 206
 
 @dataclass(frozen=True)
 class CacheRequest:
-    """Settings for the analysis of a trace.
-
-    Attributes
-    ----------
-    entries, bytes : tuple of int
-        Cache sizes; if both are given, the result is a table of all pairs. [1], [byte]
-    metadata_bytes : int
-        Metadata of an entry, which count towards the cache size in `bytes`. [byte]
-    rate : float or None
-        Share of the keys to sample, in (0, 1].
-    samples : int or None
-        Highest number of keys to sample. [1]
-    warm_up : int
-        Number of references at the start that fill the caches and are not counted. [1]
-    disk : Disk or None
-        Disk whose visits and demands are added to the result.
+    """Settings for the analysis of a trace: cache sizes in `entries` [1] and `bytes` [byte], with a table of all pairs
+    if both are given; metadata of an entry, which count towards the size in bytes [byte]; share of the keys to sample,
+    in (0, 1], or the highest number of sampled keys [1]. The caches are filled by `warm_up` references, which are not
+    counted [1].
     """
 
     entries: tuple[int, ...] = ()

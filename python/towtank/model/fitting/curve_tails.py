@@ -83,19 +83,8 @@ class Tails:
 def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
     """Compare the percentiles of a curve with the measured percentiles, for both orders of service.
 
-    Parameters
-    ----------
-    points : sequence of mapping
-        The measured levels, with `load` and `response_time_s`.
-    text : callable
-        Function that renders the model file for an order of service.
-    name : str
-        Class of the model.
-
-    Returns
-    -------
-    Tails or None
-        Comparison for the order of service that fits better; None without measured percentiles.
+    The function `text` renders the model file for an order of service. The result is the comparison for the order that
+    fits better; None without measured percentiles.
     """
     measured = {
         metric: {

@@ -35,11 +35,8 @@ _FARTHEST = 100.0
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
     """Estimate the throughput at which all servers are busy, and its upper confidence bound. [1/s]
 
-    Returns
-    -------
-    (float, float) or None
-        Estimate and upper end of its interval; None if busy servers were not measured or do not determine the limit.
-        [1/s]
+    The result is the estimate with the upper end of its interval; None if busy servers were not measured or do not
+    determine the limit. [1/s]
 
     Notes
     -----

@@ -32,8 +32,6 @@ class Condition:
 
     Attributes
     ----------
-    users : int
-    think_s : float
     shares : ndarray of shape (n_classes,)
         Transaction mix, as the share of each transaction.
     others : ndarray of shape (n_stations,)
@@ -56,8 +54,6 @@ class Solved:
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
         Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
-    models : list of EngineModel
-    answers : list of SolvedNetwork
     """
 
     throughput: Floats
@@ -178,11 +174,8 @@ def low_levels(of: Measured) -> list[int]:
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
     """Determine the delay of each transaction in each replicate: the time in which the transaction is at no resource.
 
-    Returns
-    -------
-    list of Parameters
-    ndarray of shape (n_draws, n_classes)
-        Time by which the computed residence time exceeds the measured response time, or zero. [s]
+    The second result, of shape (n_draws, n_classes), is the time by which the computed residence time exceeds the
+    measured response time, or zero. [s]
 
     Notes
     -----

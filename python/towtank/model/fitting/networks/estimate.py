@@ -66,13 +66,8 @@ class Parameters:
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
     """Estimate service demands and background of all resources; delays are set to zero.
 
-    Parameters
-    ----------
-    of : Measured
-    groupings : sequence of Grouping
-        Grouping of the transactions at each station.
-    noise : ndarray of shape (n_levels, n_stations), optional
-        Random factors of the busy time at each level, for a bootstrap replicate.
+    `noise` are random factors of the busy time at each level, of shape (n_levels, n_stations), for a bootstrap
+    replicate.
 
     Notes
     -----
