@@ -138,7 +138,7 @@ def _fit_configuration(configuration: Configuration, request: FitRequest) -> Cur
     servers = request.servers or (bottleneck.servers if bottleneck else 1)
     head = {"label": configuration.label, "key": configuration.key, "asked": request.curve}
     if request.think_s is not None:
-        points = _thinking(points, request.think_s)
+        points = replace(points, think=np.full(points.count, request.think_s))
     mix = mix_of(configuration, request.hold_out or DEFAULT_HELD_OUT)
     if mix is not None:
         points = replace(points, work=mix.work)
@@ -170,10 +170,6 @@ def _fit_configuration(configuration: Configuration, request: FitRequest) -> Cur
         configuration=configuration,
         asserted=request.servers is not None,
     )
-
-
-def _thinking(points: Observations, think_s: float) -> Observations:
-    return replace(points, think=np.full(points.count, think_s))
 
 
 def _answer(

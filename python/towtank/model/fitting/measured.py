@@ -29,12 +29,10 @@ from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, usable_part
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Resource:
-    """CPUs that one or several tiers share.
+    """CPUs that one or several tiers share, or a disk, which has one server and no tiers.
 
     Attributes
     ----------
@@ -52,6 +50,16 @@ class Resource:
     servers: int
     tiers: tuple[str, ...]
     part: float = 1.0
+
+    @property
+    def capacity(self) -> float:
+        """Highest number of busy servers that the CPU quota allows. [1]"""
+        return self.servers * self.part
+
+    @property
+    def kind(self) -> str:
+        """Kind of the resource: `cpu` or `disk`."""
+        return "cpu" if self.tiers else "disk"
 
 
 @dataclass
@@ -78,7 +86,7 @@ class Configuration:
 
     label: str
     key: dict[str, str]
-    points: list[Json]
+    points: list[dict[str, Any]]
     findings: list[Finding] = field(default_factory=list)
     excluded: list[ExcludedRun] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
@@ -282,7 +290,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         bad = {run.run for run in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
-        points: list[Json] = next((entry["points"] for entry in described if entry["key"] == configuration["key"]), [])
+        points = [each for entry in described if entry["key"] == configuration["key"] for each in entry["points"]]
         objectives = [
             ObjectiveAnswer.model_validate(objective)
             for objective in whole["objectives"]

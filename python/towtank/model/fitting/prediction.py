@@ -250,7 +250,10 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[FitAssumptio
             )
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
-        low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
+        low, high, mean = (
+            100 * share / candidate.fit.curve.servers
+            for share in (points.others.min(), points.others.max(), points.others.mean())
+        )
         found.append(
             FitAssumption(
                 f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
@@ -293,7 +296,3 @@ def _assumed_of_demands(candidate: CurveCandidate) -> FitAssumption:
         )
         return FitAssumption(assumes, tested)
     return FitAssumption("demands do not depend on the load", tested)
-
-
-def _range_of(values: Floats) -> tuple[float, float, float]:
-    return float(values.min()), float(values.max()), float(values.mean())
