@@ -24,8 +24,6 @@ def size_source(
 ) -> SizingResult:
     """Return the hardware on which the required load meets the objectives.
 
-    The model is read from a model file, or fitted to a results folder.
-
     The source is a model file, or a results folder to which a model is fitted. Options override values of the sizing
     file, as for `read_sizing`.
 

@@ -229,11 +229,6 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
 def machine_catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
     """Return machines by name. A machine in a file of the user replaces the shipped machine of the same name.
 
-    Parameters
-    ----------
-    extra : path or sequence of path, optional
-        The user's machine files.
-
     Raises
     ------
     StudyError

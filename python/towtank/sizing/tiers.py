@@ -45,9 +45,9 @@ class Option:
         """Key that is equal for options that differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
-    def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
+    def layout(self, lost: int = 0) -> Layout:
         """Return nodes, servers and speed of the tier's stations, after `lost` nodes have failed."""
-        return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
+        return Layout(self.nodes - lost, self.cpus, self.speed)
 
     def named(self, unit: str = "CPU") -> str:
         """Render the hardware option, such as `3 x 8 CPUs`."""

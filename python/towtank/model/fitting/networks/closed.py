@@ -127,14 +127,11 @@ def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
-def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return users, think time, transaction mix and work of other programs at each load level. `shares` replaces the
-    measured mix.
-    """
-    mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
+def conditions(of: Measured) -> list[Condition]:
+    """Return users, think time, transaction mix and work of other programs at each load level."""
     return [
         Condition(round(float(load)), float(think), mix, others)
-        for load, think, mix, others in zip(of.loads, of.think, mixes, of.others, strict=True)
+        for load, think, mix, others in zip(of.loads, of.think, of.levels().shares, of.others, strict=True)
     ]
 
 
