@@ -36,12 +36,12 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
     """
     drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
     solved = solve_models([engine_model(model) for *_, model in drawn])
-    result = [(document, each["answer"]) for document, each in zip(drawn, solved, strict=True) if "answer" in each]
+    result = [(document, each.answer.document()) for document, each in zip(drawn, solved, strict=True) if each.answer]
 
     def rows(pair: tuple[Any, dict[str, Any]]) -> list[Compared]:
         (seed, kind, load, model), answer = pair
         settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
-        simulated = simulate_models([engine_model(model)], settings)["answers"][0]
+        simulated = simulate_models([engine_model(model)], settings).answers[0].document()
         return list(compared(seed, kind, load, answer, simulated)) if simulated["steady"] else []
 
     with ThreadPoolExecutor(2) as pool:
@@ -121,7 +121,8 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    return dict(solve_models([engine_model({"classes": classes, "stations": [{"name": "s", **station}]})])[0]["answer"])
+    model = engine_model({"classes": classes, "stations": [{"name": "s", **station}]})
+    return solve_models([model])[0].solution.document()
 
 
 def services(times: dict[str, float], scv: float) -> list[dict[str, Any]]:

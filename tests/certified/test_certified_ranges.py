@@ -74,19 +74,19 @@ def grid(kind: str) -> Grid:
     drawn = [DRAWN[kind](seed) for seed in seeds]
     found = Grid([], {})
     for seed, model, solved in zip(seeds, drawn, solve_models([engine_model(each) for each in drawn]), strict=True):
-        if "answer" not in solved:
-            found.refused[seed] = solved["faults"][0]["message"]
+        if solved.answer is None:
+            found.refused[seed] = solved.faults[0].message
             continue
         simulated = _simulated(model, seed, EVENTS[kind])
         if simulated["steady"]:
-            rows = ranged(model, solved["answer"], simulated)
-            found.compared.extend((seed, solved["answer"]["exact"], row) for row in rows)
+            rows = ranged(model, solved.answer.document(), simulated)
+            found.compared.extend((seed, solved.answer.exact, row) for row in rows)
     return found
 
 
 def _simulated(model: dict[str, Any], seed: int, events: int) -> dict[str, Any]:
     settings = SimulationSettings(precision=0.003, events=events, seed=seed + 1)
-    return dict(simulate_models([engine_model(model)], settings)["answers"][0])
+    return dict(simulate_models([engine_model(model)], settings).answers[0].document())
 
 
 def _by_quantity(kind: str, *, exact: bool) -> Iterator[tuple[str, list[tuple[int, Ranged]]]]:
@@ -151,6 +151,6 @@ def test_most_models_are_answered_and_others_name_simulation(kind: str) -> None:
 
 def test_time_outs_are_refused_by_their_place() -> None:
     impatient = next(model for model in map(station, range(200)) if "behaviour" in model)
-    fault = solve_models([engine_model(impatient)])[0]["faults"][0]
-    assert fault["path"] == ["classes", "c0", "timeout"]
-    assert "simulate" in fault["message"]
+    fault = solve_models([engine_model(impatient)])[0].faults[0]
+    assert fault.path == ("classes", "c0", "timeout")
+    assert "simulate" in fault.message

@@ -60,12 +60,12 @@ def network(seed: int) -> dict[str, Any]:
 def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the exact and the simulated solution of each network."""
     models = [network(seed) for seed in range(NETWORKS)]
-    solved = [each["answer"] for each in solve_models([engine_model(each) for each in models])]
+    solved = [each.solution.document() for each in solve_models([engine_model(each) for each in models])]
     assert all(answer["exact"] for answer in solved)
 
     def simulated(seed: int) -> dict[str, Any]:
         settings = SimulationSettings(precision=PRECISION, confidence=CONFIDENCE, seed=seed + 1, threads=1)
-        answer: dict[str, Any] = simulate_models([engine_model(models[seed])], settings)["answers"][0]
+        answer: dict[str, Any] = simulate_models([engine_model(models[seed])], settings).answers[0].document()
         return answer
 
     with ThreadPoolExecutor(2) as pool:

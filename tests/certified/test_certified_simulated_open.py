@@ -88,7 +88,7 @@ SECTION = Section(
 def test_intervals_hold_what_is_known(queue: Queue, tabled: Tabled) -> None:
     def intervals_of(seed: int) -> dict[str, Any]:
         settings = SimulationSettings(precision=queue.precision, seed=seed, threads=1)
-        answer: dict[str, Any] = simulate_models([engine_model(queue.model)], settings)["answers"][0]
+        answer: dict[str, Any] = simulate_models([engine_model(queue.model)], settings).answers[0].document()
         assert answer["simulation"]["stopped"] == "precision"
         return dict(answer["classes"]["jobs"]["confidence_interval"])
 

@@ -56,7 +56,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 def mean_of(tmp_path: Path, **changes: str) -> float:
     """Return the mean response time of the model with changed values, from the solver itself."""
     document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
-    return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
+    return float(solve_models([document.document])[0].solution.document()["classes"]["web"]["response_time_s"])
 
 
 def test_what_if_says_what_the_changed_model_says(model: str, tmp_path: Path, capsys: Any) -> None:

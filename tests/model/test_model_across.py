@@ -1,6 +1,7 @@
 """Predictions for many servers from measurements of few servers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 from quota_simulation import QuotaServer, closed_stations
 
+from towtank.analysis import NO_ESTIMATE, RunSummary, estimate_from_document
+from towtank.analysis.system.entries import SharedMachine
 from towtank.errors import ModelError
 from towtank.model.fitting.across import predict_across, write_prediction
 from towtank.model.fitting.closed_curve import ClosedCurve
@@ -61,17 +64,17 @@ def configuration(
             name: {"cpus_used": estimate(work * float(rate)), "cpus_allotted": given, "utilization": used}
             for name, (work, given, used) in (hosts or {}).items()
         }
-        machine = {"cpus": cpus} if found else {}
         runs.append(
             {
                 "run": f"r{number}",
                 "host": {},
                 "hosts": found,
-                "machine": machine,
                 "throughput_per_s": estimate(float(rate)),
             }
         )
-    return Configuration("one", {"nodes": "one"}, points, runs=runs)
+    machine = SharedMachine(cpus, cpus, None, NO_ESTIMATE, None, None, ()) if hosts else None
+    read = [replace(RunSummary.read(run), machine=machine) for run in runs]
+    return Configuration("one", {"nodes": "one"}, points, runs=read)
 
 
 def test_an_exact_system_is_predicted_exactly() -> None:
@@ -167,8 +170,9 @@ def test_a_shared_host_may_have_another_size_too() -> None:
 def test_many_servers_of_many_are_as_many_as_they_are() -> None:
     rates = ClosedCurve(2, THINK).throughput(np.array([[DEMAND, OTHER]]), np.array(LOADS))[0]
     two = configuration()
-    for point, run, load, rate in zip(two.points, two.runs, LOADS, rates, strict=True):
-        point["throughput_per_s"] = run["throughput_per_s"] = estimate(float(rate))
+    for number, (point, load, rate) in enumerate(zip(two.points, LOADS, rates, strict=True)):
+        point["throughput_per_s"] = estimate(float(rate))
+        two.runs[number] = replace(two.runs[number], throughput_per_s=estimate_from_document(estimate(float(rate))))
         point["response_time_s"] = {"mean": estimate(load / float(rate) - THINK)}
     found = predicted(two, {**ASKED, "servers_from": 2})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=1e-3)

@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize, stats
 
-from towtank.model import SolvedNetwork, fitted_error, load_model, solve_models
+from towtank.model import fitted_error, load_model, solve_models
 from towtank.model.demand_file import LevelDemand
 from towtank.model.fitting.capacity import _of_line
 from towtank.model.fitting.curves import LINEAR, USL
@@ -33,7 +33,7 @@ def percentiles(folder: Path, stations: dict[str, Any], classes: dict[str, Any],
     path = folder / "model.yaml"
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
+    answer = solve_models([model])[0].solution
     found, method = response_percentiles(model, answer, stations_of(answer), name)
     assert method != EXACT_PERCENTILES
     return [found(share) for share in SHARES]
@@ -214,6 +214,6 @@ def test_so_many_models_are_solved_for_intervals(
     text = {"classes": {"a": {"rate": "5 /s"}}, "stations": {"cpu": {"servers": 1, "demand": {"a": "0.1 s"}}}}
     (tmp_path / "model.yaml").write_text(json.dumps(text), "utf-8")
     document = load_model(tmp_path / "model.yaml").document
-    answers = [solve_models([document])[0]["answer"] for _ in range(models)]
-    fitted_error.with_intervals(answers, [document] * models, {"cpu": [0.9, 1.0, 1.1]}, "auto")
-    assert [answer["fitted"]["draws"] for answer in answers] == [known] * models
+    answers = [solve_models([document])[0].solution for _ in range(models)]
+    found = fitted_error.with_intervals(answers, [document] * models, {"cpu": [0.9, 1.0, 1.1]}, "auto")
+    assert [answer.document()["fitted"]["draws"] for answer in found] == [known] * models

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from towtank.model import SimulationSettings, SolvedNetwork, load_model, simulate_models, solve_models
+from towtank.model import SimulationSettings, load_model, simulate_models, solve_models
 from towtank.model.closed_percentiles import _spread_of_wait, repairman_moments, sharing_moments
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import NODE_SEPARATOR, stations_of
@@ -76,9 +76,9 @@ def test_a_percentile_worked_out_is_that_of_the_simulator(users: int, servers: i
     stations = {"cpu": {"servers": servers, "discipline": "ps", "demand": "1 s"}}
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "10 s"}}, "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
+    answer = solve_models([model])[0].solution
     found = response_percentiles(model, answer, stations_of(answer), "web")[0]
-    simulated = simulate_models([model], SimulationSettings(precision=0.01))["answers"][0]["classes"]["web"]
+    simulated = simulate_models([model], SimulationSettings(precision=0.01)).answers[0].document()["classes"]["web"]
     for name, share, within in (("p95", 0.95, 0.05), ("p99", 0.99, 0.08)):
         assert found(share) == pytest.approx(simulated["response_time_percentiles_s"][name], rel=within), name
 
@@ -110,8 +110,9 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
     path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
-    simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
+    answer = solve_models([model])[0].solution
+    settings = SimulationSettings(precision=0.01, events=4_000_000)
+    simulated = simulate_models([model], settings).answers[0].document()["classes"]
     for each in SEVERAL[case]:
         found = response_percentiles(model, answer, stations_of(answer), each)[0]
         # Response times of open arrivals have a longer tail than a gamma distribution with the same variance, so p99
@@ -132,8 +133,9 @@ def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case:
     stations = {"cpu": {"servers": 2, "discipline": "fcfs", "demand": {"web": "100 ms", "batch": "100 ms"}}}
     path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
-    simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
+    answer = solve_models([model])[0].solution
+    settings = SimulationSettings(precision=0.01, events=4_000_000)
+    simulated = simulate_models([model], settings).answers[0].document()["classes"]
     for each in SEVERAL[case]:
         found = response_percentiles(model, answer, stations_of(answer), each)[0]
         for name, share, within in (("p95", 0.95, 0.04), ("p99", 0.99, 0.06)):
@@ -146,7 +148,7 @@ def p95_of(path: Path, classes: dict[str, dict[str, object]]) -> float:
     stations = {"cpu": {"servers": 4, "discipline": "ps", "demand": "1 s"}}
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
+    answer = solve_models([model])[0].solution
     return response_percentiles(model, answer, stations_of(answer), "web")[0](0.95)
 
 
@@ -177,7 +179,7 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
     path = tmp_path / "model.yaml"
     path.write_text(json.dumps(routed), "utf-8")
     model = load_model(path).document
-    simulated = simulate_models([model], SimulationSettings(precision=0.01))["answers"][0]["classes"]["web"]
+    simulated = simulate_models([model], SimulationSettings(precision=0.01)).answers[0].document()["classes"]["web"]
     nodes = [
         replace(
             station,
@@ -187,7 +189,7 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
         for number, station in enumerate(model.stations, start=1)
     ]
     split = replace(model, stations=nodes, routing=())
-    answer = SolvedNetwork.model_validate(solve_models([split])[0]["answer"])
+    answer = solve_models([split])[0].solution
     found = response_percentiles(split, answer, stations_of(answer), "web")[0]
     assert found(0.95) == pytest.approx(simulated["response_time_percentiles_s"]["p95"], rel=0.08)
 

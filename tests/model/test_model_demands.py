@@ -12,6 +12,7 @@ from write_results_1 import DEMANDS_S, TRANSACTIONS, WEIGHTS
 
 from towtank.cli import app
 from towtank.errors import MeasurementError, ModelError
+from towtank.model.capacity_file import FittedConfiguration
 from towtank.model.fitting import written_model
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_estimators import ESTIMATORS, Series, blocks, condition_number, variance_inflation
@@ -59,7 +60,8 @@ def test_demands_lie_in_their_intervals_and_are_known() -> None:
 def test_classes_in_fixed_proportions_cannot_be_distinguished() -> None:
     found = demands_of_classes(series(0.02, mixes=0.005), ["a", "b", "c"])
     assert not found.identified
-    assert min(value or 99 for value in found.variance_inflation.values()) > 10
+    inflation = found.variance_inflation.values()
+    assert all(value is not None and value > 10 for value in inflation)
     assert "run levels with one class each" in found.sentence
     assert variance_inflation(series(0.0, mixes=0.0)) == [float("inf")] * 3
 
@@ -190,7 +192,8 @@ def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
     `model fit` has the option, so its message begins with it.
     """
     answer: Any = SimpleNamespace(
-        document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})
+        fitted=FittedConfiguration(),
+        choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"}),
     )
     with pytest.raises(MeasurementError) as refused:
         basis._write(answer, "results", tmp_path / "model.yaml")

@@ -220,7 +220,7 @@ def test_the_model_file_simulates_to_the_curve(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text(model_text(fitted, "here", found, left, 1.0), "utf-8")
     outcome = simulate_models([load_model(path).document], SimulationSettings(precision=0.005))
-    answer = outcome["answers"][0]
+    answer = outcome.answers[0].document()
     assert answer["steady"], json.dumps(answer)
     simulated = answer["classes"]["transactions"]["throughput_per_s"]
     assert float(fitted.fit.throughput(np.array([120.0]))[0]) == pytest.approx(simulated, rel=0.01)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from towtank.analysis import RunSummary
 from towtank.errors import StudyError
 from towtank.model.capacity_file import HeldOutLevel, HeldOutResult
 from towtank.model.demand_file import ExcludedRun, LevelDemand
@@ -56,9 +57,10 @@ def estimate(value: float, half: float | None = None) -> dict[str, Any]:
     return {"value": value, "method": "batches", "n": 10**6, **ends}
 
 
-def run(rate: float, users: float | None = 20.0, requests: float | None = 30.0, **hosts: Any) -> dict[str, Any]:
+def run(rate: float, users: float | None = 20.0, requests: float | None = 30.0, **hosts: Any) -> RunSummary:
     found = {"throughput_per_s": estimate(rate), "users": {"asked": users}, "hosts": hosts}
-    return found if requests is None else {**found, "request_throughput_per_s": estimate(requests)}
+    known = {} if requests is None else {"request_throughput_per_s": estimate(requests)}
+    return RunSummary.read({**found, **known})
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def run(rate: float, users: float | None = 20.0, requests: float | None = 30.0, 
         ([], 1.0),
     ],
 )
-def test_a_transaction_makes_at_least_one_request(runs: list[dict[str, Any]], requests: float) -> None:
+def test_a_transaction_makes_at_least_one_request(runs: list[RunSummary], requests: float) -> None:
     assert across._requests(SimpleNamespace(runs=runs)) == pytest.approx(requests)  # type: ignore[arg-type]
 
 
@@ -103,7 +105,7 @@ def test_the_error_of_a_single_run_is_that_within_it() -> None:
 
 
 @pytest.mark.parametrize("runs", [[], [run(10.0)], [run(10.0, db=use(1.0, allotted=None))], [run(0.0, db=use(1.0))]])
-def test_a_host_without_cpus_or_time_is_left_out(runs: list[dict[str, Any]]) -> None:
+def test_a_host_without_cpus_or_time_is_left_out(runs: list[RunSummary]) -> None:
     assert across._host("db", runs, ASKED) is None
 
 

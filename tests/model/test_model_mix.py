@@ -28,8 +28,8 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
     demands = dict(zip(TRANSACTIONS, DEMANDS_S[index], strict=True))
     costs = []
     for point in measured_levels.points:
-        run = next(run for run in measured_levels.runs if run["run"] in point["runs"])
-        counts = {name: row["count"] for name, row in run["transactions"].items()}
+        run = next(run for run in measured_levels.runs if run.run in point["runs"])
+        counts = {name: row.count for name, row in run.transactions.items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
     # A minute of exponential service times determines the demands of the classes only with errors of tens of percent.
     # At least half of the effect of the mix must be found.

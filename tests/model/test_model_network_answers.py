@@ -12,6 +12,7 @@ from results_1 import RESULTS_1
 from test_model_networks import exact
 from two_tiers import LEVELS
 
+from towtank.analysis import ObjectiveAnswer, RunSummary
 from towtank.model.fitting import mix
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.demand_estimators import Series, response_times
@@ -97,7 +98,7 @@ def test_requests_per_transaction_are_counted_over_all_runs() -> None:
         {"steps": None, "transactions": {"buy": {"count": 1}}},
         {"steps": {"idle / ping": {"count": 6}, "buy / pay": {"count": 8}}, "transactions": {"buy": {"count": 4}}},
     ]
-    configuration: Any = SimpleNamespace(runs=runs)
+    configuration: Any = SimpleNamespace(runs=list(map(RunSummary.read, runs)))
     # 48 requests in 20 transactions `buy` are 2.4 requests each. The 7 transactions `idle` extend beyond the window and
     # have only 6 requests in it; `other` has no steps. So both count as 1.
     assert _visits(configuration, ("buy", "idle", "other")).tolist() == [2.4, 1.0, 1.0]
@@ -157,7 +158,9 @@ def test_the_knee_of_an_objective_is_that_of_its_transaction() -> None:
         {"text": "p95 < 4 s", "metric": "p95_s", "limit": 4.0},
         {"text": "errors < 1 %", "metric": "errors", "limit": 0.01},
     ]
-    configuration: Any = SimpleNamespace(points=points, objectives=objectives)
+    configuration: Any = SimpleNamespace(
+        points=points, objectives=list(map(ObjectiveAnswer.model_validate, objectives))
+    )
     whole, search, high = of_objectives(configuration)
     assert (whole.load, search.load, high.load) == (pytest.approx(15.0), pytest.approx(25.0), None)
     configuration.points = points[:1]

@@ -259,7 +259,7 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     assert kept is not None
     assert kept.held_out_interval == pytest.approx([low, high], rel=1e-3)
     # At the highest level, the model file and the JSON document must give the same result.
-    answer = solve_models([load_model(out).document])[0]["answer"]["classes"]["users"]
+    answer = solve_models([load_model(out).document])[0].solution.document()["classes"]["users"]
     row = next(row for row in configuration["predictions"] if row["load"] == LEVELS[-1])
     assert answer["throughput_per_s"] == pytest.approx(row["throughput"]["curve"], rel=1e-6)
     for name in TRANSACTIONS:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from towtank.analysis import RunSummary
 from towtank.model.fitting.measured import Configuration, _resource
 from towtank.model.fitting.quota_assumed import quota_assumptions
 
@@ -15,7 +17,9 @@ def configuration(allotted: float, virtual: float | None, *used_up: float | None
          "tiers": {"web": {"cpus_allotted": allotted, "cpu_control_group": None}}}
         for share in used_up
     ]  # fmt: skip
-    return Configuration("all runs", {}, [], resources=[_resource(["web"], allotted)], runs=runs)
+    return Configuration(
+        "all runs", {}, [], resources=[_resource(["web"], allotted)], runs=list(map(RunSummary.read, runs))
+    )
 
 
 def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
@@ -49,7 +53,7 @@ def test_cpus_that_a_tier_is_pinned_to_are_servers() -> None:
 
 def test_the_limit_of_a_container_is_a_quota() -> None:
     limited = configuration(1.5, None, None)
-    limited.runs[0]["tiers"]["web"]["cpu_control_group"] = "/docker/web"
+    limited.runs[0].tiers["web"] = replace(limited.runs[0].tiers["web"], cpu_control_group="/docker/web")
     (found,) = quota_assumptions(limited)
     assert found.assumes == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
     assert found.tested.endswith("computed high percentiles do not include these pauses")

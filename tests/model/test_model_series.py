@@ -11,7 +11,7 @@ from towtank.model.fitting.demand_series import RunSeries, _busy, pooled
 from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.mix import _scatter
 from towtank.model.fitting.networks.groups import BY_RESPONSE, grouped
-from towtank.model.fitting.networks.seconds import Measured, Run, Station, _classes, _run
+from towtank.model.fitting.networks.seconds import Measured, Run, _classes, _run
 from towtank.robust import huber
 
 SECONDS = 4
@@ -102,7 +102,7 @@ def test_a_line_that_most_points_lie_on_is_left_as_it_is() -> None:
 def test_busy_time_of_servers_is_reported_in_cpus() -> None:
     """Two intervals are reported. A server of half a CPU that is busy for 1.2 s uses 0.6 s of CPU time."""
     run = run_series("r1", {"a": [4, 2], "rare": [1, 0]}, [1.2, 0.4])
-    stations = (Station("cpu", 1, ("content",), 0.5), Station("disk vda", 1, ()))
+    stations = (Resource("cpu", 1, ("content",), 0.5), Resource("disk vda", 1, ()))
     found = _run(3, run, ("a",), stations)
     assert found.level == 3
     assert found.busy[:, 0] == pytest.approx([0.6, 0.2])
@@ -122,7 +122,7 @@ def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ..
     """Return measurements of one level with intervals of one second; each class has the given response time."""
     classes = tuple(f"c{number}" for number in range(rates.shape[1]))
     run = Run(0, np.ones(len(busy)), rates, rates * np.array(response_s), busy[:, None])
-    station = Station("cpu", 1, ("content",))
+    station = Resource("cpu", 1, ("content",))
     ones = np.ones(len(classes))
     return Measured("known", classes, (station,), np.array([10.0]), np.array([1.0]), np.zeros((1, 1)), ones, (run,))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis import RunSummary
 from towtank.model.closed_percentiles import repairman_moments
 from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.shape import classify
@@ -52,7 +53,9 @@ def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configurat
                 "services": {"web": {"pool_waiting": {"kind": "gauge", "mean": seen.get("waiting", 0.0)}}},
             }
         )
-    return Configuration("all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=runs)
+    return Configuration(
+        "all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=list(map(RunSummary.read, runs))
+    )
 
 
 LOW = {"x": 10.0, "r": 0.05, "cpu": 0.2}

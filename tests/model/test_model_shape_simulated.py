@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis import RunSummary
 from towtank.model import SimulationSettings, load_model, simulate_models
 from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.shape import classify
@@ -48,7 +49,7 @@ def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any
     """Simulate a system with the given number of users, and return the result."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
-    return dict(simulate_models([load_model(path).document], FAST)["answers"][0])
+    return dict(simulate_models([load_model(path).document], FAST).answers[0].document())
 
 
 def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> Configuration:
@@ -85,7 +86,9 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
                 },
             }
         )
-    return Configuration("all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=runs)
+    return Configuration(
+        "all runs", {}, points, resources=[Resource("web", 2, ("web",))], runs=list(map(RunSummary.read, runs))
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")
         outcome = simulate_models([load_model(path).document], settings)
-    return dict(outcome["answers"][0])
+    return outcome.answers[0].document()
 
 
 def covers(figures: dict[str, Any], name: str, exact: float) -> bool:

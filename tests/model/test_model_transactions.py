@@ -10,7 +10,7 @@ from markov import mean, stationary
 from models import model, solved
 
 from towtank.errors import StudyError
-from towtank.model import SimulationSettings, SolvedNetwork, load_model, simulate_models, solve_models
+from towtank.model import SimulationSettings, load_model, simulate_models, solve_models
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import stations_of
 
@@ -93,7 +93,7 @@ def test_the_simulator_agrees_with_the_chain() -> None:
     exact = solved(content)["classes"]["users"]
     problem = _problem(content)
     settings = SimulationSettings(precision=0.005, events=4_000_000, seed=3)
-    found = simulate_models([problem], settings)["answers"][0]["classes"]["users"]
+    found = simulate_models([problem], settings).answers[0].document()["classes"]["users"]
     low, high = found["confidence_interval"]["response_time_s"]
     width = high - low
     assert low - width < exact["response_time_s"] < high + width
@@ -122,7 +122,7 @@ def test_own_think_times_count_by_their_shares() -> None:
 
 def test_percentiles_of_a_class_are_those_of_the_mixture_of_its_transactions() -> None:
     document = _problem(shop())
-    answer = SolvedNetwork.model_validate(solve_models([document])[0]["answer"])
+    answer = solve_models([document])[0].solution
     stations = stations_of(answer)
     whole, method = response_percentiles(document, answer, stations, "users")
     parts = {name: response_percentiles(document, answer, stations, name)[0] for name in SHARES}

@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def solved(classes: list[Json], stations: list[Json], **more: Any) -> Json:
-    return dict(solve_models([engine_model(model(classes, stations, **more))])[0]["answer"])
+    return dict(solve_models([engine_model(model(classes, stations, **more))])[0].solution.document())
 
 
 def model(classes: list[Json], stations: list[Json], **more: Any) -> Json:
@@ -66,13 +66,13 @@ def test_numbers_of_visits_that_differ_are_exact(scv: float) -> None:
     classes: list[Json] = [{"arrival_rate_per_s": 0.2}, {"arrival_rate_per_s": 0.04}]
     both = model(classes, [{"services": [served(1.0, scv, 2.0), served(1.0, scv, 10.0, 1)]}])
     chance = model([{"arrival_rate_per_s": 0.32}], [{"services": [served(1.0, scv, 2.5)]}])
-    answers = [each["answer"] for each in solve_models([engine_model(both), engine_model(chance)])]
+    answers = [each.solution.document() for each in solve_models([engine_model(both), engine_model(chance)])]
     for answer, simulated in zip(
-        answers, simulate_models([engine_model(both), engine_model(chance)], settings)["answers"], strict=True
+        answers, simulate_models([engine_model(both), engine_model(chance)], settings).answers, strict=True
     ):
         assert answer["exact"]
         for name, found in answer["classes"].items():
-            least, most = simulated["classes"][name]["confidence_interval"]["response_time_s"]
+            least, most = simulated.classes[name].confidence_interval["response_time_s"]
             middle, half = (least + most) / 2, (most - least) / 2
             assert abs(found["response_time_s"] - middle) <= 2.2 * half
 
@@ -81,7 +81,7 @@ def test_the_equations_of_visits_agree_with_simulation_and_product_form() -> Non
     assert time_of_visits(0.3, 1.0, 1.0, 3) == pytest.approx(3.0 / (1 - 0.9), rel=1e-6)
     one = model([{"arrival_rate_per_s": 0.2}], [{"services": [served(1.0, 0.0, 3.0)]}])
     settings = SimulationSettings(precision=0.01, events=400_000, seed=1)
-    simulated = simulate_models([engine_model(one)], settings)["answers"][0]["classes"]["c0"]["response_time_s"]
+    simulated = simulate_models([engine_model(one)], settings).answers[0].document()["classes"]["c0"]["response_time_s"]
     assert simulated == pytest.approx(time_of_visits(0.2, 1.0, 0.0, 3), rel=0.03)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import scipy
 
-from towtank.model import SolvedNetwork, load_model, solve_models, wait_percentiles
+from towtank.model import load_model, solve_models, wait_percentiles
 from towtank.model.stations import stations_of
 
 
@@ -23,7 +23,7 @@ def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
     stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}
     path.write_text(json.dumps({"classes": {"jobs": {"rate": "0.5 /s"}}, "stations": stations}), "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
+    answer = solve_models([model])[0].solution
     return wait_percentiles(model, stations_of(answer), "jobs")[0]
 
 
@@ -55,9 +55,7 @@ def test_two_visits_wait_as_long_as_at_two_queues(tmp_path: Path) -> None:
         json.dumps({"classes": {"jobs": {"rate": "0.5 /s"}}, "stations": {"twice": station}}), encoding="utf-8"
     )
     model = load_model(path).document
-    percentile, _ = wait_percentiles(
-        model, stations_of(SolvedNetwork.model_validate(solve_models([model])[0]["answer"])), "jobs"
-    )
+    percentile, _ = wait_percentiles(model, stations_of(solve_models([model])[0].solution), "jobs")
     for share in (0.5, 0.9, 0.99):
         exact = scipy.optimize.brentq(
             lambda time_s, share=share: math.exp(-time_s) * (0.5 + (1 + time_s) / 4) - (1 - share), 0.0, 100.0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towtank.errors import MeasurementError, ModelError
-from towtank.model import EngineModel, JobClass, Pool, SolvedClass, SolvedNetwork, Station
+from towtank.model import EngineModel, JobClass, Pool, SimulatedOutcome, SolvedClass, SolvedNetwork, Station
 from towtank.sizing import bounds, quantities, simulated, simulated_pool, trust
 from towtank.sizing.factors import Factor, drawn_factors
 from towtank.sizing.growth import GivenGrowth, HistoricGrowth
@@ -412,7 +412,7 @@ def test_a_growth_without_an_interval_is_certain() -> None:
 
 def pool_wait(monkeypatch: pytest.MonkeyPatch, *answers: dict[str, Any]) -> tuple[float, Interval]:
     found = iter(answers)
-    monkeypatch.setattr(simulated_pool, "simulate_models", lambda *_: next(found))
+    monkeypatch.setattr(simulated_pool, "simulate_models", lambda *_: SimulatedOutcome.model_validate(next(found)))
     return simulated_pool._wait({}, "db", 0.02)
 
 

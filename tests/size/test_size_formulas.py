@@ -11,7 +11,7 @@ from certification import Tabled
 from certified_shares import record_share
 
 from towtank.errors import StudyError
-from towtank.model import SolvedNetwork, Station, load_model, solve_models
+from towtank.model import Station, load_model, solve_models
 from towtank.model.percentiles import EXACT_PERCENTILES, erlang_b, erlang_c, mmm_percentile, response_percentiles
 from towtank.model.stations import stations_of
 from towtank.sizing.growth import GivenGrowth, HistoricGrowth, highest_drawn, highest_factor, reached
@@ -97,7 +97,7 @@ def percentile(tmp_path: Path, text: str, name: str, share: float) -> tuple[floa
     path = tmp_path / "model.yaml"
     path.write_text(text, "utf-8")
     model = load_model(path).document
-    answer = SolvedNetwork.model_validate(solve_models([model])[0]["answer"])
+    answer = solve_models([model])[0].solution
     found, method = response_percentiles(model, answer, stations_of(answer), name)
     return found(share), method
 

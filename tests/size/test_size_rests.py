@@ -231,12 +231,13 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
 
     solve = towtank.model.solve_models
 
-    def too_much(models: list[towtank.model.EngineModel]) -> list[dict[str, Any]]:
-        answers = solve(models)
-        for answer in answers:
-            for station in answer.get("answer", {"stations": {}})["stations"].values():
-                station["utilization"] = 1.5
-        return answers
+    def too_much(models: list[towtank.model.EngineModel]) -> list[towtank.model.SolvedOutcome]:
+        found = solve(models)
+        for place, answer in enumerate([each.answer for each in found]):
+            if answer is not None:
+                used = {"stations": {name: {"utilization": 1.5} for name in answer.stations}}
+                found[place] = towtank.model.SolvedOutcome(answer=answer.with_results(used))
+        return found
 
     monkeypatch.setattr(evaluate, "solve_models", too_much)
     text = "classes: {web: {users: 200, think: 1 s}}\nstations:\n  app: {servers: 4, demand: 40 ms}\n"

@@ -43,7 +43,7 @@ def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, in
             }
         )  # fmt: skip
     answers = [
-        solved["answer"]["classes"]["web"]["response_time_s"]
+        solved.solution.classes["web"].response_time_s
         for solved in solve_models([engine_model(each) for each in models])
     ]
     return dict(zip(configurations, answers, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sizing import CLOSED_TIERS, sized, written
 
-from towtank.model import SimulationSettings, load_model, simulate_models
+from towtank.model import SimulatedOutcome, SimulationSettings, load_model, simulate_models
 from towtank.sizing import simulated
 from towtank.sizing.factors import Factor, drawn_factors
 
@@ -27,10 +27,10 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Json], None]
     def change(how: Callable[[Json], None]) -> None:
         simulate = simulated.simulate_models
 
-        def other(*arguments: Any) -> Json:
-            found = simulate(*arguments)
-            how(found["answers"][0])
-            return found
+        def other(*arguments: Any) -> SimulatedOutcome:
+            answer = simulate(*arguments).answers[0].document()
+            how(answer)
+            return SimulatedOutcome.model_validate({"answers": [answer]})
 
         monkeypatch.setattr(simulated, "simulate_models", other)
 
@@ -203,7 +203,7 @@ def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsy
     def waits(size: int) -> float:
         held = f"pools: {{threads: {{size: {size}, holds: [app, db]}}}}\n"
         document = load_model(Path(written(tmp_path, "held.yaml", SHARED + held))).document
-        return max(simulate_models([document], settings)["answers"][0]["pools"]["threads"]["waiting_time_s"].values())
+        return max(simulate_models([document], settings).answers[0].pools["threads"].waiting_time_s.values())
 
     asked = written(tmp_path, "asked.yaml", f"{SHARED_SIZING}uncertainty: 2 %\nprobability: 80 %\n")
     pool = sized(capsys, model, "--for", asked)["pools"]["threads"]

@@ -40,9 +40,9 @@ def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
         path.write_text(json.dumps(content), "utf-8")
         problem = load_model(path)
     outcome = solve_models([problem.document], method)[0]
-    if "faults" in outcome:
-        raise StudyError(problem.faults(outcome["faults"]))
-    return dict(outcome["answer"])
+    if outcome.faults:
+        raise StudyError(problem.faults(outcome.faults))
+    return outcome.solution.document()
 
 
 def engine_model(document: dict[str, Any]) -> EngineModel:

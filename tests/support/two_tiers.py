@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from synthetic_runs import WALL_NS, Exchange, Script, Stage, write_run
 
-from towtank.model.fitting.networks.seconds import Measured, Run, Station
+from towtank.model.fitting.measured import Resource
+from towtank.model.fitting.networks.seconds import Measured, Run
 from towtank.results.folder import ResultsFolder
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +29,7 @@ ELSEWHERE_S = (0.010, 0.040)
 SHARES = (0.7, 0.3)
 THINK_S = 1.0
 LEVELS = (8, 16, 28, 44)
-STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.items())
+STATIONS = tuple(Resource(name, servers, (name,)) for name, servers in TIERS.items())
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:

@@ -85,36 +85,34 @@ class Fit:
     @property
     def curve(self) -> str | None:
         """Name of the curve, for example `usl` or `closed`; None if no curve describes the points."""
-        found = self._answer.document["curve"]
-        return None if found is None else str(found)
+        return self._answer.fitted.curve
 
     @property
     def label(self) -> str:
         """Label of the configuration; empty for a CSV file."""
-        return str(self._answer.document.get("label") or "")
+        return self._answer.fitted.label
 
     @property
     def verdict(self) -> str:
         """Verdict on the fit: `supported`, `doubtful` or `rejected`."""
-        return str(self._answer.document["verdict"]["level"])
+        return self._answer.fitted.verdict.level
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Doubts about the fit, which led to the verdict."""
-        return tuple(str(each["text"]) for each in self._answer.document["verdict"]["reasons"])
+        return tuple(each.text for each in self._answer.fitted.verdict.reasons)
 
     @property
     def parameters(self) -> Mapping[str, Quantity]:
         """Parameters of the curve, and quantities derived from the parameters, with 95 % intervals. Times are in [s],
         rates in [1/s].
         """
-        document = self._answer.document
-        known = document.get("confidence_interval") or {}
+        fitted = self._answer.fitted
         return MappingProxyType(
             {
-                name: Quantity(float(document[name]), _unit(name), interval_of(known.get(name)))
+                name: Quantity(value, _unit(name), interval_of(fitted.confidence_interval.get(name)))
                 for name in _PARAMETERS
-                if document.get(name) is not None
+                if (value := fitted.parameter(name)) is not None
             }
         )
 
@@ -123,12 +121,12 @@ class Fit:
         """Largest relative error, with its confidence interval, of a fit to the lower loads that predicts the highest
         loads. None if no load was held out. [ratio]
         """
-        held = self._answer.document.get("held_out")
-        if not held:
+        held = self._answer.fitted.held_out
+        if held is None:
             return None
-        from towtank.model import HeldOutResult, error_of_band  # noqa: PLC0415 - numpy
+        from towtank.model import error_of_band  # noqa: PLC0415 - numpy
 
-        worst = HeldOutResult.model_validate(held).worst
+        worst = held.worst
         interval = error_of_band(worst.throughput_band_95, worst.measured_throughput)
         return Quantity(worst.error, RATIO, interval_of(interval))
 
@@ -195,9 +193,9 @@ class Fit:
         `fitted_low` and `fitted_high` are the bounds of the 95 % confidence band of the curve. [1/s]
         """
         rows = []
-        for point in self._answer.document["points"]:
+        for point in self._answer.fitted.points:
             row = dict(point)
-            row["fitted_low"], row["fitted_high"] = row.pop("fitted_throughput_band_95") or (None, None)
+            row["fitted_low"], row["fitted_high"] = row.pop("fitted_throughput_band_95")
             rows.append(row)
         return Frame.of_rows(rows)
 

@@ -101,19 +101,12 @@ class Solution:
     measurements have the interval of the fit. Other values have no interval.
     """
 
-    _document: Mapping[str, object] = field(repr=False)
     _solved: SolvedNetwork = field(repr=False)
-
-    @classmethod
-    def _of(cls, document: Mapping[str, object]) -> Solution:
-        from towtank.model import SolvedNetwork  # noqa: PLC0415 - imports pydantic
-
-        return cls(document, SolvedNetwork.model_validate(document))
 
     @property
     def document(self) -> dict[str, object]:
         """Copy of the complete solution as a dict, as `towtank model solve --json` or `simulate --json` prints it."""
-        return copy.deepcopy(dict(self._document))
+        return copy.deepcopy(self._solved.document())
 
     @property
     def classes(self) -> Mapping[str, ClassFigures]:
@@ -226,7 +219,7 @@ def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: 
         if method not in SOLVING_METHODS:
             message = f"must be one of {', '.join(SOLVING_METHODS)}, got {method!r} instead"
             raise StudyError.at("towtank.solve()", message, where="method")
-        return Solution._of(
+        return Solution(
             solve_points(_document(model), [ModelPoint({}, changes_of(changes))], method)[0].answer_or_refuse()
         )
 
@@ -285,7 +278,7 @@ def simulate(
             threads=threads,
         )
         outcome = simulate_variants([(_document(model), changes_of(changes))], settings)
-    return Solution._of(outcome["answers"][0])
+    return Solution(outcome.answers[0])
 
 
 def _document(model: Model) -> Document:

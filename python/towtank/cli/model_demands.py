@@ -22,7 +22,7 @@ def command(
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model import ConfigurationDemands, demands_document, is_results  # noqa: PLC0415
+    from towtank.model import DemandsFile, demands_document, is_results  # noqa: PLC0415
 
     if not is_results(results):
         message = f"must be a results folder, got {str(results)!r} instead"
@@ -30,11 +30,12 @@ def command(
     with contained() as parts:
         document = demands_document(results)
     print_failed(parts)
-    shown = any(not configuration["why_none"] for configuration in document["configurations"])
+    configurations = DemandsFile.model_validate(document).configurations
+    shown = any(not configuration.why_none for configuration in configurations)
     status = parts.status(ExitStatus.DONE if shown else ExitStatus.INVALID_MEASUREMENT)
     if json:
         print_json({**document, **failed_parts(parts)})
         return status
-    for line in demand_lines([ConfigurationDemands.model_validate(each) for each in document["configurations"]]):
+    for line in demand_lines(configurations):
         printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
     return status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +10,7 @@ from towtank.cli.options import Changes, JsonOption, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.model import SimulationSettings
+    from towtank.model import SimulatedOutcome, SimulationSettings
 
 
 def command(
@@ -59,29 +58,29 @@ def command(
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
-    from towtank.model import ComparedNetworks, SolvedNetwork, checked_simulation_settings  # noqa: PLC0415
+    from towtank.model import checked_simulation_settings  # noqa: PLC0415
 
     shares = {"--precision": precision, "--confidence": confidence}
     settings = checked_simulation_settings(
         shares, replications=replications, events=events, time=time, seed=seed, threads=threads
     )
-    documents, comparisons = _simulate(file, change or [], compare, compare_set, settings)
-    answers = list(map(SolvedNetwork.model_validate, documents))
+    outcome = _simulate(file, change or [], compare, compare_set, settings)
     if json:
-        further = {"alternative": documents[1], "comparison": comparisons[0]} if comparisons else {}
-        print_json({**documents[0], **further})
+        keys = ("alternative", "comparison")
+        further = [each.document() for each in (*outcome.answers[1:], *outcome.comparisons)]
+        print_json({**outcome.answers[0].document(), **dict(zip(keys, further, strict=False))})
     else:
-        parts = [part for answer in answers for part in simulate_table(answer)]
-        for part in (*parts, *map(comparison_table, map(ComparedNetworks.model_validate, comparisons))):
+        parts = [part for answer in outcome.answers for part in simulate_table(answer)]
+        for part in (*parts, *map(comparison_table, outcome.comparisons)):
             printer().print(part, markup=False)
-    if not all(answer.steady for answer in answers):
+    if not all(answer.steady for answer in outcome.answers):
         raise typer.Exit(int(ExitStatus.INVALID_MEASUREMENT))
 
 
 def _simulate(
     file: str, change: list[str], compare: str | None, compare_set: list[str] | None, settings: SimulationSettings
-) -> tuple[list[Mapping[str, object]], list[Mapping[str, object]]]:
-    """Simulate the model and, if requested, the alternative model; return the results and their comparisons."""
+) -> SimulatedOutcome:
+    """Simulate the model and, if requested, the alternative model."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.model import simulate_variants  # noqa: PLC0415
 
@@ -90,5 +89,4 @@ def _simulate(
     if compare is not None or compare_set:
         wanted.append((compare or file, {**wanted[0][1], **check.pairs("--compare-set", compare_set)}))
     check.refuse_faults()
-    outcome = simulate_variants(wanted, settings)
-    return outcome["answers"], outcome["comparisons"]
+    return simulate_variants(wanted, settings)

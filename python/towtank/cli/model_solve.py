@@ -41,11 +41,7 @@ def command(
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.solve_points import points_of  # noqa: PLC0415
     from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
-    from towtank.model import (  # noqa: PLC0415
-        SOLVING_METHODS,
-        SolvedNetwork,
-        solve_points,
-    )
+    from towtank.model import SOLVING_METHODS, solve_points  # noqa: PLC0415
 
     check = OptionCheck()
     check.one_of("--method", method, SOLVING_METHODS)
@@ -55,9 +51,9 @@ def command(
     if not (users or sweep):
         answer = points[0].answer_or_refuse()
         if json:
-            print_json(answer)
+            print_json(answer.document())
             return
-        for part in solve_table(SolvedNetwork.model_validate(answer)):
+        for part in solve_table(answer):
             printer().print(part, markup=False)
         return
     if json:
@@ -72,4 +68,4 @@ def command(
 def _entry(point: ModelPoint) -> dict[str, object]:
     """Return the JSON object of one variant of a model: the changed values, and either the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
-    return {"changes": point.changes, **(point.answer or {"faults": faults})}
+    return {"changes": point.changes, **({"faults": faults} if point.answer is None else point.answer.document())}

@@ -158,13 +158,13 @@ def _bottlenecks(answer: SolvedNetwork) -> list[str]:
 
 def sweep_table(points: list[ModelPoint]) -> list[RenderableType]:
     """Render one row for each variant: throughput and response time by class, and the busiest station."""
-    answers = [None if point.answer is None else SolvedNetwork.model_validate(point.answer) for point in points]
-    solved = next((answer for answer in answers if answer is not None), None)
+    solved = next((point.answer for point in points if point.answer is not None), None)
     classes = list(solved.classes) if solved else []
     heads = [f"{name}: {title}" for name in classes for title in ("/s", "time")]
     table = Table(*(".".join(path.split(".")[-2:]) for path in points[0].changes), *heads, "busiest", "solution")
     notes: dict[str, None] = {}
-    for point, answer in zip(points, answers, strict=True):
+    for point in points:
+        answer = point.answer
         if answer is None:
             table.add_row(*point.changes.values(), *["-"] * (2 * len(classes) + 1), "none")
             values = ", ".join(point.changes.values())

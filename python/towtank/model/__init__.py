@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from towtank.model.capacity_file import (
         CapacityModel,
         CurveChoice,
+        FitAssumption,
         FittedCandidate,
         FittedConfiguration,
         FittedKnee,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     )
     from towtank.model.demand_file import (
         ConfigurationDemands,
+        DemandsFile,
         FittedDemand,
         FittedValue,
         LoadDependence,
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         ComparedNetworks,
         Ends,
         Range,
+        SimulatedOutcome,
         SolvedClass,
         SolvedNetwork,
         SolvedOutcome,

@@ -5,7 +5,7 @@ engine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -134,7 +134,7 @@ class BalancerFile(FileModel):
     )
 
 
-def behaviour_document(model: ModelFile) -> dict[str, Any]:
+def behaviour_document(model: ModelFile) -> dict[str, object]:
     """Return the keys of a model for timeouts, failures, caches, load balancers and other behaviour, converted into the
     format of the engine.
     """
@@ -169,7 +169,16 @@ def behaviour_document(model: ModelFile) -> dict[str, Any]:
         ],
         "balancers": [{"name": name, **balancer.model_dump()} for name, balancer in model.balancers.items()],
         "caches": [
-            {"station": name, **_cache(station.cache)} for name, station in stations if station.cache is not None
+            {
+                "station": name,
+                "hit_ratio": cache.hit_ratio,
+                "items": cache.items,
+                "keys": cache.keys,
+                "skew": cache.skew or 0.0,
+                "hit_time_s": cache.hit_time or 0.0,
+            }
+            for name, station in stations
+            if (cache := station.cache) is not None
         ],
         "feedback": [
             {"station": name, "quantum_s": station.quantum, "levels": station.levels or 1}
@@ -186,16 +195,6 @@ def behaviour_document(model: ModelFile) -> dict[str, Any]:
             for name, station in stations
             for each, values in (station.samples or {}).items()
         ],
-    }
-
-
-def _cache(cache: CacheFile) -> dict[str, Any]:
-    return {
-        "hit_ratio": cache.hit_ratio,
-        "items": cache.items,
-        "keys": cache.keys,
-        "skew": cache.skew or 0.0,
-        "hit_time_s": cache.hit_time or 0.0,
     }
 
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
 
 from towtank.model.demand_file import UNKNOWN, Ends, ExcludedRun, FittedDemand, FittedValue, TransactionDemands
+from towtank.model.parts import Part
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, defer_build=True)
+class FitReason(Part):
+    """Reason for the verdict on a fit, and the level that it leads to."""
 
-
-class FitReason(_Part):
-    """Reason for the verdict on a fit."""
-
+    level: str = ""
     text: str
 
 
-class FitVerdict(_Part):
+class FitVerdict(Part):
     """Verdict on a fit: `supported`, `doubtful` or `rejected`."""
 
     level: str = ""
@@ -105,7 +103,7 @@ class HeldOutLevel:
         return self.measured_response_s, self.predicted_response_s
 
 
-class HeldOutResult(_Part):
+class HeldOutResult(Part):
     """Load levels that a fit left out, at least one."""
 
     points: tuple[HeldOutLevel, ...]
@@ -134,7 +132,7 @@ class FittedBands:
     band_95: Ends
 
 
-class PredictedPoint(_Part):
+class PredictedPoint(Part):
     """Prediction at a load, or the reason why there is none; `range` is the position among the measured loads. Networks
     have utilizations by resource.
     """
@@ -143,7 +141,7 @@ class PredictedPoint(_Part):
     range: str = ""
     throughput: FittedBands | None = None
     response_s: FittedBands | None = None
-    utilization: dict[str, FittedBands] = {}
+    utilization: dict[str, FittedBands] = Field({})
     refused: str | None = None
 
 
@@ -169,7 +167,7 @@ class FittedKnee:
     how: str
 
 
-class FittedCandidate(_Part):
+class FittedCandidate(Part):
     """Curve that was compared with others by Akaike's information criterion and by a held-out level."""
 
     curve: str
@@ -181,14 +179,14 @@ class FittedCandidate(_Part):
     verdict: str
 
 
-class CurveChoice(_Part):
+class CurveChoice(Part):
     """Compared curves, and the reason for the choice."""
 
     why: str
     candidates: tuple[FittedCandidate, ...] = ()
 
 
-class FitTrust(_Part):
+class FitTrust(Part):
     """Range of the measured loads, highest load of predictions with its reason, numbers of levels and points, and
     assumptions.
     """
@@ -202,22 +200,24 @@ class FitTrust(_Part):
     assumptions: tuple[FitAssumption, ...] = ()
 
 
-class FitAudit(_Part):
+class FitAudit(Part):
     """Number of checked runs, and the contradictions to operational laws."""
 
     checked: int
     findings: tuple[object, ...] = ()
 
 
-class ParameterIntervals(_Part):
+class ParameterIntervals(Part):
     """95 % intervals of the parameters by two methods, by parameter."""
 
-    profile: dict[str, Ends] = {}
-    bootstrap: dict[str, Ends] = {}
+    profile: dict[str, Ends] = Field({})
+    bootstrap: dict[str, Ends] = Field({})
 
 
-class PointOfFit(_Part):
-    """Measured point with its standard error, and the fitted throughput with its band."""
+class PointOfFit(Part):
+    """Measured point with its standard error, and the fitted throughput with its band. `busy` are servers of the
+    bottleneck, `others` those that other programs use [1], and `work` is the relative demand of the mix [ratio].
+    """
 
     name: str = ""
     load: float
@@ -225,11 +225,14 @@ class PointOfFit(_Part):
     standard_error: float | None = None
     response_s: float | None = None
     think_s: float | None = None
+    busy: float | None = None
+    work: float | None = None
+    others: float | None = None
     fitted_throughput: float | None = None
     fitted_throughput_band_95: Ends = UNKNOWN
 
 
-class ShapeEvidence(_Part):
+class ShapeEvidence(Part):
     """Metric that shows the kind of limit, with its value at the highest load."""
 
     what: str
@@ -237,21 +240,21 @@ class ShapeEvidence(_Part):
     at_highest_interval: Ends = UNKNOWN
 
 
-class FittedShape(_Part):
+class FittedShape(Part):
     """Kind of limit that the measurements show."""
 
     sentence: str
     evidence: tuple[ShapeEvidence, ...] = ()
 
 
-class WorkAtLoad(_Part):
+class WorkAtLoad(Part):
     """Demand of the mean transaction at a load, relative to the mean over all levels."""
 
     load: float
     work: float
 
 
-class FittedMix(_Part):
+class FittedMix(Part):
     """Work of the mean transaction by load, and the estimator of demands with the share of scatter that each leaves."""
 
     estimator: str
@@ -259,14 +262,14 @@ class FittedMix(_Part):
     work: tuple[WorkAtLoad, ...]
 
 
-class MeasuredUse(_Part):
+class MeasuredUse(Part):
     """Measured utilization at a load."""
 
     load: float
     utilization: float
 
 
-class UseOfCurve(_Part):
+class UseOfCurve(Part):
     """Modelled utilization at a load."""
 
     load: float
@@ -274,7 +277,7 @@ class UseOfCurve(_Part):
     band_95: Ends
 
 
-class ResourceUse(_Part):
+class ResourceUse(Part):
     """Measured and modelled utilization of a resource; `by` is the model, `curve` or `network`."""
 
     by: str = "curve"
@@ -282,7 +285,7 @@ class ResourceUse(_Part):
     curve: tuple[UseOfCurve, ...]
 
 
-class NetworkStation(_Part):
+class NetworkStation(Part):
     """Resource of a network: servers and background [1], CPUs that other programs use at each level [1], demands of the
     mix and of each transaction, and groups of transactions whose demands are separated.
     """
@@ -301,7 +304,7 @@ class NetworkStation(_Part):
         return [group for group in self.told_apart if len(group) > 1]
 
 
-class NetworkTransaction(_Part):
+class NetworkTransaction(Part):
     """Transaction of a network: share, requests [1], and time that no resource explains."""
 
     share: float
@@ -309,7 +312,7 @@ class NetworkTransaction(_Part):
     elsewhere_s: FittedValue
 
 
-class NetworkUse(_Part):
+class NetworkUse(Part):
     """Measured and fitted utilization of a resource."""
 
     measured: float
@@ -318,7 +321,7 @@ class NetworkUse(_Part):
     fitted_band_95: Ends
 
 
-class NetworkLevel(_Part):
+class NetworkLevel(Part):
     """Measured and fitted values at a load level."""
 
     load: float
@@ -330,10 +333,10 @@ class NetworkLevel(_Part):
     response_interval: Ends = UNKNOWN
     fitted_response_s: float | None = None
     fitted_response_band_95: Ends = UNKNOWN
-    utilization: dict[str, NetworkUse] = {}
+    utilization: dict[str, NetworkUse] = Field({})
 
 
-class NetworkTail(_Part):
+class NetworkTail(Part):
     """Measured 95th percentile, divided by the computed one."""
 
     ratio: float
@@ -349,7 +352,7 @@ class StationLimit:
     limit_throughput: FittedValue
 
 
-class CheckedLoad(_Part):
+class CheckedLoad(Part):
     """Relative error of a written model at a measured load."""
 
     load: int
@@ -357,32 +360,33 @@ class CheckedLoad(_Part):
     error_interval: Ends = UNKNOWN
 
 
-class WrittenModel(_Part):
+class WrittenModel(Part):
     """File of a model, and its errors at the measured loads."""
 
     file: str
     check: tuple[CheckedLoad, ...] = ()
 
 
-class FittedNetwork(_Part):
+class FittedNetwork(Part):
     """Network that is fitted to a configuration, or the reason why there is none."""
 
     label: str = ""
     excluded: tuple[ExcludedRun, ...] = ()
     refused: str | None = None
     verdict: FitVerdict = FitVerdict()
-    stations: dict[str, NetworkStation] = {}
-    transactions: dict[str, NetworkTransaction] = {}
+    stations: dict[str, NetworkStation] = Field({})
+    transactions: dict[str, NetworkTransaction] = Field({})
     levels: tuple[NetworkLevel, ...] = ()
     held_out: HeldOutResult | None = None
     predictions: tuple[PredictedPoint, ...] = ()
-    percentiles: dict[str, NetworkTail] = {}
+    percentiles: dict[str, NetworkTail] = Field({})
     limits: tuple[StationLimit, ...] = ()
     sentence: str = ""
+    assumptions: tuple[FitAssumption, ...] = ()
     model: WrittenModel | None = None
 
 
-class FittedConfiguration(_Part):
+class FittedConfiguration(Part):
     """Curve that is fitted to a configuration or a CSV file, with its network, or the reason why there is none.
 
     The parameters of the curve are further attributes, with the names of their keys.
@@ -397,7 +401,7 @@ class FittedConfiguration(_Part):
     verdict: FitVerdict = FitVerdict()
     curve: str | None = None
     limit_throughput: float | None = None
-    confidence_interval: dict[str, Ends] = {}
+    confidence_interval: dict[str, Ends] = Field({})
     intervals: ParameterIntervals = ParameterIntervals()
     audit: FitAudit | None = None
     points: tuple[PointOfFit, ...] = ()
@@ -410,10 +414,10 @@ class FittedConfiguration(_Part):
     bottleneck_sentence: str | None = None
     mix: FittedMix | None = None
     shape: FittedShape | None = None
-    demands: dict[str, FittedDemand] = {}
-    classes: dict[str, TransactionDemands] = {}
+    demands: dict[str, FittedDemand] = Field({})
+    classes: dict[str, TransactionDemands] = Field({})
     grid: tuple[PredictedPoint, ...] = ()
-    utilization: dict[str, ResourceUse] = {}
+    utilization: dict[str, ResourceUse] = Field({})
     network: FittedNetwork | None = None
     model: WrittenModel | None = None
 
@@ -430,7 +434,7 @@ class FittedConfiguration(_Part):
         return None if self.network is None or self.network.refused is not None else self.network
 
 
-class CapacityModel(_Part):
+class CapacityModel(Part):
     """Fitted models of all configurations of a study (`model.json`), or the reason why there is none."""
 
     refused: str | None = None

@@ -25,28 +25,11 @@ closed classes. [1]
 def closed_variance(
     model: EngineModel, answer: SolvedNetwork, station: Station, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time that a class or transaction spends at a station that closed classes visit.
-    [s^2]
+    """Return the variance of the time that a class or transaction spends at a station that closed classes visit. [s^2]
 
-    Parameters
-    ----------
-    model : EngineModel
-    answer : SolvedNetwork
-        The solution of the model. A station of several nodes appears in both as one
-        station for each node.
-    station : Station
-        The station in the model; if it has several nodes, any of them.
-    found : StationAnswer
-        The station in the solution, with its nodes combined.
-    name : str
-        Name of a class, or of a transaction of a class.
-    nodes : int
-        Nodes of the station. [1]
-
-    Returns
-    -------
-    float or None
-        None if no closed class visits the station, or if its discipline is neither `fcfs` nor `ps`.
+    A station of several nodes is one station for each node in `model` and `answer`; `station` is any of them, and
+    `found` combines them. The result is None if no closed class visits the station, or if its discipline is neither
+    `fcfs` nor `ps`.
     """
     alone = _repairman(model, answer, station, found, name, nodes=nodes)
     return _among_several(model, answer, station, found, name, nodes=nodes) if alone is None else alone

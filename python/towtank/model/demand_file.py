@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, Field
+
+from towtank.model.parts import Part
 
 UNKNOWN = (None, None)
 """Ends of an unknown interval."""
 Ends = Annotated[tuple[float | None, float | None], BeforeValidator(lambda ends: ends or UNKNOWN)]
 """Lower and upper end of an interval or band."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,9 @@ class LevelDemand:
 
 @dataclass(frozen=True)
 class LoadDependence:
-    """Test whether the demand depends on the load.
-
-    Attributes
-    ----------
-    p_value : float
-        Probability of a curvature as large as the measured one if the demand is constant.
-    depends : bool
-        True if the curvature is significant.
-    direction : str
-        `grows` or `falls`.
-    demand_at_lowest_s, demand_at_highest_s : float or None
-        Demand at the lowest and at the highest throughput, each with its interval. [s]
+    """Test whether the demand depends on the load, by the probability of a curvature as large as the measured one if
+    the demand is constant. The demand `grows` or `falls` (`direction`); it is given at the lowest and at the highest
+    throughput, with its interval. [s]
     """
 
     p_value: float
@@ -129,7 +118,7 @@ class TransactionDemands:
     sentence: str
 
 
-class FittedDemand(_Part):
+class FittedDemand(Part):
     """Demand of the mean transaction at a resource, with the servers that are busy without transactions [1]."""
 
     servers: int
@@ -139,11 +128,17 @@ class FittedDemand(_Part):
     load_dependence: LoadDependence | None = None
 
 
-class ConfigurationDemands(_Part):
+class ConfigurationDemands(Part):
     """Demands at the resources of a configuration, or the reason why there are none."""
 
     label: str
     excluded: tuple[ExcludedRun, ...] = ()
-    resources: dict[str, FittedDemand] = {}
-    classes: dict[str, TransactionDemands] = {}
+    resources: dict[str, FittedDemand] = Field({})
+    classes: dict[str, TransactionDemands] = Field({})
     why_none: str = ""
+
+
+class DemandsFile(Part):
+    """Demands of all configurations of a study."""
+
+    configurations: tuple[ConfigurationDemands, ...] = ()

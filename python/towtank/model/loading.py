@@ -5,10 +5,10 @@ The classes in the module `file` check keys and types; the engine checks the mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -26,11 +26,13 @@ from towtank.model.engine_model import (
     Variation,
 )
 from towtank.model.file import FittedFile, ModelFile, StationFile
+from towtank.model.solved import SolverFault
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
 
 COMMAND_LINE = "<command line>"
+_Value = TypeVar("_Value")
 SHARES_WITHIN = 1e-6
 """Largest accepted difference between 1 and the sum of transaction shares; decimal numbers are rounded. [ratio]"""
 
@@ -57,18 +59,18 @@ class ModelProblem:
         node = self.tree.child("fitted")
         return None if node is None else FittedFile.model_validate(node.plain())
 
-    def faults(self, found: list[dict[str, Any]]) -> list[Fault]:
+    def faults(self, found: Iterable[SolverFault]) -> list[Fault]:
         """Return faults from the engine, each with its line in the model file."""
-        return sorted({self._fault(each["path"], each["message"]) for each in found})
+        return sorted({self._fault(each.path, each.message) for each in found})
 
-    def _fault(self, path: list[str], message: str) -> Fault:
+    def _fault(self, path: tuple[str, ...], message: str) -> Fault:
         for other in _spellings(path):
             if find(self.tree, other)[0].path[-1:] == other[-1:]:
                 return fault_at(self.tree, other, message)
-        return fault_at(self.tree, tuple(path), message)
+        return fault_at(self.tree, path, message)
 
 
-def _spellings(path: list[str]) -> list[tuple[str, ...]]:
+def _spellings(path: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return the keys of the model file that can cause a fault at this path of the engine's model.
 
     For example, `service_time` of the engine stems from `service_time` or `demand`.
@@ -76,7 +78,7 @@ def _spellings(path: list[str]) -> list[tuple[str, ...]]:
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
     if len(path) < 3:
-        return [tuple(path)]
+        return [path]
     keys = [path[2], *others.get(path[2], [])]
     whole = [(path[0], path[1], key, *path[3:]) for key in keys]
     return whole + [(path[0], path[1], key) for key in keys]
@@ -85,12 +87,7 @@ def _spellings(path: list[str]) -> list[tuple[str, ...]]:
 def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> ModelProblem:
     """Read and check a model file.
 
-    Parameters
-    ----------
-    path : Path or str
-        Path of the model file.
-    changes : mapping of str to str, optional
-        Values from the command line by dotted path, as YAML text, such as `stations.cpu.servers`: `8`.
+    The changes are values from the command line by dotted path, as YAML text, such as `stations.cpu.servers`: `8`.
 
     Raises
     ------
@@ -291,17 +288,17 @@ def _chains(model: ModelFile) -> dict[str, str]:
     return {each: name for name, load in model.classes.items() for each in load.transactions}
 
 
-def _each(model: ModelFile, value: Any) -> dict[str, Any]:
+def _each(model: ModelFile, value: Mapping[str, _Value] | _Value) -> dict[str, _Value]:
     """Return the value of each class, or of each transaction of a class, by name. Names without a value are
     left out.
     """
-    given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
+    given: Mapping[str, _Value] = value if isinstance(value, Mapping) else dict.fromkeys(model.classes, value)
     found = {}
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:
                 # A value for the transaction takes precedence over the value for its class.
-                found[each] = given.get(each, given.get(name))
+                found[each] = given[each if each in given else name]
     return found
 
 

@@ -106,16 +106,8 @@ def response_percentiles(
 ) -> tuple[Callable[[float], float], str]:
     """Return a function that computes percentiles of a class's response time [s], and the name of the method.
 
-    Parameters
-    ----------
-    model : EngineModel
-        The solved model, with each node as a station.
-    answer : SolvedNetwork
-        Solution of the model.
-    stations : dict of str to StationAnswer
-        Stations of the solution, with nodes combined.
-    name : str
-        Name of a class, or of a transaction of a class.
+    In `model`, each node is a station; `stations` are those of the solution, with nodes combined. The name is that of a
+    class, or of a transaction of a class.
     """
     job_class = model.class_by_name.get(name)
     if job_class is not None and job_class.transactions:

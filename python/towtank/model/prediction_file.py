@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from towtank.model.parts import Part
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
-
-
-class PredictedBand(_Part):
+class PredictedBand(Part):
     """Median and 95 % band of a predicted throughput [1/s] or response time [s]; an end is None if unknown."""
 
     median: float
     band_95: tuple[float | None, float | None]
 
 
-class PredictedLoad(_Part):
+class PredictedLoad(Part):
     """Prediction at a load: throughput and response time, None if unknown."""
 
     load: float
@@ -24,7 +22,7 @@ class PredictedLoad(_Part):
     response_s: PredictedBand | None = None
 
 
-class SharedHost(_Part):
+class SharedHost(Part):
     """Host that all servers of the predicted service use together: demand and time of a transaction [s], highest
     measured utilization [ratio], and CPUs in the predicted configuration [1].
     """
@@ -36,20 +34,20 @@ class SharedHost(_Part):
     cpus_then: float | None = None
 
 
-class FittedTier(_Part):
+class FittedTier(Part):
     """Demand of a transaction at the bottleneck, and its time elsewhere. [s]"""
 
     bottleneck_demand_s: float
     other_s: float
 
 
-class PredictionAsked(_Part):
+class PredictionAsked(Part):
     """Configurations, service and loads of a prediction, as the manifest of the study describes them: servers and CPUs
     [1], and periods of CPU quotas [s].
     """
 
     from_: dict[str, str] = Field({}, alias="from")
-    to: dict[str, str] = {}
+    to: dict[str, str] = Field({})
     service: str = ""
     hosts: tuple[str, ...] = ()
     loads: tuple[float, ...] = ()
@@ -57,8 +55,8 @@ class PredictionAsked(_Part):
     servers_to: int = 1
     cpus_from: float | None = None
     cpus_to: float | None = None
-    cpus_of_hosts: dict[str, float] = {}
-    cpu_period_of_hosts_s: dict[str, float] = {}
+    cpus_of_hosts: dict[str, float] = Field({})
+    cpu_period_of_hosts_s: dict[str, float] = Field({})
 
 
 class PredictionResult(PredictionAsked):

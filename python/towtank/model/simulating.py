@@ -12,6 +12,7 @@ from towtank.engine import binary
 from towtank.errors import EngineError
 from towtank.estimates import significant
 from towtank.model.engine_model import EngineModel, json_of
+from towtank.model.solved import SimulatedOutcome
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
@@ -71,21 +72,8 @@ class SimulationSettings:
         return [text for key, value in values.items() if value is not None for text in (key, str(value))]
 
 
-def simulate_models(models: Sequence[EngineModel], settings: SimulationSettings | None = None) -> dict[str, Any]:
-    """Simulate one or more models with the same random numbers, and return estimates with confidence intervals.
-
-    Parameters
-    ----------
-    models : sequence of EngineModel
-    settings : SimulationSettings, optional
-        Precision, bounds and seed.
-
-    Returns
-    -------
-    dict
-        `{"answers": [...], "comparisons": [...]}`, with a comparison of each further model to the first model, or
-        `{"faults": [{"model", "path", "message"}]}`, where `model` is the position in `models`, counted from 0.
-    """
+def simulate_models(models: Sequence[EngineModel], settings: SimulationSettings | None = None) -> SimulatedOutcome:
+    """Simulate one or more models with the same random numbers, and return estimates with confidence intervals."""
     chains = [chained(model) for model in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
     done = subprocess.run(
@@ -93,10 +81,11 @@ def simulate_models(models: Sequence[EngineModel], settings: SimulationSettings 
     )
     if done.returncode not in (0, 2) or not done.stdout:
         raise EngineError(f"towtank-engine simulate ended with status {done.returncode}: {done.stderr.strip()}")
-    outcome: dict[str, Any] = json.loads(done.stdout)
-    if "answers" in outcome:
-        outcome["answers"] = [spread(*each) for each in zip(models, chains, outcome["answers"], strict=True)]
-    return outcome
+    outcome = SimulatedOutcome.model_validate(json.loads(done.stdout))
+    if outcome.faults:
+        return outcome
+    answers = tuple(spread(*each) for each in zip(models, chains, outcome.answers, strict=True))
+    return outcome.model_copy(update={"answers": answers})
 
 
 def _settled(part: Any) -> Any:

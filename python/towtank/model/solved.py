@@ -5,29 +5,30 @@ Attributes have the names of the keys in `towtank model solve --json` and `towta
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from towtank.errors import EngineError
+from towtank.model.parts import KeptPart, Part
 
 Ends = tuple[float | None, float | None]
 """Lower and upper end of a confidence interval; None if the interval is unbounded or unknown on that side."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, defer_build=True)
-
-
-class SolvedPart(_Part):
+class SolvedPart(Part):
     """Part of a network, with the confidence intervals of its results by name; results by class have the names
     `RESULT.CLASS`.
     """
 
-    confidence_interval: dict[str, Ends | None] = {}
+    confidence_interval: dict[str, Ends | None] = Field({})
 
     def ends(self, name: str) -> Ends:
         """Return the ends of the confidence interval of a result; both are None if the interval is unknown."""
         return self.confidence_interval.get(name) or (None, None)
 
 
-class Little(_Part):
+class Little(Part):
     """Check of Little's law for a class."""
 
     holds: bool
@@ -50,8 +51,8 @@ class SolvedClass(SolvedTransaction):
     failed_per_s: float | None = None
     timed_out_per_s: float | None = None
     retried_per_s: float | None = None
-    response_time_percentiles_s: dict[str, float | None] = {}
-    transactions: dict[str, SolvedTransaction] = {}
+    response_time_percentiles_s: dict[str, float | None] = Field({})
+    transactions: dict[str, SolvedTransaction] = Field({})
     little: Little | None = None
 
     @property
@@ -72,9 +73,9 @@ class SolvedStation(SolvedPart):
     loss_probability: float | None = None
     hit_ratio: float | None = None
     availability: float | None = None
-    residence_time_s: dict[str, float | None] = {}
-    residence_time_by_transaction_s: dict[str, float | None] = {}
-    utilization_by_class: dict[str, float | None] = {}
+    residence_time_s: dict[str, float | None] = Field({})
+    residence_time_by_transaction_s: dict[str, float | None] = Field({})
+    utilization_by_class: dict[str, float | None] = Field({})
 
 
 class SolvedPool(SolvedPart):
@@ -85,10 +86,10 @@ class SolvedPool(SolvedPart):
     utilization: float
     held: float | None
     waiting: float | None
-    waiting_time_s: dict[str, float | None] = {}
+    waiting_time_s: dict[str, float | None] = Field({})
 
 
-class Range(_Part):
+class Range(Part):
     """Theoretical bounds of a result, in its unit; None without a bound."""
 
     lower: float | None
@@ -106,14 +107,14 @@ class ClassBounds(SolvedPart):
     knee_users: float | None = None
 
 
-class FittedModel(_Part):
+class FittedModel(Part):
     """Replicates of the fit that gave the intervals [1], and their confidence level [ratio]."""
 
     draws: int
     confidence: float | None = None
 
 
-class SimulationRun(_Part):
+class SimulationRun(Part):
     """Length and precision of a simulation. Shares are in [ratio]; `measured_relaxations` is the shortest measured part
     in relaxation times [1].
     """
@@ -128,15 +129,15 @@ class SimulationRun(_Part):
     measured_relaxations: float | None = None
 
 
-class SolvedNetwork(_Part):
+class SolvedNetwork(KeptPart):
     """Queueing network that was solved or simulated. `approximate_within` is the largest relative deviation of a mean
     response time, if the method is approximate [ratio].
     """
 
     classes: dict[str, SolvedClass]
     stations: dict[str, SolvedStation]
-    pools: dict[str, SolvedPool] = {}
-    bounds: dict[str, ClassBounds] = {}
+    pools: dict[str, SolvedPool] = Field({})
+    bounds: dict[str, ClassBounds] = Field({})
     method: str
     exact: bool
     approximate_within: float | None = None
@@ -151,22 +152,46 @@ class SolvedNetwork(_Part):
             return self.classes[name]
         return {key: each for found in self.classes.values() for key, each in found.transactions.items()}[name]
 
+    def with_results(self, more: Mapping[str, object]) -> SolvedNetwork:
+        """Return the network with further results, given as a JSON object in the form of `document`."""
+        return SolvedNetwork.model_validate(_merged(self._document, more))
 
-class SolverFault(_Part):
-    """Key of a model, by its path, that prevents a solution, and the reason."""
 
-    path: tuple[str | int, ...]
+def _merged(document: Mapping[str, object], more: Mapping[str, object]) -> dict[str, object]:
+    """Return a JSON object with further keys at all depths; the further keys replace other values than objects."""
+    found = dict(document)
+    for key, value in more.items():
+        old = document.get(key)
+        found[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+class SolverFault(Part):
+    """Key of a model, by its path, that prevents a solution, and the reason. `model` is the position of the model
+    among simulated models, counted from 0.
+    """
+
+    path: tuple[str, ...]
     message: str
+    model: int = 0
 
 
-class SolvedOutcome(_Part):
+class SolvedOutcome(Part):
     """Solution of a model, or the faults that prevent a solution."""
 
     answer: SolvedNetwork | None = None
     faults: tuple[SolverFault, ...] = ()
 
+    @property
+    def solution(self) -> SolvedNetwork:
+        """Solution of the model; raises EngineError if there is none."""
+        if self.answer is None:
+            faults = "; ".join(f"{'.'.join(fault.path)} {fault.message}" for fault in self.faults)
+            raise EngineError(f"the engine refused a model: {faults}")
+        return self.answer
 
-class ComparedResult(_Part):
+
+class ComparedResult(Part):
     """Result of a model and of its alternative, with their difference, in the unit of the result; None if unknown."""
 
     first: float | None
@@ -176,7 +201,17 @@ class ComparedResult(_Part):
     differs: bool | None = None
 
 
-class ComparedNetworks(_Part):
+class ComparedNetworks(KeptPart):
     """Differences between two simulated networks, by the name of the result."""
 
     figures: dict[str, ComparedResult]
+
+
+class SimulatedOutcome(Part):
+    """Simulated models, with a comparison of each further model to the first one, or the faults that prevent the
+    simulation.
+    """
+
+    answers: tuple[SolvedNetwork, ...] = ()
+    comparisons: tuple[ComparedNetworks, ...] = ()
+    faults: tuple[SolverFault, ...] = ()

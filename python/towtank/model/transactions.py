@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction, Variation
+from towtank.model.solved import SolvedClass, SolvedNetwork, SolvedStation
 
-Json = dict[str, Any]
 # Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
 
@@ -76,22 +75,8 @@ def _mixed(station: Station, name: str, ones: Sequence[Transaction]) -> Service 
     return Service(name, visits, mean, variation, first.priority)
 
 
-def spread(document: EngineModel, chain: EngineModel, answer: Json) -> Json:
-    """Return the engine's answer for chains, with the figures of each transaction added.
-
-    Parameters
-    ----------
-    document : EngineModel
-        The model with its transactions.
-    chain : EngineModel
-        `chained(document)`.
-    answer : dict
-        Answer of the engine for the chain.
-
-    Returns
-    -------
-    dict
-        The answer; classes have the key `transactions`, and stations the key `residence_time_by_transaction_s`.
+def spread(document: EngineModel, chain: EngineModel, answer: SolvedNetwork) -> SolvedNetwork:
+    """Return the engine's answer for the chain of a model (`chained`), with the figures of each transaction added.
 
     Notes
     -----
@@ -109,31 +94,28 @@ def spread(document: EngineModel, chain: EngineModel, answer: Json) -> Json:
     """
     if not document.chain_by_transaction:
         return answer
-    stations = {
-        name: {**station, "residence_time_by_transaction_s": {}} for name, station in answer["stations"].items()
-    }
-    classes = dict(answer["classes"])
-    chains = chain.station_by_name
+    times: dict[str, dict[str, float]] = {name: {} for name in answer.stations}
+    classes, chains = {}, chain.station_by_name
     for job_class in document.classes:
-        figures = answer["classes"].get(job_class.name)
+        figures = answer.classes.get(job_class.name)
         if not job_class.transactions or figures is None:
             continue
         for station in document.stations:
-            solved = stations[station.name]
-            residence = solved["residence_time_s"].get(job_class.name)
+            solved = answer.stations[station.name]
+            residence = solved.residence_time_s.get(job_class.name)
             service = chains[station.name].service_of(job_class.name)
             if residence is not None and service is not None:
-                found = _residences(station, service, job_class.transactions, residence, solved)
-                solved["residence_time_by_transaction_s"] |= found
-        classes[job_class.name] = {**figures, "transactions": _answers(job_class, figures, stations)}
-    return {**answer, "classes": classes, "stations": stations}
+                times[station.name] |= _residences(station, service, job_class.transactions, residence, solved)
+        classes[job_class.name] = {"transactions": _answers(job_class, figures, answer, times)}
+    stations = {name: {"residence_time_by_transaction_s": each} for name, each in times.items()}
+    return answer.with_results({"classes": classes, "stations": stations})
 
 
 def _residences(
-    station: Station, chain: Service, ones: Sequence[Transaction], residence: float, figures: Json
+    station: Station, chain: Service, ones: Sequence[Transaction], residence: float, solved: SolvedStation
 ) -> dict[str, float]:
     mean, visits = chain.service_time_s, chain.visits_or_one
-    waiting = _waiting(station, mean, residence / visits, figures)
+    waiting = _waiting(station, mean, residence / visits, solved)
     found = {}
     for each in ones:
         service = station.service_of(each.name)
@@ -144,27 +126,28 @@ def _residences(
     return found
 
 
-def _waiting(station: Station, mean: float, residence: float, figures: Json) -> float:
+def _waiting(station: Station, mean: float, residence: float, solved: SolvedStation) -> float:
     """Return the time that a visit to a station waits in the queue, which is equal for all transactions. [s]"""
     if station.discipline in _IN_TURN and not station.rates:
         return max(0.0, residence - mean)
-    at_once, servers, present = station.at_once, station.servers, figures["queue_length"]
+    at_once, servers, present, used = station.at_once, station.servers, solved.queue_length, solved.utilization
     if at_once is None or station.discipline != "ps" or not present:
         return 0.0
-    used = figures["utilization"]
     beyond = max(0.0, present - servers * used) * used ** max(0, at_once - servers)
-    return float(residence * beyond / present)
+    return residence * beyond / present
 
 
-def _answers(job_class: JobClass, figures: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
-    name, rate, whole = job_class.name, figures["throughput_per_s"], figures["response_time_s"]
+def _answers(
+    job_class: JobClass, figures: SolvedClass, answer: SolvedNetwork, times: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, float | None]]:
+    name, rate, whole = job_class.name, figures.throughput_per_s, figures.response_time_s
     unexplained = None
     if whole is not None:
-        unexplained = whole - sum(each["residence_time_s"].get(name) or 0.0 for each in stations.values())
+        unexplained = whole - sum(each.residence_time_s.get(name) or 0.0 for each in answer.stations.values())
     found = {}
     for each in job_class.transactions:
-        times = [station["residence_time_by_transaction_s"].get(each.name, 0.0) for station in stations.values()]
-        response = None if unexplained is None else max(0.0, sum(times) + unexplained)
+        own = [station.get(each.name, 0.0) for station in times.values()]
+        response = None if unexplained is None else max(0.0, sum(own) + unexplained)
         throughput = None if rate is None else rate * each.share
         found[each.name] = {
             "throughput_per_s": throughput,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from towtank import units, yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.fitted_error import with_intervals
 from towtank.model.loading import ModelProblem, load_document
 from towtank.model.simulating import SimulationSettings, simulate_models
+from towtank.model.solved import SimulatedOutcome, SolvedNetwork
 from towtank.model.solving import solve_models
 from towtank.option_check import COMMAND_LINE, OptionCheck
 from towtank.yamlfile import Document
@@ -35,10 +35,10 @@ class ModelPoint:
 
     changes: dict[str, str]
     fixed: dict[str, str]
-    answer: dict[str, Any] | None = None
+    answer: SolvedNetwork | None = None
     faults: list[Fault] = field(default_factory=list)
 
-    def answer_or_refuse(self) -> dict[str, Any]:
+    def answer_or_refuse(self) -> SolvedNetwork:
         """Return the solution of this variant; raises StudyError with all faults if there is no solution."""
         if self.answer is None:
             raise StudyError(self.faults)
@@ -61,12 +61,14 @@ def solve_points(document: Document, points: list[ModelPoint], method: str) -> l
         raise StudyError(sorted(faults))
     outcomes = solve_models([problem.document for problem in problems], method)
     for point, problem, outcome in zip(points, problems, outcomes, strict=True):
-        point.answer = outcome.get("answer")
-        point.faults = [_at_command_line(fault, method) for fault in problem.faults(outcome.get("faults", []))]
+        point.answer = outcome.answer
+        point.faults = [_at_command_line(fault, method) for fault in problem.faults(outcome.faults)]
     fitted = problems[0].fitted if problems else None
     if fitted is not None:
         models = [problem.document for problem in problems]
-        with_intervals([point.answer for point in points], models, fitted.draws, method)
+        answers = with_intervals([point.answer for point in points], models, fitted.draws, method)
+        for point, answer in zip(points, answers, strict=True):
+            point.answer = answer
     return points
 
 
@@ -84,15 +86,8 @@ def checked_simulation_settings(
 ) -> SimulationSettings:
     """Check the settings of a simulation that the command line gives as texts.
 
-    Parameters
-    ----------
-    ratios : dict of str to str
-        Texts of `--precision` and `--confidence`, in this order, such as `1 %`.
-    replications, events, seed : int
-    threads : int, optional
-        Number of threads; None for all processors.
-    time : str, optional
-        Time limit, such as `30 s`.
+    `ratios` are the texts of `--precision` and `--confidence`, in this order, such as `1 %`. The time limit is a text
+    such as `30 s`. Without a number of threads, all processors are used.
 
     Raises
     ------
@@ -125,19 +120,8 @@ def checked_simulation_settings(
 
 def simulate_variants(
     wanted: Sequence[tuple[Document | str, Mapping[str, str]]], settings: SimulationSettings
-) -> dict[str, Any]:
-    """Simulate models, each with its changes; the faults of all models are reported together.
-
-    Parameters
-    ----------
-    wanted : sequence of (Document or str, mapping of str to str)
-        Model, or path of its file, and values to change by dotted path.
-    settings : SimulationSettings
-
-    Returns
-    -------
-    dict
-        `answers` and `comparisons`, as returned by `simulate_models`.
+) -> SimulatedOutcome:
+    """Simulate models, or model files given by their paths, each with values to change by dotted path.
 
     Raises
     ------
@@ -155,15 +139,16 @@ def simulate_variants(
     if faults:
         raise StudyError(sorted(set(faults)))
     outcome = simulate_models([problem.document for problem in problems], settings)
-    if "faults" in outcome:
-        refused = outcome["faults"]
+    if outcome.faults:
         found = [
-            problem.faults([fault for fault in refused if fault["model"] == place])
+            problem.faults([fault for fault in outcome.faults if fault.model == place])
             for place, problem in enumerate(problems)
         ]
         raise StudyError(sorted({fault for faults in found for fault in faults}))
-    for problem, answer in zip(problems, outcome["answers"], strict=True):
-        if problem.fitted is not None:
-            answer["fitted"] = {"draws": 0}
-            answer["warnings"].append(FITTED)
-    return outcome
+    answers = tuple(
+        answer
+        if problem.fitted is None
+        else answer.with_results({"fitted": {"draws": 0}, "warnings": [*answer.warnings, FITTED]})
+        for problem, answer in zip(problems, outcome.answers, strict=True)
+    )
+    return outcome.model_copy(update={"answers": answers})

@@ -87,14 +87,7 @@ def wait_percentiles(
 ) -> tuple[Callable[[float], float], str]:
     """Return a function that computes percentiles of the wait of a class, and the name of the method.
 
-    Parameters
-    ----------
-    model : EngineModel
-        The solved model, with each node as a station.
-    stations : dict of str to StationAnswer
-        Stations of the solution, with nodes combined.
-    name : str
-        Name of a class.
+    In `model`, each node is a station; `stations` are those of the solution, with nodes combined.
     """
     visited = [each for each, station in stations.items() if station.residence_s.get(name)]
     alone = lone_queue(model, visited, name, bounded=True)

@@ -24,24 +24,8 @@ def size_source(
 ) -> SizingResult:
     """Return the hardware on which the required load meets the objectives.
 
-    The model is read from a model file, or fitted to a results folder.
-
-    Parameters
-    ----------
-    source : Path
-        Model file or results folder.
-    file : Path or None
-        Sizing file.
-    options : mapping of str to value
-        Values that override values of the sizing file, as for `read_sizing`.
-    choice : ModelChoice
-        Settings of the model fit, if the source is a results folder.
-    settings : SizingSettings
-        Settings of the sizing.
-
-    Returns
-    -------
-    SizingResult
+    The source is a model file, or a results folder to which a model is fitted. Options override values of the sizing
+    file, as for `read_sizing`.
 
     Raises
     ------

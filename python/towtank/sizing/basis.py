@@ -20,6 +20,7 @@ from towtank.model import (
     LIMIT_OTHER,
     CurveAnswer,
     EngineModel,
+    FitAssumption,
     FitRequest,
     FittedFile,
     JobClass,
@@ -54,7 +55,6 @@ class Basis:
     ----------
     source : str
         Name of the source as given by the user.
-    document : EngineModel
     fitted : FittedFile or None
         Measurements behind the model; None for a model that was not fitted.
     assumptions : tuple of Assumption
@@ -215,7 +215,7 @@ def _refuse_unsolvable(source: Path, problem: ModelProblem) -> None:
         else replace(job_class, arrival_rate_per_s=1e-9 * (job_class.arrival_rate_per_s or 0.0))
         for job_class in problem.document.classes
     ]
-    faults = solve_models([replace(problem.document, classes=light)])[0].get("faults")
+    faults = solve_models([replace(problem.document, classes=light)])[0].faults
     if faults:
         raise StudyError(
             problem.faults(faults),
@@ -237,18 +237,18 @@ def _measured(source: Path, choice: ModelChoice) -> Basis:
         raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
     if why_not:
         return _curve(source, choice, f"no network of resources: {why_not}")
-    names = ", ".join(answer.document["stations"])
+    names = ", ".join(answer.fitted.stations)
     return _network(source, answer, f"{names} can be distinguished, and the test of the network passed")
 
 
 def _why_no_network(answer: NetworkAnswer) -> str:
-    document = answer.document
-    if document["refused"] is not None:
-        return str(document["refused"])
-    if document["verdict"]["level"] == FIT_REJECTED:
-        return "; ".join(reason["text"] for reason in document["verdict"]["reasons"] if reason["level"] == FIT_REJECTED)
-    if len(document["stations"]) < 2:
-        name = next(iter(document["stations"]))
+    fitted = answer.fitted
+    if fitted.refused is not None:
+        return fitted.refused
+    if fitted.verdict.level == FIT_REJECTED:
+        return "; ".join(reason.text for reason in fitted.verdict.reasons if reason.level == FIT_REJECTED)
+    if len(fitted.stations) < 2:
+        name = next(iter(fitted.stations))
         return f"{name} is the only observed resource; --model network sizes it with demands per transaction"
     return ""
 
@@ -258,8 +258,8 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
         text = network_text(answer, str(source))
     except ModelError as error:
         raise MeasurementError(f"{source}: the measurements give no model to size from: {error}") from None
-    doubts = tuple(reason["text"] for reason in answer.document["verdict"]["reasons"])
-    return _of_text(source, text, map(Assumption.model_validate, answer.document["assumptions"]), why, doubts)
+    doubts = tuple(reason.text for reason in answer.fitted.verdict.reasons)
+    return _of_text(source, text, answer.fitted.assumptions, why, doubts)
 
 
 def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
@@ -272,7 +272,7 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
 
 
 def _of_text(
-    source: Path, text: str, assumptions: Iterable[Assumption], why: str, doubts: tuple[str, ...] = ()
+    source: Path, text: str, assumptions: Iterable[FitAssumption], why: str, doubts: tuple[str, ...] = ()
 ) -> Basis:
     """Return the basis of a sizing from the text of a fitted model file, which is parsed exactly like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -282,25 +282,26 @@ def _of_text(
     node = problem.tree.child("fitted")
     assert node is not None
     fitted = FittedFile.model_validate(node.plain())
-    return _of_fitted(Basis(str(source), problem.document, fitted, tuple(assumptions), why, doubts))
+    tested = tuple(Assumption(assumes=each.assumes, tested=each.tested) for each in assumptions)
+    return _of_fitted(Basis(str(source), problem.document, fitted, tested, why, doubts))
 
 
-def _assumptions(answer: CurveAnswer) -> Iterable[Assumption]:
+def _assumptions(answer: CurveAnswer) -> Iterable[FitAssumption]:
     """Return the assumptions of the closed curve. If another curve fits better, return only the assumption that the
     system is a closed network with one bottleneck.
     """
-    curve = answer.document.get("curve")
+    curve, trust = answer.fitted.curve, answer.fitted.trust
     if curve in ("closed", "load-dependent"):
-        return map(Assumption.model_validate, (answer.document.get("trust") or {}).get("assumptions", []))
+        return () if trust is None else trust.assumptions
     tested = "no curve describes the points" if curve is None else f"{curve} describes the points better"
-    return [Assumption(assumes="the system is a closed network with one bottleneck", tested=tested)]
+    return [FitAssumption("the system is a closed network with one bottleneck", tested)]
 
 
 def _write(answer: CurveAnswer, source: str, path: Path) -> None:
     try:
         written_model(answer, source, path)
     except ModelError as error:
-        reasons = [reason["text"] for reason in (answer.document.get("verdict") or {}).get("reasons", [])]
+        reasons = [reason.text for reason in answer.fitted.verdict.reasons]
         raise MeasurementError(
             "\n".join([f"{source}: the measurements give no model to size from: {error}", *(f"  {r}" for r in reasons)])
         ) from None

@@ -28,15 +28,8 @@ def sized_day(
     """Find the cheapest hardware for the load of each interval of a day. Also return doubts about the division of the
     day into intervals.
 
-    Parameters
-    ----------
-    question : Question
-        Question whose load is that of the busiest interval.
-    profile : sequence of DayInterval
-    busiest : Search
-        Result of the search for the load of the busiest interval.
-    exhaustive, simulation : bool
-        As in `search`.
+    The load of the question is that of the busiest interval, and `busiest` is the result of the search for it. The
+    other settings are as in `search`.
 
     Notes
     -----

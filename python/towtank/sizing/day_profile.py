@@ -58,11 +58,7 @@ def read_profile(folder: Path, asked: ProfileFile) -> tuple[DayInterval, ...]:
     Each row begins an interval, which ends at the next row. The last interval ends when the first interval of the next
     day begins, or when it is as long as the interval before it, whichever is earlier.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder to which the path in `asked` is relative.
-    asked : ProfileFile
+    The path in `asked` is relative to `folder`.
 
     Raises
     ------

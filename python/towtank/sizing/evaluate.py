@@ -48,8 +48,6 @@ class Job:
 
     Attributes
     ----------
-    candidate : Candidate
-    load : Load
     lost : str or None
         Tier with lost nodes; None for the scenario without losses.
     draw : int or None
@@ -87,12 +85,10 @@ class Outcome:
 
     Attributes
     ----------
-    job : Job
     values : tuple of float
         Value of each objective; infinite without a steady state. [s] or [1/s]
     utilization : dict of str to float
         Utilization by station. [ratio]
-    stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
         Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str
@@ -266,11 +262,10 @@ def _nothing(question: Question, job: Job, why: str, *, invalid: bool = False) -
     return Outcome(job, values, {}, {}, {}, {}, {}, why, invalid=invalid)
 
 
-def _outcome(question: Question, job: Job, model: EngineModel, solved: Mapping[str, object]) -> Outcome:
-    outcome = SolvedOutcome.model_validate(solved)
+def _outcome(question: Question, job: Job, model: EngineModel, outcome: SolvedOutcome) -> Outcome:
     answer = outcome.answer
     if answer is None:
-        reasons = "; ".join(f"{'.'.join(map(str, fault.path[1:2]))}: {fault.message}" for fault in outcome.faults)
+        reasons = "; ".join(f"{'.'.join(fault.path[1:2])}: {fault.message}" for fault in outcome.faults)
         # If a fault refers to a key inside a station, pool or class, the model is invalid at any load. If a fault
         # refers to a whole element, the model has no steady state.
         invalid = any(len(fault.path) != len(("stations", "name")) for fault in outcome.faults)

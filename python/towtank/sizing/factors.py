@@ -53,16 +53,9 @@ Factors = Mapping[int, Factor]
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
     """Return the values of the correction factors in one random draw, by the index of the objective.
 
-    Parameters
-    ----------
-    found : Factors
-        Ratios of simulated to computed values in one scenario.
-    corrections : Factors
-        Ratios of measured to computed percentiles; their error is the same in every scenario.
-    at : (int, int)
-        Index of the random draw, and number of all random draws.
-    lost : str or None
-        Tier with lost nodes, which identifies the scenario; each simulation has an independent error.
+    `found` are ratios of simulated to computed values in one scenario, and `corrections` ratios of measured to computed
+    percentiles, whose error is the same in every scenario. `at` is the index of the random draw, and the number of all
+    draws. The tier `lost` with lost nodes identifies the scenario; each simulation has an independent error.
     """
     draw, count = at
     drawn = {n: factor.drawn(scores(count, f"simulation {n} {lost}")[draw]) for n, factor in found.items()}

@@ -143,7 +143,6 @@ class HistoricGrowth:
 
     Attributes
     ----------
-    history : History
     start : date
         Day of the current load; all factors are relative to the load of the growth line on this day.
 
@@ -320,19 +319,9 @@ def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LimitDates:
-    """Dates on which a growing load exceeds a limit.
-
-    Attributes
-    ----------
-    day : date or None
-        First day on which the load exceeds the limit with more than the allowed probability; None if that day is later
-        than `FARTHEST_D`.
-    days : int or None
-        Number of days from the start. [d]
-    expected : date or None
-        First day on which the load exceeds the limit with probability 1/2.
-    between : (date or None, date or None)
-        First days on which the load exceeds the limit with probability 2.5 % and 97.5 %, as an interval of `expected`.
+    """Dates on which a growing load exceeds a limit: first day on which this is more probable than allowed, `days` from
+    the start [d], None if later than `FARTHEST_D`; first day of probability 1/2; and its interval, from the first days
+    of probability 2.5 % and 97.5 %.
     """
 
     day: date | None
@@ -354,8 +343,6 @@ def reached(
 
     Parameters
     ----------
-    growing : GrowthModel
-    start : date
     limits : sequence of float
         Random draws of the limit, relative to the load of the start. [1]
     chance : float

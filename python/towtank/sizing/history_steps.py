@@ -42,11 +42,7 @@ deviations, this excludes 1 day in 16,000. [1]
 def foreign(design: Floats, logs: Floats) -> Mask:
     """Return a mask that is True for outliers: observations far from the fitted line.
 
-    Parameters
-    ----------
-    design : ndarray of shape (n_days, n_parameters)
-    logs : ndarray of shape (n_days,)
-        Logarithms of the loads.
+    The design matrix has the shape (n_days, n_parameters), and the logarithms of the loads the shape (n_days,).
     """
     if len(logs) - design.shape[1] < max(_ENOUGH, design.shape[1]):
         return np.zeros(len(logs), dtype=bool)
@@ -75,12 +71,8 @@ class Steps:
 def steps_beside(design: Floats, logs: Floats) -> Steps:
     """Find the first observation after each lasting step, where the load differs from trend and season.
 
-    Parameters
-    ----------
-    design : ndarray of shape (n_days, n_parameters)
-        Trend and season, without steps.
-    logs : ndarray of shape (n_days,)
-        Logarithms of the loads, without outliers.
+    The design matrix of trend and season, without steps, has the shape (n_days, n_parameters); the logarithms of the
+    loads, without outliers, have the shape (n_days,).
 
     Notes
     -----
@@ -204,12 +196,8 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
 def evidence(one: Floats, other: Floats, more: int = 0) -> float:
     """Return the difference between the Bayesian information criteria of two fits: `one` minus `other`. [1]
 
-    Parameters
-    ----------
-    one, other : ndarray of shape (n_days,)
-        Residuals of both fits on the same days.
-    more : int, default 0
-        Number of parameters of fit `one` minus that of fit `other`. [1]
+    The residuals of both fits on the same days have the shape (n_days,). `more` is the number of parameters of fit
+    `one` minus that of fit `other`. [1]
 
     Notes
     -----

@@ -12,21 +12,9 @@ Resource = Literal["cpu", "disk"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """Benchmark kernel: a small program whose rate measures a resource.
-
-    Attributes
-    ----------
-    name : str
-        Name in machine files and in the engine.
-    area : str
-        Group of similar kernels. All kernels of an area together count as one kernel in a rating.
-    resource : str
-        Resource whose speed the kernel measures: `cpu` for processors with caches, memory and the work of the operating
-        system; `disk` for the storage device.
-    unit : str
-        Unit of work; the rate of the kernel is in this unit per second.
-    summary : str
-        The work of the kernel in one line.
+    """Benchmark kernel: a small program whose rate measures a resource, in units of work per second. The resource is
+    `cpu` for processors with caches, memory and the work of the operating system, or `disk` for the storage device. All
+    kernels of an area together count as one kernel in a rating.
     """
 
     name: str

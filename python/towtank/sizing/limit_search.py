@@ -128,8 +128,6 @@ class Limits:
 
     Attributes
     ----------
-    question : Question
-    candidate : Candidate
     scales : dict
         Ratios of simulated to computed values, by scenario and objective. [ratio]
     load : Load, optional
@@ -352,11 +350,11 @@ class Limits:
             holds = all(within(self.question, outcome) for outcome in found)
             bracket.note(place, float(factors[place]), found, holds=holds)
 
-    def narrowed(self, precision: float = DRAW_PRECISION) -> None:
-        """Narrow the range of the load limit of every random draw to a relative precision."""
+    def narrowed(self) -> None:
+        """Narrow the range of the load limit of every random draw to the relative precision `DRAW_PRECISION`."""
         bracket = self._bracket()
         for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
-            wide = (bracket.high > bracket.low * (1 + precision)) & self._within_reach(bracket)
+            wide = (bracket.high > bracket.low * (1 + DRAW_PRECISION)) & self._within_reach(bracket)
             if not wide.any():
                 break
             self._halve(bracket, wide, step)

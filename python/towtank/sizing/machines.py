@@ -27,20 +27,9 @@ SHIPPED = Path(__file__).with_name("machines")
 
 @dataclass(frozen=True)
 class Ratio:
-    """Speed of one machine relative to another.
-
-    Attributes
-    ----------
-    value : float
-        Speed ratio, above 1 if the first machine is faster. [1]
-    low, high : float
-        Ends of the interval. Both are equal to `value` if the error is unknown; `notes` then states this. [1]
-    basis : str
-        Description of the comparison.
-    by_kernel : dict of str to float
-        Speed ratio for each kernel measured on both machines. [1]
-    notes : tuple of str
-        Notes that qualify the ratio.
+    """Speed of one machine relative to another, above 1 if the first machine is faster, with the ends of its interval
+    [1]. Both ends are equal to `value` if the error is unknown; `notes` then states this. `basis` describes the
+    comparison, and `by_kernel` has the ratio for each kernel measured on both machines [1].
     """
 
     value: float
@@ -239,11 +228,6 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
 
 def machine_catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
     """Return machines by name. A machine in a file of the user replaces the shipped machine of the same name.
-
-    Parameters
-    ----------
-    extra : path or sequence of path, optional
-        The user's machine files.
 
     Raises
     ------

@@ -54,14 +54,8 @@ def on_layouts(
 ) -> EngineModel:
     """Return a model for the engine, with the hardware of its stations replaced.
 
-    Parameters
-    ----------
-    document : EngineModel
-    layouts : dict of str to Layout
-        Layout by station; stations without a layout stay unchanged.
-    changes : Changes
-    factors : dict of str to float, optional
-        Factors of the demands by station, for one random draw. [ratio]
+    Stations without a layout stay unchanged. The factors are those of the demands by station, for one random draw.
+    [ratio]
 
     Notes
     -----

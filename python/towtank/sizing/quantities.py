@@ -23,10 +23,7 @@ VALUES_AT_MOST = 4096
 def span(value: object) -> float:
     """Read a calendar span such as `3 years`.
 
-    Returns
-    -------
-    float
-        Length, at least 0. [d]
+    The length is at least 0. [d]
 
     Examples
     --------
@@ -44,10 +41,7 @@ def span(value: object) -> float:
 def growth(value: object) -> float:
     """Read growth such as `20 % / year` as a yearly factor.
 
-    Returns
-    -------
-    float
-        Factor above 0; 1.2 for 20 % growth a year. [1]
+    The factor is above 0; 1.2 for 20 % growth a year. [1]
 
     Examples
     --------

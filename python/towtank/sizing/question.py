@@ -21,7 +21,6 @@ class Check:
 
     Attributes
     ----------
-    objective : Objective
     name : str or None
         Name of the class; None for the total throughput.
     """
@@ -84,15 +83,10 @@ class Question:
 
     Attributes
     ----------
-    basis : Basis
-    file : SizingFile
     load : Load
         Load that the hardware must serve.
-    checks : tuple of Check
     utilization : dict of str to float
         Highest allowed utilization by station. [ratio]
-    tiers : tuple of Tier
-    cost : Cost
     draws : tuple of dict of str to float
         For each random draw, the factors of the demands by station.
     speed_draws : dict of str to tuple of float

@@ -145,7 +145,6 @@ class RatingMeasurement:
 
     Attributes
     ----------
-    begin : RatingBegin
     turns : tuple of RatingTurn
         Turns of the kernels that were measured.
     failed : dict of str to str
@@ -215,17 +214,8 @@ def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], res
 def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
     """Return the rating of a machine relative to the reference machine, from the rates of its kernels.
 
-    Parameters
-    ----------
-    values, reference : dict of str to float
-        Rate of each kernel of the resource. [1/s], [byte/s]
-    resource : str
-        `cpu` or `disk`.
-
-    Returns
-    -------
-    float
-        100 times the geometric mean over the areas of kernels. [1]
+    The rates of each kernel of the resource, `cpu` or `disk`, are in [1/s] or [byte/s]. The result is 100 times the
+    geometric mean over the areas of kernels. [1]
 
     Notes
     -----
@@ -244,12 +234,7 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
     """Return the rating on each scale; a scale is left out if any of its kernels was not measured.
 
-    Parameters
-    ----------
-    measured : dict of str to Measured
-        Measured rates of the machine's kernels.
-    reference : dict of str to float
-        Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
+    The reference rates are those of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
     """
     rated: dict[str, Rating] = {}
     for resource, scale in SCALES.items():

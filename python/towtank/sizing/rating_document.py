@@ -52,18 +52,9 @@ class RatedMachine:
     def of(
         cls, measurement: RatingMeasurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]
     ) -> RatedMachine:
-        """Compute ratings and doubts from a measurement.
+        """Compute ratings and doubts from a measurement of a host with the given properties, at a time in ISO 8601.
 
-        Parameters
-        ----------
-        measurement : Measurement
-            Report of the engine.
-        facts : dict
-            Properties of the host.
-        at : str
-            Time of the rating, in ISO 8601.
-        reference : dict of str to float
-            Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
+        The reference rates are those of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
         """
         measured = kernel_estimates(measurement)
         rated = rate(measured, reference)

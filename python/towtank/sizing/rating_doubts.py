@@ -116,16 +116,7 @@ def rating_doubts(
 ) -> list[Doubt]:
     """Return all doubts about a rating.
 
-    Parameters
-    ----------
-    measurement : Measurement
-        Turns with the conditions under which they ran.
-    measured : dict of str to Measured
-        Estimates of the kernels.
-    rated : dict of str to Rating
-        Ratings by scale.
-    facts : dict
-        Properties of the host, including the `file_system` of the folder used by the kernels.
+    The properties of the host include the `file_system` of the folder that the kernels used.
     """
     return [
         *_company(measurement),

@@ -21,13 +21,8 @@ _BY_TIER = ("cpus", "nodes")
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
     """Read a sizing file and command-line options, which override the file. The result contains all faults.
 
-    Parameters
-    ----------
-    path : Path, optional
-        Path of the sizing file; None if options alone define the sizing.
-    options : dict of str to value
-        Values by path, such as `load.users`: a text as in a file, or a list of texts. In `cpus` and `nodes`, the values
-        are by tier.
+    Without a path, options alone define the sizing. Options are values by path, such as `load.users`: a text as in a
+    file, or a list of texts; in `cpus` and `nodes`, they are by tier.
     """
     tree = yamlfile.load(path).root if path is not None else Node({}, (), 0, 0, COMMAND_LINE)
     if isinstance(tree.value, dict):

@@ -55,13 +55,7 @@ def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) 
     """Yield, for each tier, the date on which its disks are full of data, and the date on which the memory of its nodes
     is too small.
 
-    Parameters
-    ----------
-    settled : SizingProblem
-        Question with growth.
-    candidate : Candidate
-    hardware : str
-        Hardware in words, for the rows.
+    The rows contain `hardware`, the hardware in words.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import scipy
@@ -66,13 +66,8 @@ def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
 def data_bytes(file: SizingFile, load_growth: float) -> float:
     """Return the size of the data at the horizon, for one copy. [byte]
 
-    Parameters
-    ----------
-    file : SizingFile
-        Sizing file with `data`.
-    load_growth : float
-        Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
-        whose growth rate is not stated. [1]
+    `load_growth` is the growth factor of the load until the horizon, without season and at least 1. It is also the
+    growth factor of data whose growth rate is not stated. [1]
     """
     assert file.data is not None
     years = file.load.horizon / YEAR_D
@@ -258,31 +253,12 @@ def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | No
 
 @dataclass(frozen=True)
 class PoolSize:
-    """Size of a connection pool.
-
-    Attributes
-    ----------
-    name : str
-    size : int or None
-        Size; None if no size suffices. [1]
-    work : float
-        Mean number of units held. [erlang]
-    first_guess : int
-        First estimate of the size, by square-root staffing. [1]
-    wait_s, limit_s : float
-        Mean wait for a unit, and the longest mean wait allowed. [s]
-    why_not : str
-        Reason why no size was found; empty if a size was found.
-    work_interval, wait_interval : Interval or None
-        Intervals of `work` and `wait_s` over the random draws; None without draws.
-    at_best : int or None
-        Smallest size that suffices for the best estimates; random draws are not considered. [1]
-    probability : float or None
-        Share of the random draws in which the wait is within the limit; None without random draws. [ratio]
-    lost : str or None
-        Tier with lost nodes in the scenario that needs the largest pool; None if this is the scenario with all nodes.
-    simulated : bool
-        True if the wait was simulated because the analytic solution is too inaccurate.
+    """Size of a connection pool [1], None if no size suffices for the reason `why_not`. Its work is the mean number of
+    units held [erlang]; waits are mean waits, and the longest mean wait allowed [s]; intervals are those over the
+    random draws. `first_guess` is the size by square-root staffing, and `at_best` the smallest size that suffices
+    without regard to random draws [1]. `probability` is the share of the random draws in which the wait is within the
+    limit; None without draws [ratio]. `lost` is the tier with lost nodes in the scenario that needs the largest pool.
+    `simulated` is True if the analytic solution is too inaccurate.
     """
 
     name: str
@@ -470,11 +446,10 @@ def longest_waits(
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
-def longest_wait(solved: Mapping[str, object], name: str) -> tuple[float, str]:
+def longest_wait(outcome: SolvedOutcome, name: str) -> tuple[float, str]:
     """Return the longest mean wait for a pool unit over all classes [s], and an empty text. If the model has no steady
     state, the wait is infinite and the text states the reason.
     """
-    outcome = SolvedOutcome.model_validate(solved)
     if outcome.answer is None:
         return math.inf, "; ".join(fault.message for fault in outcome.faults)
     return max((wait or 0.0 for wait in outcome.answer.pools[name].waiting_time_s.values()), default=0.0), ""

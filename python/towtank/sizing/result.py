@@ -225,7 +225,6 @@ class SizedTierOfInterval(_Part):
     ----------
     nodes, cpus : int
         Nodes, and CPUs (or disks) of each node. [1]
-    machine : str or None
     utilization : float or None
         Highest utilization of a station of the tier; None if unknown. [ratio]
     """
@@ -237,28 +236,9 @@ class SizedTierOfInterval(_Part):
 
 
 class SizedInterval(_Part):
-    """Hardware that an interval of the day needs.
-
-    Attributes
-    ----------
-    interval : str
-        Begin and end as times of day.
-    begin_s, end_s : float
-        Begin and end since midnight. [s]
-    load : float
-        Load of the interval. [load_unit]
-    configuration : str or None
-        Hardware in words; None if no candidate meets the objectives.
-    cost : float or None
-        Cost of the hardware, in `cost_unit` of the sizing.
-    tiers : dict of str to SizedTierOfInterval
-        Hardware by tier; empty if the interval has no load or no candidate meets the objectives.
-    objectives : tuple of str
-        Value of each objective in words.
-    probability : float or None
-        Probability that all objectives hold; None if unknown. [ratio]
-    why_not : tuple of str
-        Reasons why even the strongest hardware tried does not suffice; empty if hardware was found.
+    """Hardware that an interval of the day needs: begin and end since midnight [s], load [load_unit], hardware in words
+    and by tier with its cost, value of each objective in words, and probability that all objectives hold [ratio].
+    Without hardware, `why_not` lists the reasons why even the strongest hardware tried does not suffice.
     """
 
     interval: str
@@ -274,17 +254,9 @@ class SizedInterval(_Part):
 
 
 class SizedDay(_Part):
-    """Hardware by interval of the day.
-
-    Attributes
-    ----------
-    intervals : tuple of SizedInterval
-    load_unit : str
-        `users` or `1/s`.
-    cost_hours : float or None
-        Sum of the costs, each multiplied by the length of its interval in hours; None if an interval has no answer.
-    cost_hours_fixed : float or None
-        Cost of the hardware of the busiest interval, multiplied by the length of all intervals in hours.
+    """Hardware by interval of the day, with the sum of the costs, each multiplied by the length of its interval in
+    hours, and the cost of the hardware of the busiest interval, multiplied by the length of all intervals. The sum is
+    None if an interval has no answer.
     """
 
     intervals: tuple[SizedInterval, ...]

@@ -45,21 +45,10 @@ Scales = dict[str | None, Factors]
 
 @dataclass(frozen=True)
 class Found:
-    """Candidate hardware with its solution in every failure scenario.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    outcomes : tuple of Outcome
-        Solutions; the first solution is for all nodes running.
-    summary : Summary or None
-        Probability of meeting all objectives, and intervals of the results; None without random draws.
-    simulated : tuple of Simulated or None
-        Simulations, one for each scenario; None without simulation.
-    why_not : tuple of str
-        Reasons why the candidate is not the answer; empty if it meets all requirements.
-    drawn : Draws or None
-        Outcomes in every random draw, stored only for the answer; otherwise None.
+    """Candidate hardware with its solution in every failure scenario, the first one with all nodes running, and their
+    simulations. The summary of the random draws has the probability of meeting all objectives, and intervals of the
+    results. `why_not` has the requirements that the candidate misses. Only the answer has its outcomes in every random
+    draw (`drawn`).
     """
 
     candidate: Candidate
@@ -90,25 +79,10 @@ class Found:
 
 @dataclass
 class Search:
-    """Result of a search for hardware, with counts of the candidates at each stage.
-
-    Attributes
-    ----------
-    answer : Found or None
-    rejected : list of Found
-        Rejected candidates in order of cost.
-    candidates : int
-        Number of all candidates. [1]
-    cut : int
-        Candidates dropped because one of their options violates an objective even with the strongest options of all
-        other tiers. [1]
-    passed_over : int
-        Candidates skipped because they are in no respect stronger than a candidate that violated an objective. [1]
-    tried : int
-        Candidates that were solved. [1]
-    simulations : int
-    others : list of Found
-        Further candidates on the Pareto front of cost, use of the objectives, and utilization.
+    """Result of a search for hardware, with the rejected candidates in order of cost, and further candidates on the
+    Pareto front of cost, use of the objectives, and utilization. Of all `candidates`, some are `cut`, because one of
+    their options violates an objective even with the strongest options of all other tiers; some are `passed_over`,
+    because they are in no respect stronger than a candidate that violated an objective; the others are `tried`. [1]
     """
 
     answer: Found | None = None
@@ -125,14 +99,9 @@ class Search:
 def search(question: Question, *, exhaustive: bool = False, simulation: bool = True) -> Search:
     """Find the cheapest candidate that meets all objectives with the requested probability.
 
-    Parameters
-    ----------
-    question : Question
-    exhaustive : bool, default False
-        Try every candidate in order of cost. By default, a candidate is skipped if it is in no respect stronger than a
-        rejected candidate. This is exact for networks of one class, and not proven for other networks.
-    simulation : bool, default True
-        Simulate percentiles near their limits.
+    If `exhaustive`, every candidate is tried in order of cost. Otherwise, a candidate is skipped if it is in no respect
+    stronger than a rejected candidate. This is exact for networks of one class, and not proven for other networks.
+    Unless `simulation` is False, percentiles near their limits are simulated.
     """
     state = Search()
     lists = [sorted(tier.options, key=lambda option: _order(question, option)) for tier in question.tiers]

@@ -37,21 +37,9 @@ CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 @dataclass(frozen=True)
 class SizingProblem:
-    """Sizing question, with the load of today and the growth of this load.
-
-    Attributes
-    ----------
-    question : Question
-    now : Load
-        Today's load by class, not multiplied by the peak factor.
-    growing : GrowthModel or None
-    start : date
-        Day on which the load of today applies.
-    start_is : str
-        Description of the start day, with the reason for its choice.
-    steps : Steps
-    profile : tuple of DayInterval
-        Intervals of the day, with the shape of the load; empty if the load does not change over the day.
+    """Sizing question, with the load of today by class, not multiplied by the peak factor, its day with the reason for
+    its choice, and the growth of this load. The profile has the intervals of the day; empty if the load does not change
+    over the day.
     """
 
     question: Question
@@ -66,13 +54,7 @@ class SizingProblem:
 def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
     """Return the sizing question: the requirements, and the inputs that are the same for all candidates.
 
-    Parameters
-    ----------
-    checked : Checked of SizingFile
-        Sizing file and options, as returned by `read_sizing`.
-    basis : Basis
-    folder : Path
-        Folder to which paths in the sizing file are relative.
+    Paths in the sizing file are relative to `folder`.
 
     Raises
     ------

@@ -27,20 +27,9 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Simulated:
-    """Simulation of a candidate in one failure scenario.
-
-    Attributes
-    ----------
-    values : dict of int to float
-        Simulated values by the index of the objective. [s] or [1/s]
-    intervals : dict of int to (float, float)
-        95 % intervals of these values. [s] or [1/s]
-    scale : dict of int to Factor
-        Ratios of simulated to computed values.
-    doubts : tuple of str
-        Warnings of the simulator.
-    too_short : bool
-        True if the measured part was too short. The result then contains doubts but no values.
+    """Simulation of a candidate in one failure scenario: by the index of the objective, simulated values with 95 %
+    intervals [s] or [1/s], and ratios of simulated to computed values. If the measured part is `too_short`, the result
+    contains warnings of the simulator but no values.
     """
 
     values: Mapping[int, float]
@@ -59,7 +48,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
     simulated = simulate_models([model_of(question, outcome.job)], settings)
-    answer = None if "faults" in simulated else SolvedNetwork.model_validate(simulated["answers"][0])
+    answer = simulated.answers[0] if simulated.answers else None
     if answer is None or not answer.steady:
         return None
     if _is_short(answer):

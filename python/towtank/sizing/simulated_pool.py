@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from towtank.model import EngineModel, SimulationSettings, SolvedNetwork, simulate_models, solve_models
+from towtank.model import EngineModel, SimulationSettings, simulate_models, solve_models
 from towtank.sizing.drawn import Draws
 from towtank.sizing.evaluate import COARSE, Job, Outcome
 from towtank.sizing.factors import Factor
@@ -84,7 +84,7 @@ def simulated_pool(
 
 def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int) -> bool:
     answers = solve_models([with_pool(question, pool, job, size) for job in jobs])
-    return any((solved.get("answer", {}).get("approximate_within") or 0.0) > COARSE for solved in answers)
+    return any(solved.answer is not None and (solved.answer.approximate_within or 0.0) > COARSE for solved in answers)
 
 
 def _drawn_waits(
@@ -123,7 +123,7 @@ def _wait(model: EngineModel, name: str, precision: float) -> tuple[float, Inter
     [s]
     """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
-    answer = None if "faults" in simulated else SolvedNetwork.model_validate(simulated["answers"][0])
+    answer = simulated.answers[0] if simulated.answers else None
     if answer is None or not answer.steady:
         return math.inf, Interval(math.inf, math.inf)
     pool = answer.pools[name]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from towtank.model import SolvedNetwork, SolvedOutcome, solve_models
+from towtank.model import SolvedNetwork, solve_models
 from towtank.sizing.answer_steps import answer_steps
 from towtank.sizing.basis import Basis
 from towtank.sizing.by_interval import sized_day
@@ -60,21 +60,7 @@ def sizing_result(
 ) -> SizingResult:
     """Find the hardware that meets the objectives.
 
-    Parameters
-    ----------
-    basis : Basis
-        Model from which the hardware is sized.
-    checked : Checked of SizingFile
-        Sizing file and options, as read.
-    folder : Path
-        Folder to which paths in the sizing file are relative.
-    settings : SizingSettings, optional
-        Settings of the search.
-
-    Returns
-    -------
-    SizingResult
-        Its `answer` is None if no candidate meets the objectives.
+    Paths in the sizing file are relative to `folder`. `answer` is None if no candidate meets the objectives.
 
     Raises
     ------
@@ -329,7 +315,7 @@ def _one_queue(
         )
         for draw in numbers
     ]
-    first, *drawn = (SolvedOutcome.model_validate(solved).answer for solved in solve_models(models))
+    first, *drawn = (solved.answer for solved in solve_models(models))
     if first is None:
         return None, None
     times = {name: _response(first, name) for name in first.classes}

@@ -11,24 +11,8 @@ from towtank.sizing.result import StepResult
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a calculation.
-
-    Attributes
-    ----------
-    step : str
-        Name of the computed quantity.
-    formula : str
-        Formula as text, in terms of the names in `values`.
-    values : dict
-        Input values, by their names in the formula.
-    value : number
-        Result.
-    unit : str
-        Unit of the result.
-    source : str
-        Origin of the formula or the number.
-    interval : Interval or None
-        Interval of the result; None if unknown, or if the result is exact.
+    """One step of a calculation: name of the computed quantity, formula in terms of the names in `values`, result with
+    its unit, and origin of the formula or the number. The interval is None if unknown, or if the result is exact.
     """
 
     step: str

@@ -12,24 +12,9 @@ from towtank.units import format_size
 
 @dataclass(frozen=True)
 class Option:
-    """Hardware option of a tier.
-
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes. [1]
-    cpus : int
-        CPUs of each node, or disks for a tier of disks. [1]
-    speed : float
-        Speed of a CPU relative to a CPU of the model. [ratio]
-    speed_low, speed_high : float
-        Ends of the interval of the speed. [ratio]
-    machine : str or None
-        Machine of each node; None if only CPUs are specified.
-    price : float or None
-        Price of all nodes; None if unknown.
-    memory_bytes : int or None
-        Memory of a node; None if unknown or free to choose. [byte]
+    """Hardware option of a tier: nodes with CPUs, or disks for a tier of disks [1], speed of a CPU relative to a CPU of
+    the model with its interval [ratio], machine of each node, None if only CPUs are specified, price of all nodes, and
+    memory of a node, None if unknown or free to choose [byte].
     """
 
     nodes: int
@@ -60,9 +45,9 @@ class Option:
         """Key that is equal for options that differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
-    def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
+    def layout(self, lost: int = 0) -> Layout:
         """Return nodes, servers and speed of the tier's stations, after `lost` nodes have failed."""
-        return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
+        return Layout(self.nodes - lost, self.cpus, self.speed)
 
     def named(self, unit: str = "CPU") -> str:
         """Render the hardware option, such as `3 x 8 CPUs`."""
@@ -73,19 +58,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Tier:
-    """Stations that run on the same machines, with the hardware options for these machines.
-
-    Attributes
-    ----------
-    name : str
-    stations : tuple of str
-    kind : str
-        `cpu` or `disk`.
-    options : tuple of Option
-    disk_size_bytes : int or None
-        Capacity of one disk. [byte]
-    beyond_room : int
-        Number of options left out because they have more servers than the job capacity of a station. [1]
+    """Stations that run on the same machines of kind `cpu` or `disk`, with the hardware options for these machines, and
+    the capacity of one disk [byte]. `beyond_room` counts the options left out because they have more servers than the
+    job capacity of a station. [1]
     """
 
     name: str

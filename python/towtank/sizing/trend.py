@@ -58,14 +58,8 @@ class Trend:
 def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
     """Fit a growing straight line; return None if the best line does not grow.
 
-    Parameters
-    ----------
-    times : ndarray of shape (n_days,)
-        Days since the first day. [d]
-    rest : ndarray of shape (n_days, n_columns)
-        Columns of season and steps.
-    logs : ndarray of shape (n_days,)
-        Logarithms of the loads.
+    The times are days since the first day, of shape (n_days,) [d]. `rest` has the columns of season and steps, of shape
+    (n_days, n_columns), and `logs` the logarithms of the loads, of shape (n_days,).
 
     Notes
     -----

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from towtank.errors import MeasurementError
 from towtank.estimates import few_digits, number_estimate, relative_error
-from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, servers_of
+from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, FittedFile, servers_of
 from towtank.sizing.evaluate import COARSE, CORRECTED, Job, Outcome, outcomes
 from towtank.sizing.growth import GrowthModel, HistoricGrowth
 from towtank.sizing.interval import Interval, rate_text, share_text
@@ -104,8 +103,9 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: S
     doubts = (*_doubts(question, search.answer, settled.growing), *more)
     if fitted is None:
         doubts = ("the model file contains no measurements: its numbers are taken as given", *doubts)
-    return TrustResult(
-        **_measured(question, search.answer),
+    found = TrustResult(
+        measured=None,
+        range="unknown",
         held_out_error=fitted and fitted.held_out_error,
         held_out_interval=fitted and fitted.held_out_interval,
         assumptions=_assumptions(question),
@@ -118,21 +118,21 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: S
         counted=question.counted,
         doubts=doubts,
     )
+    return found if fitted is None else _with_range(found, fitted, search.answer)
 
 
-def _measured(question: Question, answer: Found | None) -> dict[str, Any]:
-    """Return the fields of the result that compare the load with the measured range."""
-    fitted = question.basis.fitted
-    if fitted is None:
-        return {"measured": None, "range": "unknown"}
+def _with_range(found: TrustResult, fitted: FittedFile, answer: Found | None) -> TrustResult:
+    """Return the result with a comparison of the load with the measured range."""
     asked = sum(answer.outcomes[0].throughput.values()) if answer else None
-    return {
-        "measured": MeasuredRange(source=fitted.source, users=fitted.users, throughput_per_s=fitted.throughput),
-        "range": "unknown" if asked is None else "inside" if asked <= fitted.throughput else "beyond",
-        "times_measured": None if asked is None else asked / fitted.throughput,
-        "times_measured_interval": answer and _times(answer, fitted.throughput),
-        "verdict": fitted.verdict,
-    }
+    return found.model_copy(
+        update={
+            "measured": MeasuredRange(source=fitted.source, users=fitted.users, throughput_per_s=fitted.throughput),
+            "range": "unknown" if asked is None else "inside" if asked <= fitted.throughput else "beyond",
+            "times_measured": None if asked is None else asked / fitted.throughput,
+            "times_measured_interval": answer and _times(answer, fitted.throughput),
+            "verdict": fitted.verdict,
+        }
+    )
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:

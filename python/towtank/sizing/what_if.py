@@ -45,21 +45,9 @@ _NUMBER_AT_MOST = 1_000_000_000
 
 @dataclass(frozen=True)
 class Variant:
-    """Hardware under a load, with the changes of a what-if question.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    load : Load
-    demand : dict of (str, str or None) to float
-        Factors of demands, by station and class. [ratio]
-    memory_bytes : dict of str to int
-        Changed memory of each node, by tier. [byte]
-    grows : bool
-        True if the load is multiplied by the growth in each random draw; False if the question sets the load.
-    hardware : str
-        Hardware that the question changes: `RUNS` (the present hardware) or `ANSWER`.
-    notes : tuple of str
+    """Hardware under a load, with the changes of a what-if question: factors of demands by station and class [ratio],
+    and changed memory of each node by tier [byte]. The load grows in each random draw (`grows`), unless the question
+    sets it. The question changes the hardware `RUNS` (the present one) or `ANSWER`.
     """
 
     candidate: Candidate

@@ -60,17 +60,8 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[WhatIfResult]:
     """Return a row with the results of the unchanged present hardware, and a row for each what-if question.
 
-    Parameters
-    ----------
-    question : Question
-    answer : Found or None
-        Answer whose hardware is changed; None to change the present hardware.
-    asked : sequence of WhatIfQuestion
-
-    Returns
-    -------
-    list of WhatIfResult
-        Row for the unchanged present hardware, then a row for each question; empty if there are no questions.
+    Without an answer, the present hardware is changed. The first row is that of the unchanged present hardware; without
+    questions there is no row.
     """
     if not asked:
         return []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+
+from towtank.model.parts import KeptPart, Part
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class DiskLoad(_Part):
+class DiskLoad(Part):
     """Load that misses cause: disk visits [1] and demand [s] of a transaction, and utilization of the disk [ratio];
     None if not requested.
     """
@@ -19,7 +17,7 @@ class DiskLoad(_Part):
     disk_utilization: float | None = None
 
 
-class CachePoint(DiskLoad):
+class CachePoint(KeptPart, DiskLoad):
     """Miss ratio of a cache, with half the width of its interval; `independent_miss_ratio` is that of independent
     references. [ratio]
     """
@@ -62,7 +60,7 @@ class SkewRow(DiskLoad):
     miss_ratio: float
 
 
-class CachedIndexAnswer(_Part):
+class CachedIndexAnswer(Part):
     """Index, the memory that programs leave free, and the memory of a host into which it fits. [byte]"""
 
     index_bytes: int
@@ -72,7 +70,7 @@ class CachedIndexAnswer(_Part):
     memory_needed_bytes: int
 
 
-class TraceAnswer(_Part):
+class TraceAnswer(Part):
     """Number of references and of their distinct keys [1], requested bytes and bytes of distinct entries [byte], rate
     of references [1/s] and share of first references [ratio].
     """
@@ -86,7 +84,7 @@ class TraceAnswer(_Part):
     first_reference_ratio: float
 
 
-class Sampling(_Part):
+class Sampling(Part):
     """Sampled keys [1], sampling rate, and mean and largest half-width of the intervals [ratio]."""
 
     keys: int
@@ -95,10 +93,10 @@ class Sampling(_Part):
     largest_half_width: float | None
 
 
-class CacheAnswer(_Part):
+class CacheAnswer(Part):
     """Miss ratios of a trace (`trace`), of an index (`index`), or of Zipf's law."""
 
-    source: str
+    source: str = ""
     method: str
     exact: bool
     trace: TraceAnswer | None = None
@@ -109,3 +107,20 @@ class CacheAnswer(_Part):
     index: CachedIndexAnswer | None = None
     by_skew: tuple[SkewRow, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+class TraceFault(Part):
+    """Fault in a trace: line and column, counted from 1, name of the value, and the rule that it breaks."""
+
+    line: int
+    column: int
+    where: str
+    message: str
+
+
+class TraceOutcome(Part):
+    """Analysis of a trace as a JSON object, or faults of the trace and the number of further faults."""
+
+    answer: Mapping[str, object] | None = None
+    faults: tuple[TraceFault, ...] = ()
+    more: int = 0

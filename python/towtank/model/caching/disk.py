@@ -22,17 +22,7 @@ class CacheDisk:
     time_s: float | None = None
 
     def visits(self, miss_ratio: float) -> float:
-        """Return the mean number of disk visits V of a transaction: miss ratio times `reads`.
-
-        Parameters
-        ----------
-        miss_ratio : float
-            Share of references that miss, in [0, 1].
-
-        Returns
-        -------
-        float
-            V. [1]
+        """Return the mean number of disk visits V of a transaction: miss ratio times `reads`. [1]
 
         Examples
         --------

@@ -13,21 +13,10 @@ from towtank.errors import EngineError
 
 
 def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source: IO[bytes] | None = None) -> Any:
-    """Run `towtank-engine caches` and return its analysis of a trace.
+    """Run `towtank-engine caches` and return its answer as JSON.
 
-    Parameters
-    ----------
-    options : list of str
-        Options of the engine; the path of the trace is among them if the trace is a file.
-    lines : iterable of bytes, optional
-        Trace as lines, generated while the engine reads it; only one line is in memory at a time.
-    source : file, optional
-        Open stream with the trace; the engine reads it directly.
-
-    Returns
-    -------
-    dict
-        `{"answer"}` with the analysis, or `{"faults", "more"}` if the trace is invalid.
+    If the trace is a file, its path is among the options. Otherwise it is an open stream, or lines that are generated
+    while the engine reads them, so that only one line is in memory at a time.
 
     Raises
     ------

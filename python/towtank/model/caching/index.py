@@ -5,7 +5,6 @@ cache.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
@@ -22,20 +21,9 @@ smaller reserve is soon used up. [ratio]
 
 @dataclass(frozen=True)
 class CachedIndex:
-    """An index on disk that is read through the page cache of its host.
-
-    Attributes
-    ----------
-    index_bytes : int
-        Size of the index, > 0. [byte]
-    memory_bytes : int
-        Memory of the host, > 0. [byte]
-    heap_bytes : int
-        Largest amount of memory that programs use, >= 0. [byte]
-    page_bytes : int
-        Size of a page, > 0. [byte]
-    skew : float or None
-        Exponent of Zipf's law for the popularity of the pages, >= 0; None: each of `SKEWS`. [1]
+    """An index on disk that is read through the page cache of its host: size of the index, memory of the host, largest
+    memory that programs use, and size of a page [byte]. `skew` is the exponent of Zipf's law for the popularity of the
+    pages, >= 0; None stands for each of `SKEWS`. [1]
     """
 
     index_bytes: int
@@ -61,16 +49,11 @@ class CachedIndex:
         return self.index_bytes < self.room_bytes
 
 
-def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[str, Any]:
+def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[str, object]:
     """Return a JSON document: whether an index fits into the page cache, and the hit ratio for each exponent of Zipf's
     law.
 
-    Parameters
-    ----------
-    index : Index
-        Index; the page cache must hold at least one page.
-    disk : Disk, optional
-        Disk whose visits and demands are added to the document.
+    The page cache must hold at least one page. The visits and demands of `disk` are added to the document.
     """
     pages = -(-index.index_bytes // index.page_bytes)
     room = index.room_bytes // index.page_bytes

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
+from towtank.model.caching.answer import CacheAnswer, TraceOutcome
 from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.engine import run_caches
 
@@ -22,22 +23,10 @@ _READ = 200, 206
 
 @dataclass(frozen=True)
 class CacheRequest:
-    """Settings for the analysis of a trace.
-
-    Attributes
-    ----------
-    entries, bytes : tuple of int
-        Cache sizes; if both are given, the result is a table of all pairs. [1], [byte]
-    metadata_bytes : int
-        Metadata of an entry, which count towards the cache size in `bytes`. [byte]
-    rate : float or None
-        Share of the keys to sample, in (0, 1].
-    samples : int or None
-        Highest number of keys to sample. [1]
-    warm_up : int
-        Number of references at the start that fill the caches and are not counted. [1]
-    disk : Disk or None
-        Disk whose visits and demands are added to the result.
+    """Settings for the analysis of a trace: cache sizes in `entries` [1] and `bytes` [byte], with a table of all pairs
+    if both are given; metadata of an entry, which count towards the size in bytes [byte]; share of the keys to sample,
+    in (0, 1], or the highest number of sampled keys [1]. The caches are filled by `warm_up` references, which are not
+    counted [1].
     """
 
     entries: tuple[int, ...] = ()
@@ -91,19 +80,10 @@ class _LogLines:
         return [*self.unreadable, f"log lines that do not record a successful read of a file were skipped: {parts}"]
 
 
-def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
-    """Return a JSON document with the miss ratios of a trace.
+def trace_document(source: str, request: CacheRequest) -> dict[str, object]:
+    """Return a JSON document with the miss ratios of a trace, as in `docs/reference/model-cache.md`.
 
-    Parameters
-    ----------
-    source : str
-        Path of a CSV file or an access log, or `-` for CSV on standard input.
-    request : CacheRequest
-
-    Returns
-    -------
-    dict
-        `towtank/model-cache/1`, as in `docs/reference/model-cache.md`.
+    The source is the path of a CSV file or an access log, or `-` for CSV on standard input.
 
     Raises
     ------
@@ -111,23 +91,26 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
         If the trace is invalid; contains every fault.
     """
     outcome, warnings = _read(source, request.options())
-    if "faults" in outcome:
-        raise _refusal(source, outcome)
-    answer = outcome["answer"]
-    if request.disk is not None:
-        rate = answer["trace"]["references_per_s"]
-        for point in (*answer["curve"], *answer["curve_by_bytes"], *answer["limits"]):
-            point.update(request.disk.figures(point["miss_ratio"], rate))
-    answer["warnings"] += warnings
-    return {"schema": SCHEMA, "source": source, **answer}
+    if outcome.answer is None:
+        faults = [Fault(source, fault.line, fault.column, fault.where, fault.message) for fault in outcome.faults]
+        raise StudyError(faults, hint=f"{outcome.more} more faults are not shown" if outcome.more else None)
+    answer = CacheAnswer.model_validate(outcome.answer)
+    document = {"schema": SCHEMA, "source": source, **outcome.answer, "warnings": [*answer.warnings, *warnings]}
+    if request.disk is None:
+        return document
+    rate = None if answer.trace is None else answer.trace.references_per_s
+    curves = {"curve": answer.curve, "curve_by_bytes": answer.curve_by_bytes, "limits": answer.limits}
+    for key, points in curves.items():
+        document[key] = [{**point.document(), **request.disk.figures(point.miss_ratio, rate)} for point in points]
+    return document
 
 
-def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _read(source: str, options: list[str]) -> tuple[TraceOutcome, list[str]]:
     """Analyse a trace with the engine; return the engine's answer, and warnings about skipped log lines."""
     from towtank.workload import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
-        return run_caches(options, source=sys.stdin.buffer), []
+        return _outcome(options, source=sys.stdin.buffer), []
     path = Path(source)
     if path.is_dir() or not path.exists():
         got = "a folder" if path.is_dir() else "a path that does not exist"
@@ -135,41 +118,30 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     if not path.is_file():
         # A pipe can be read only once: if its first line were read to detect an access log, the line would be lost.
         with path.open("rb") as stream:
-            return run_caches(options, source=stream), []
+            return _outcome(options, source=stream), []
     try:
         log = is_access_log(path)
     except OSError as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
     if not log:
         # The path is made absolute, because the engine would mistake a path that begins with a dash for an option.
-        return run_caches([str(path.absolute()), *options]), []
+        return _outcome([str(path.absolute()), *options]), []
     lines = _LogLines(path)
-    outcome = run_caches(options, lines=lines)
-    for fault in outcome.get("faults", []):
-        # The line numbers of the faults are those of the generated trace and not of the log, so they are removed.
-        fault["line"] = fault["column"] = 0
-    return outcome, lines.warnings()
+    outcome = _outcome(options, lines=lines)
+    # The line numbers of the faults are those of the generated trace and not of the log, so they are removed.
+    faults = tuple(fault.model_copy(update={"line": 0, "column": 0}) for fault in outcome.faults)
+    return outcome.model_copy(update={"faults": faults}), lines.warnings()
 
 
-def _refusal(source: str, outcome: dict[str, Any]) -> StudyError:
-    faults = [
-        Fault(source, fault["line"], fault["column"], fault["where"], fault["message"]) for fault in outcome["faults"]
-    ]
-    return StudyError(faults, hint=f"{outcome['more']} more faults are not shown" if outcome["more"] else None)
+def _outcome(options: list[str], **source: Any) -> TraceOutcome:
+    return TraceOutcome.model_validate(run_caches(options, **source))
 
 
-def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, Any]:
-    """Return a JSON document with the miss ratios for references that follow Zipf's law, by Che's
-    approximation.
+def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, object]:
+    """Return a JSON document with the miss ratios for references that follow Zipf's law, by Che's approximation.
 
-    Parameters
-    ----------
-    keys : int
-        Number of keys, at least 1. [1]
-    skew : float
-        Exponent of Zipf's law, >= 0: references to key i are proportional to i^-skew. [1]
-    request : CacheRequest
-        Request with at least one of `entries`.
+    References to key i of `keys` are proportional to i^-skew, where `skew` is at least 0. The request has at least one
+    of `entries`.
     """
     rows = zipf_hit_ratios(keys, skew, request.entries)
     curve = [

@@ -26,11 +26,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from towtank.analysis import estimate_from_document, standard_error_of
+from towtank.analysis import RunSummary, standard_error_of
 from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.across_network import Growth, Shared, throughputs
@@ -48,17 +47,10 @@ PREDICTION_FILE = "prediction.json"
 # Number of bootstrap replicates for which the network is solved. Of 200, five lie below the 2.5 % quantile.
 _DRAWS = 200
 MOST_USERS = 20_000
-Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: PredictionAsked) -> dict[str, object]:
     """Return the predicted throughput and response time for more or larger servers, as a JSON object.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Measured configuration.
-    asked : PredictionAsked
 
     Raises
     ------
@@ -103,13 +95,12 @@ def _work(configuration: Configuration, asked: PredictionAsked) -> Floats | None
 
     The result is None if a run lacks CPU use or throughput. The values are in ascending order of load.
     """
-    runs = {str(run["run"]): run for run in configuration.runs}
+    runs = {run.run: run for run in configuration.runs}
     cpus, rates = [], []
     for point in sorted(configuration.points, key=lambda point: float(point["load"])):
         some = [runs[name] for name in map(str, point["runs"]) if name in runs]
-        uses = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked.hosts]
-        used = [None if cpus_used is None else estimate_from_document(cpus_used).value for cpus_used in uses]
-        done = [estimate_from_document(run["throughput_per_s"]).value for run in some]
+        used = [run.hosts[name].cpus_used.value if name in run.hosts else None for run in some for name in asked.hosts]
+        done = [run.throughput_per_s.value for run in some]
         if not used or not all(used) or not all(done):
             return None
         cpus.append(sum(value for value in used if value is not None))
@@ -160,9 +151,7 @@ def _requests(configuration: Configuration) -> float:
     """Return the mean number of requests per transaction; 1 if a run did not count requests. [1]"""
     rows = []
     for run in configuration.runs:
-        rate_of_requests = run.get("request_throughput_per_s")
-        requests = None if rate_of_requests is None else estimate_from_document(rate_of_requests).value
-        rate, users = estimate_from_document(run["throughput_per_s"]).value, (run.get("users") or {}).get("asked")
+        requests, rate, users = run.request_throughput_per_s.value, run.throughput_per_s.value, run.users.asked
         if not requests or not rate or not users:
             return 1.0
         rows.append((requests / rate, rate, float(users)))
@@ -173,8 +162,8 @@ def _shared(configuration: Configuration, asked: PredictionAsked) -> tuple[list[
     """Return the hosts that the prediction does not enlarge; also the CPU time per transaction on all hosts, and the
     CPUs of the physical machine, as one tuple. The tuple is None if the numbers are unknown.
     """
-    runs = [run for run in configuration.runs if run.get("hosts")]
-    names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
+    runs = [run for run in configuration.runs if run.hosts]
+    names = list(dict.fromkeys(name for run in runs for name in run.hosts))
     hosts = {name: host for name in names if (host := _host(name, runs, asked)) is not None}
     own = set(asked.hosts) & set(hosts)
     if own:
@@ -185,36 +174,34 @@ def _shared(configuration: Configuration, asked: PredictionAsked) -> tuple[list[
                 f"({100 * busiest.utilization:.0f} %): more servers or CPUs of {asked.service} would not help",
                 hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} fewer",
             )
-    machine = [run["machine"] for run in runs if run.get("machine")]
+    machine = next((run.machine for run in runs if run.machine is not None), None)
     total = None
-    if hosts and machine and machine[0].get("cpus"):
-        total = (sum(host.demand_s for host in hosts.values()), float(machine[0]["cpus"]))
+    if hosts and machine is not None and machine.cpus:
+        total = (sum(host.demand_s for host in hosts.values()), float(machine.cpus))
     return [host for name, host in hosts.items() if name not in own and host.demand_s > 0], total
 
 
-def _host(name: str, runs: list[Json], asked: PredictionAsked) -> Shared | None:
+def _host(name: str, runs: list[RunSummary], asked: PredictionAsked) -> Shared | None:
     """Return a host with its CPU time per transaction and the standard error of that time.
 
     The time is total CPU time over total transactions of all runs. The result is None if CPU use or CPUs of
     the host are unknown.
     """
-    uses = [
-        (run["hosts"][name], estimate_from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]
-    ]
+    uses = [(run.hosts[name], run.throughput_per_s.value) for run in runs if name in run.hosts]
     rows = [
-        (used, rate.value, standard_error_of(used), use)
+        (use.cpus_used.value, rate, standard_error_of(use.cpus_used), use)
         for use, rate in uses
-        if (used := estimate_from_document(use.get("cpus_used"))).value is not None and rate.value
+        if use.cpus_used.value is not None and rate
     ]
-    allotted = next((use.get("cpus_allotted") for *_, use in rows if use.get("cpus_allotted")), None)
+    allotted = next((use.cpus_allotted for *_, use in rows if use.cpus_allotted), None)
     if not rows or not allotted:
         return None
-    cpus = np.array([used.value for used, *_ in rows], dtype=float)
+    cpus = np.array([used for used, *_ in rows], dtype=float)
     rates = np.array([rate for _, rate, *_ in rows], dtype=float)
     demand = float(cpus.sum() / rates.sum())
     spread = float(np.std(cpus / rates, ddof=1)) / np.sqrt(len(rows)) if len(rows) > 1 else 0.0
     within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
-    most = max(float(use.get("utilization") or 0.0) for *_, use in rows)
+    most = max(use.utilization or 0.0 for *_, use in rows)
     error = float(np.hypot(spread, within))
     then, period_s = asked.cpus_of_hosts.get(name), asked.cpu_period_of_hosts_s.get(name, PERIOD_S)
     return Shared(name, demand, error, float(allotted), float(then or allotted), most, period_s)
@@ -250,7 +237,7 @@ def write_prediction(path: Path) -> PredictionResult | None:
         ]
         if not found:
             raise MeasurementError("no run of the measured configuration can be modelled")
-        document |= {"refused": None, "runs": [str(run["run"]) for run in found[0].runs]}
+        document |= {"refused": None, "runs": [run.run for run in found[0].runs]}
         document |= predict_across(found[0], asked)
     except (MeasurementError, ModelError) as error:
         document |= {"refused": str(error), "runs": [], "rows": []}

@@ -70,23 +70,9 @@ class Station:
 
 @dataclass(frozen=True)
 class Shared:
-    """Host that all bottleneck servers use together, such as a database or a gateway.
-
-    Attributes
-    ----------
-    name : str
-    demand_s : float
-        CPU time of a transaction. [s]
-    error_s : float
-        Standard error of `demand_s`. [s]
-    cpus : float
-        CPUs of the host when it was measured. [1]
-    cpus_then : float
-        CPUs of the host in the predicted configuration. [1]
-    utilization : float
-        Highest measured utilization, in [0, 1].
-    period_s : float
-        Period of its CPU quota. [s]
+    """Host that all bottleneck servers use together, such as a database or a gateway: CPU time of a transaction with
+    its standard error [s], CPUs when it was measured and in the predicted configuration [1], highest measured
+    utilization, in [0, 1], and period of its CPU quota [s].
     """
 
     name: str
@@ -124,18 +110,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class Growth:
-    """Size of the bottleneck tier in the measured (`from`) and in the predicted (`to`) configuration.
-
-    Attributes
-    ----------
-    servers_from, servers_to : int
-        Number of servers. [1]
-    cpus_from, cpus_to : float or None
-        CPUs of each server; None without a CPU limit. [1]
-    cpu_period_s : float
-        Period of the CPU quota. [s]
-    requests : float
-        Mean number of requests per transaction. [1]
+    """Size of the bottleneck tier in the measured (`from`) and in the predicted (`to`) configuration: servers, and CPUs
+    of each server, None without a CPU limit [1]; period of the CPU quota [s]; and mean number of requests per
+    transaction [1].
     """
 
     servers_from: int

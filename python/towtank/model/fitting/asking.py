@@ -28,14 +28,8 @@ def why_no_source(source: Path) -> str | None:
 def misplaced_options(source: Path, columns: PointColumns, configuration: str | None) -> list[tuple[str, str]]:
     """Return the options that do not apply to the kind of source (CSV file or results folder), each with the reason.
 
-    Parameters
-    ----------
-    source : Path
-        CSV file or results folder.
-    columns : Columns
-        Columns that options name. With a results folder, options may set a think time but no column.
-    configuration : str or None
-        Text to find in labels of configurations; not allowed with a CSV file.
+    With a results folder, options may set a think time, but name no column. With a CSV file, no text to find in labels
+    of configurations is allowed.
     """
     if not is_results(source):
         message = f"must be given with a results folder only, got {configuration!r}"
@@ -59,16 +53,8 @@ def fit_source(
 ) -> list[CurveAnswer]:
     """Fit the points of a CSV file, or each chosen configuration of a results folder.
 
-    Parameters
-    ----------
-    source : Path
-        CSV file or results folder.
-    columns : Columns
-        Columns of a CSV file; ignored for a results folder.
-    request : FitRequest
-        Curve to fit, and settings of the fit.
-    configuration : str or None
-        Text that the labels of the configurations to fit contain; None for all configurations.
+    The columns apply to a CSV file only. The labels of the configurations to fit contain the text `configuration`; None
+    for all configurations.
 
     Raises
     ------

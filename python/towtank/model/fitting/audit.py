@@ -57,23 +57,11 @@ _FAR_OFF = 5.0
 
 @dataclass(frozen=True)
 class Quantities:
-    """Measured quantities of one run to which the operational laws are applied.
-
-    Attributes
-    ----------
-    name : str
-    users_asked : float or None
-        Users in the plan. [1]
-    users, throughput, response_s, think_s : float
-        Measured values. [1], [1/s], [s], [s]
-    limit : float
-        Largest residual that requests in progress at the edges of the window can cause. [ratio]
-    cpus : dict of str to float
-        CPUs used by each tier. [1]
-    drifting : dict of str to tuple
-        Tiers whose demand changed within the run, each with its residual and the limit of the residual.
-    is_timed : bool
-        False if too many transactions have no response time. The run is then left out of the checks of Little's law.
+    """Measured quantities of one run to which the operational laws are applied: users of the plan and measured users
+    [1], throughput [1/s], response and think time [s], and CPUs used by each tier [1]. `limit` is the largest residual
+    that requests in progress at the edges of the window can cause [ratio]. `drifting` are tiers whose demand changed
+    within the run, each with its residual and the limit of the residual. Without `is_timed`, too many transactions have
+    no response time, and the run is left out of the checks of Little's law.
     """
 
     name: str

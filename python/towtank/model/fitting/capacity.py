@@ -6,7 +6,6 @@ The same results always give the same document.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,16 +37,12 @@ _NETWORK_GRID = 12
 _BEYOND = 1.25
 # Half the width of a 95 % confidence interval, in standard errors, for large samples.
 _NORMAL = 1.96
-Json = dict[str, Any]
 
 
-def capacity_document(path: Path) -> Json:
+def capacity_document(path: Path) -> dict[str, object]:
     """Return the capacity model of each configuration of a results folder, as a JSON object.
 
-    Returns
-    -------
-    dict
-        As `docs/reference/report.md` describes; `refused` states the reason if no model exists.
+    The page `docs/reference/report.md` describes the object; `refused` states the reason if no model exists.
     """
     try:
         answers = fit_results(path, FitRequest("auto"), None)
@@ -74,13 +69,13 @@ def _in_a_line(error: Exception, path: Path) -> str:
     return " ".join(lines[:2]).removesuffix(":")
 
 
-def _contained(answer: CurveAnswer, classes: Json) -> Json:
+def _contained(answer: CurveAnswer, classes: object) -> dict[str, object]:
     """Return the capacity model of a configuration as a JSON object; after an error, `refused` contains the message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
 
-def _configuration(answer: CurveAnswer, classes: Json) -> Json:
+def _configuration(answer: CurveAnswer, classes: object) -> dict[str, object]:
     document = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
     document["network"] = None
     levels = len(answer.points.levels)
@@ -92,39 +87,37 @@ def _configuration(answer: CurveAnswer, classes: Json) -> Json:
     grid = predict_grid(shown, answer.think_s)
     loads = [row.load for row in grid]
     document["grid"] = [row.document() for row in grid]
-    document["utilization"] = _utilization(answer, shown, loads)
     document["bottleneck_sentence"] = _bottleneck(answer, shown)
-    network = attempt(f"network of {answer.document['label']}", _network, answer, document, loads)
-    document["network"] = {"refused": network.sentence} if isinstance(network, Failed) else network
-    return {**document, "refused": None}
+    made = attempt(f"network of {answer.document['label']}", _network, answer, loads)
+    network, used = ({"refused": made.sentence}, {}) if isinstance(made, Failed) else made
+    return {**document, "utilization": _utilization(answer, shown, loads) | used, "network": network, "refused": None}
 
 
-def _network(answer: CurveAnswer, document: Json, loads: list[float]) -> Json | None:
-    """Return the document of the queueing network that is fitted to the configuration; None if no run folders of the
-    configuration are known.
-
-    If the network is accepted, `document` gets its utilizations instead of those of the curve.
+def _network(answer: CurveAnswer, loads: list[float]) -> tuple[dict[str, object] | None, dict[str, object]]:
+    """Return the document of the queueing network that is fitted to the configuration, None if no run folders of the
+    configuration are known; and the utilizations by the network, without any if it is rejected.
     """
     if answer.configuration is None or not answer.configuration.folders:
-        return None
+        return None, {}
     found = network_answer(answer.configuration)
-    fitted = found.document
     if found.network is None or found.verdict.level == FIT_REJECTED:
-        return fitted
+        return found.document, {}
     every = max(1, len(loads) // _NETWORK_GRID)
-    levels = [float(row["load"]) for row in fitted["levels"]]
+    of = found.network.measured
+    levels = [float(load) for load in of.loads]
     at = sorted({*levels, *(load for load in loads[::every] if load <= farthest_load(found.network)[0])})
     grid = dict(zip(at, predicted(found.network, at), strict=True))
-    fitted["grid"] = [{"load": load, **document_of(row)} for load, row in grid.items()]
-    for name, station in fitted["stations"].items():
-        if name in answer.demands:
-            document["utilization"][name] = {
-                "servers": station["servers"],
-                "by": "network",
-                "measured": _measured_use(answer, answer.demands[name]),
-                "curve": [{"load": load, **document_of(row.utilization[name])} for load, row in grid.items()],
-            }
-    return fitted
+    used: dict[str, object] = {
+        station.name: {
+            "servers": station.servers,
+            "by": "network",
+            "measured": _measured_use(answer, answer.demands[station.name]),
+            "curve": [{"load": load, **document_of(row.utilization[station.name])} for load, row in grid.items()],
+        }
+        for station in of.stations
+        if station.name in answer.demands
+    }
+    return {**found.document, "grid": [{"load": load, **document_of(row)} for load, row in grid.items()]}, used
 
 
 def _measured_use(answer: CurveAnswer, resource: ResourceDemand) -> list[dict[str, object]]:

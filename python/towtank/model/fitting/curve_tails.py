@@ -19,7 +19,6 @@ from towtank.analysis import Estimate, estimate_from_document
 from towtank.model.engine_model import EngineModel
 from towtank.model.loading import load_model
 from towtank.model.percentiles import response_percentiles
-from towtank.model.solved import SolvedNetwork
 from towtank.model.solving import solve_models
 from towtank.model.stations import stations_of
 
@@ -84,19 +83,8 @@ class Tails:
 def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str], name: str) -> Tails | None:
     """Compare the percentiles of a curve with the measured percentiles, for both orders of service.
 
-    Parameters
-    ----------
-    points : sequence of mapping
-        The measured levels, with `load` and `response_time_s`.
-    text : callable
-        Function that renders the model file for an order of service.
-    name : str
-        Class of the model.
-
-    Returns
-    -------
-    Tails or None
-        Comparison for the order of service that fits better; None without measured percentiles.
+    The function `text` renders the model file for an order of service. The result is the comparison for the order that
+    fits better; None without measured percentiles.
     """
     measured = {
         metric: {
@@ -125,7 +113,7 @@ def over_levels(rows: Ratios) -> tuple[float, float, float]:
 def _tails(measured: Mapping[str, Mapping[float, Estimate]], text: str, order: str, name: str) -> Tails:
     model, loads = _model(text), sorted({load for levels in measured.values() for load in levels})
     models = [replace(model, classes=[replace(model.classes[0], users=round(load))]) for load in loads]
-    answers = [SolvedNetwork.model_validate(solved["answer"]) for solved in solve_models(models)]
+    answers = [solved.solution for solved in solve_models(models)]
     computed = {
         load: response_percentiles(model, answer, stations_of(answer), name)[0]
         for load, model, answer in zip(loads, models, answers, strict=True)

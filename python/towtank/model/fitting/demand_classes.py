@@ -47,11 +47,7 @@ and cheap enough for seven estimators.
 def demands_of_classes(series: Series, names: list[str]) -> TransactionDemands:
     """Estimate the service demand of every class at one resource, by all estimators.
 
-    Parameters
-    ----------
-    series : Series
-    names : list of str
-        Names of the classes, in the order of the columns.
+    The names of the classes are in the order of the columns.
     """
     length = max(1, round(len(series.busy) ** (1 / 3)))
     rows = blocks(series, length, REPLICATES, SEED)

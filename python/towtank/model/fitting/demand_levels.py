@@ -23,19 +23,8 @@ on the load.
 
 @dataclass(frozen=True)
 class DemandOfLevels:
-    """Service demand of the mean transaction at a resource.
-
-    Attributes
-    ----------
-    demand_s : Bounded
-        Busy time per transaction. [s]
-    background : Bounded
-        Servers that background work keeps busy. [1]
-    by_level : tuple of LevelDemand
-    load_dependence : LoadDependence or None
-        None with fewer than four load levels.
-    note : str or None
-        Restriction of the estimate.
+    """Service demand of the mean transaction at a resource: busy time per transaction [s], servers that background work
+    keeps busy [1], dependence on the load, None with fewer than four load levels, and a restriction of the estimate.
     """
 
     demand_s: Bounded
@@ -52,19 +41,8 @@ class DemandOfLevels:
 def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> DemandOfLevels | None:
     """Fit a straight line U = U_0 + D X through the load levels, and test the points for curvature.
 
-    Parameters
-    ----------
-    throughput : ndarray of shape (n_points,)
-        Throughput X. [1/s]
-    busy : ndarray of shape (n_points,)
-        Busy servers, NaN if not observed. [1]
-    servers : int
-        Servers of the resource. [1]
-
-    Returns
-    -------
-    DemandOfLevels or None
-        None without points.
+    Throughput X [1/s] and busy servers [1], NaN if not observed, have the shape (n_points,). The result is None without
+    points.
 
     Notes
     -----

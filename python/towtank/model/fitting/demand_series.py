@@ -24,16 +24,9 @@ WORTH_A_DEMAND = 0.05
 
 @dataclass
 class RunSeries:
-    """Time series of a run, in intervals whose length depends on the response times of the run.
-
-    Attributes
-    ----------
-    seconds : Floats
-        Lengths of the intervals. [s]
-    counts, response_sums : dict of str to ndarray
-        Transactions that ended, and the sum of their response times, by class. [1], [s]
-    busy : dict of str to ndarray
-        Busy time by resource; NaN if not observed. [s]
+    """Time series of a run, in intervals whose length depends on the response times of the run: lengths of the
+    intervals [s], ended transactions [1] and the sum of their response times [s] by class, and busy time by resource,
+    NaN if not observed [s].
     """
 
     name: str

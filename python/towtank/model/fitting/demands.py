@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,13 +40,10 @@ class ResourceDemand:
         return {"servers": self.servers, "tiers": list(self.tiers), **self.demand.document()}
 
 
-def demands_document(path: Path) -> dict[str, Any]:
+def demands_document(path: Path) -> dict[str, object]:
     """Return the service demands of every configuration of a results folder, as a JSON object.
 
-    Returns
-    -------
-    dict
-        As `docs/reference/model-fit.md` describes.
+    The page `docs/reference/model-fit.md` describes the object.
     """
     configurations = read_configurations(path)
     folder = ResultsFolder.open(path) if (path / STUDY_MANIFEST).is_file() else None
@@ -66,7 +62,7 @@ def configuration_demands(configuration: Configuration, folder: ResultsFolder | 
     """Return the service demands of one configuration at each resource, as a JSON object."""
     resources, classes = resource_demands(configuration), {}
     if folder is not None:
-        runs = [run for run in folder.runs() if run.run_id in {str(kept["run"]) for kept in configuration.runs}]
+        runs = [run for run in folder.runs() if run.run_id in {kept.run for kept in configuration.runs}]
         series, servers = read_series(runs, configuration.resources)
         names = dict.fromkeys(name for run in series for name in run.busy)
         bottleneck = configuration.bottleneck()
@@ -126,10 +122,8 @@ def _disks(configuration: Configuration) -> dict[str, Floats]:
     """Return the utilization at each load, for each disk whose highest utilization exceeds `WORTH_A_DEMAND`. [ratio]"""
     rows = []
     for point in configuration.points:
-        runs = [run for run in configuration.runs if run["run"] in point["runs"]]
-        by_run = [
-            {disk: row["utilization"] for disk, row in disks(run).items() if "utilization" in row} for run in runs
-        ]
+        runs = [disks(run) for run in configuration.runs if run.run in point["runs"]]
+        by_run = [{disk: row.utilization for disk, row in run.items() if row.utilization is not None} for run in runs]
         names = set.intersection(*(set(row) for row in by_run)) if by_run else set()
         rows.append({disk: float(np.mean([row[disk] for row in by_run])) for disk in names})
     found = {

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from towtank.containment import Failed, attempt
 from towtank.documents import document_of
 from towtank.errors import MeasurementError, ModelError
 from towtank.files import put_text
-from towtank.model.capacity_file import FitAssumption
+from towtank.model.capacity_file import FitAssumption, FittedConfiguration
 from towtank.model.demand_file import ExcludedRun
 from towtank.model.fitting import knees, model_file
 from towtank.model.fitting.audit import Finding, audit_points
@@ -40,7 +39,6 @@ from towtank.model.fitting.shape import Shape, classify
 from towtank.model.fitting.table import PointColumns, read_points
 
 SCHEMA = "towtank/model-fit/1"
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,23 +73,12 @@ class FitRequest:
 
 @dataclass
 class CurveAnswer:
-    """Result of a fit of capacity curves to one set of points.
+    """Result of a fit of capacity curves to one set of points. Demands of the mean transaction by resource, and the
+    shape of the points, are known for a results folder only. `asserted` is True if the user stated the number of
+    servers of the bottleneck.
+    """
 
-    Attributes
-    ----------
-    document : dict
-    choice : Choice
-    points : Observations
-    think_s : float
-    demands : dict of str to ResourceDemand
-        Demands of the mean transaction by resource; empty for a CSV file.
-    shape : Shape or None
-        Shape of the measured points; None for a CSV file.
-    configuration : Configuration or None
-    asserted : bool
-        True if the user stated the number of servers of the bottleneck."""
-
-    document: Json
+    document: dict[str, object]
     choice: Choice
     points: Observations
     think_s: float
@@ -99,6 +86,11 @@ class CurveAnswer:
     shape: Shape | None = None
     configuration: Configuration | None = None
     asserted: bool = False
+
+    @property
+    def fitted(self) -> FittedConfiguration:
+        """Content of the document."""
+        return FittedConfiguration.model_validate(self.document)
 
     @property
     def bottleneck(self) -> str | None:
@@ -146,7 +138,7 @@ def _fit_configuration(configuration: Configuration, request: FitRequest) -> Cur
     servers = request.servers or (bottleneck.servers if bottleneck else 1)
     head = {"label": configuration.label, "key": configuration.key, "asked": request.curve}
     if request.think_s is not None:
-        points = _thinking(points, request.think_s)
+        points = replace(points, think=np.full(points.count, request.think_s))
     mix = mix_of(configuration, request.hold_out or DEFAULT_HELD_OUT)
     if mix is not None:
         points = replace(points, work=mix.work)
@@ -178,10 +170,6 @@ def _fit_configuration(configuration: Configuration, request: FitRequest) -> Cur
         configuration=configuration,
         asserted=request.servers is not None,
     )
-
-
-def _thinking(points: Observations, think_s: float) -> Observations:
-    return replace(points, think=np.full(points.count, think_s))
 
 
 def _answer(
@@ -317,9 +305,9 @@ def _points(points: Observations, shown: CurveCandidate | None) -> list[dict[str
 def attribution_doubts(configuration: Configuration) -> list[str]:
     """Return a doubt if much CPU time of some runs belongs to no tier; otherwise an empty list."""
     found = [
-        (reason["seen"] or 0.0, str(run["run"]), reason["message"])
+        (reason["seen"] or 0.0, run.run, reason["message"])
         for run in configuration.runs
-        for reason in run["verdict"].get("reasons") or ()
+        for reason in run.verdict.reasons
         if reason["kind"] == DoubtKind.NOT_ATTRIBUTED
     ]
     if not found:
@@ -373,21 +361,14 @@ def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str =
     """Write the fitted curve of a closed system as a model file, and compare the throughput of the written model with
     the measured throughput.
 
-    Parameters
-    ----------
-    answer : Answer
-        Answer that contains the fitted curve.
-    source : str
-        Name of the measurements; the file contains it.
-    path : Path
-        Path of the file.
-    option : str, default ""
-        Command-line option that requested the file, for messages; empty without an option.
+    The file contains the name `source` of the measurements. Messages contain the command-line option that requested the
+    file, if there is one.
 
     Raises
     ------
     ModelError
-        If the answer has no closed curve, or the curve is rejected."""
+        If the answer has no closed curve, or the curve is rejected.
+    """
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == FIT_REJECTED:
         why = answer.choice.refused.get("closed", "none was fitted")

@@ -41,14 +41,8 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     """Return the throughput of each replicate at each load, with a demand that drifts beyond the highest measured
     utilization.
 
-    Parameters
-    ----------
-    fit : Fit
-    parameters : ndarray of shape (n_replicates, n_parameters)
-    loads : ndarray of shape (n_loads,)
-        Users. [1]
-    conditions : Conditions, optional
-        Think time, mix and other programs at each load (closed curves only); by default those of `ClosedCurve.usual`.
+    The parameters have the shape (n_replicates, n_parameters), and the loads are numbers of users of shape (n_loads,)
+    [1]. The conditions at each load are for closed curves only; by default those of `ClosedCurve.usual`.
 
     Notes
     -----

@@ -115,8 +115,6 @@ class Fit:
 
     Attributes
     ----------
-    problem : Problem
-    solution : Solution
     held : ndarray of bool of shape (n_parameters,)
         Parameters that lie at a bound.
     """
@@ -240,12 +238,7 @@ def _refuse_blind(curve: Curve, points: Observations) -> None:
 def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
     """Fit a curve to measured points by least squares.
 
-    Parameters
-    ----------
-    curve : Curve
-    points : Observations
-    near : sequence of float, optional
-        Additional starting point.
+    `near` is a further starting point.
 
     Raises
     ------

@@ -56,18 +56,8 @@ class FitTest:
 
 @dataclass(frozen=True)
 class HeldOutPoint:
-    """Point that was left out of a fit, with the prediction of the fit.
-
-    Attributes
-    ----------
-    load : float
-        Load. [1] or [1/s]
-    measured_throughput, predicted_throughput : float
-        [1/s]
-    error : float
-        Relative error of the predicted throughput. [ratio]
-    measured_response_s, predicted_response_s, response_error : float or None
-        Response times [s] and relative error [ratio]; None if response times or think times are unknown.
+    """Point that was left out of a fit, with the prediction of the fit: load [1] or [1/s], throughputs [1/s], response
+    times [s], None if response times or think times are unknown, and relative errors of the predictions [ratio].
     """
 
     load: float
@@ -85,17 +75,8 @@ class HeldOutPoint:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Comparison of a prediction with measurements at the highest loads, which were left out of the fit.
-
-    Attributes
-    ----------
-    levels : int
-        Number of load levels that were left out. [1]
-    curve : str
-        Name of the family of curves.
-    worst_error : float
-        Largest relative error of throughput, with its sign. [ratio]
-    points : tuple of HeldOutPoint
+    """Comparison of a prediction with measurements at the highest loads, which were left out of the fit: number of
+    these levels [1], name of the family of curves, and largest relative error of throughput, with its sign [ratio].
     """
 
     levels: int
@@ -112,7 +93,6 @@ class Judgement:
     ----------
     reasons : list of (str, str)
         Level (`doubtful` or `rejected`) and sentence.
-    tests : list of FitTest
     """
 
     reasons: list[tuple[str, str]] = field(default_factory=list)
@@ -155,10 +135,7 @@ class Judgement:
 def aicc(fit: Fit) -> float | None:
     """Return Akaike's information criterion of the fitted throughput, corrected for few points.
 
-    Returns
-    -------
-    float or None
-        Smaller is better; None if there are too few points for the correction.
+    Smaller is better. The result is None if there are too few points for the correction.
 
     Notes
     -----

@@ -18,17 +18,8 @@ Interval = tuple[float | None, float | None]
 def measured_again(tested: Fit, above: Observations) -> Floats:
     """Simulate repeated measurements of the throughputs at the points that were left out of a fit. [1/s]
 
-    Parameters
-    ----------
-    tested : Fit
-        Fit to the lower levels.
-    above : Observations
-        Points of the highest levels.
-
-    Returns
-    -------
-    ndarray of shape (n_replicates, n_points)
-        Throughputs of the replicates' curves, with a drifting demand and a measurement error. [1/s]
+    `tested` is a fit to the lower levels, and `above` are the points of the highest levels. The result has the shape
+    (n_replicates, n_points): throughputs of the replicates' curves, with a drifting demand and a measurement error.
     """
     asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
     curves = drifted(tested, replicates(tested), above.load, asked).rates

@@ -56,11 +56,8 @@ def model_knee(candidate: CurveCandidate) -> Knee | None:
 def power_knee(candidate: CurveCandidate, think_s: float) -> Knee | None:
     """Return the load at which the power X / R is largest, with R = N / X - Z from the curve.
 
-    Returns
-    -------
-    Knee or None
-        None if the power is largest at the lowest or the highest measured load, so that no knee lies between these
-        loads.
+    The result is None if the power is largest at the lowest or the highest measured load, so that no knee lies between
+    these loads.
 
     References
     ----------
@@ -89,10 +86,7 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
 def break_knee(points: Observations) -> Knee | None:
     """Return the load at which two straight lines, fitted to the measured throughput, meet.
 
-    Returns
-    -------
-    Knee or None
-        None with fewer than five levels, or if the second line is not flatter than the first.
+    The result is None with fewer than five levels, or if the second line is not flatter than the first.
 
     Notes
     -----
@@ -187,19 +181,8 @@ def distance_samples(points: Observations) -> Floats | None:
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> Knee | None:
     """Return the load at which a response time exceeds its limit, interpolated between load levels.
 
-    Parameters
-    ----------
-    load, seen : ndarray of shape (n_points,)
-        Load [1], and the response time that the objective limits. [s]
-    errors : ndarray of shape (n_points,) or None
-        Standard errors of the response times; without these errors the knee has no interval. [s]
-    limit : float
-        Limit of the response time. [s]
-
-    Returns
-    -------
-    Knee or None
-        None if the limit is exceeded at no measured load.
+    The load [1], the response times [s] and their standard errors [s] have the shape (n_points,). Without errors the
+    knee has no interval. The result is None if no response time exceeds the limit.
     """
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
@@ -249,10 +232,9 @@ def of_objectives(configuration: Configuration) -> list[Knee]:
     load."""
     found = []
     for objective in configuration.objectives:
-        metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
-        if metric not in _TIMES or not isinstance(limit, int | float) or len(configuration.points) < 2:
+        metric, limit, text = objective.metric.removesuffix("_s"), objective.limit, objective.text
+        if metric not in _TIMES or limit is None or len(configuration.points) < 2:
             continue
-        text = str(objective["text"])
         named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
         about = {"metric": metric, "transaction": named}
         pairs = [(point, metric_of_objective(point, about)) for point in configuration.points]

@@ -120,13 +120,11 @@ def minimise(
 
     Parameters
     ----------
-    model : callable
     starts : ndarray of shape (n_problems, n_parameters)
     targets : ndarray of shape (n_problems, n_values) or (n_values,)
         Measured values.
     deviations : ndarray of shape (n_values,)
         Standard deviation of each value; only the ratios between the deviations matter.
-    bounds : Bounds
     steps : int, default 80
         Highest number of steps; a converged problem takes no further steps.
     tolerance : float
@@ -199,13 +197,7 @@ def _damped_step(slopes: Floats, residuals: Floats, parameters: Floats, damping:
 def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds: Bounds) -> Solution:
     """Find the best fit to one data set from many starting points.
 
-    Parameters
-    ----------
-    model : callable
-    starts : ndarray of shape (n_starts, n_parameters)
-    target : ndarray of shape (n_values,)
-    deviations : ndarray of shape (n_values,)
-    bounds : Bounds
+    The starting points have the shape (n_starts, n_parameters), target and deviations the shape (n_values,).
 
     Notes
     -----

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from towtank.analysis import DiskUse, HostUse, MachineUse, RunSummary
 
 
-def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def machines(summary: RunSummary) -> dict[str, MachineUse | HostUse]:
     """Return the values of each machine from a run summary. The keys have the form ` on NAME`, and are appended to
     labels. The key of this machine is empty.
 
     Hosts that are network namespaces on this machine are omitted, because the values of this machine include them.
     """
-    others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
-    return {"": summary["host"], **others}
+    probed = {name: host for name, host in summary.hosts.items() if (host.networks, host.steal) != (None, None)}
+    return {"": summary.host, **{f" on {name}": host for name, host in probed.items()}}
 
 
-def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def disks(summary: RunSummary) -> dict[str, DiskUse]:
     """Return the values of each disk from a run summary. A key is the name of the disk, followed by the key of its
     machine (see `machines`).
     """
-    return {
-        f"{disk}{on}": row
-        for on, machine in machines(summary).items()
-        for disk, row in (machine.get("disks") or {}).items()
-    }
+    return {f"{disk}{on}": row for on, machine in machines(summary).items() for disk, row in machine.disks.items()}

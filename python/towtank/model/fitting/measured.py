@@ -16,6 +16,7 @@ from towtank.analysis import (
     SET_ASIDE_SUFFIX,
     STUDY_SUMMARY_FILE,
     Estimate,
+    ObjectiveAnswer,
     RunSummary,
     describe_study,
     estimate_from_document,
@@ -28,12 +29,10 @@ from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, TierForm, usable_part
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Resource:
-    """CPUs that one or several tiers share.
+    """CPUs that one or several tiers share, or a disk, which has one server and no tiers.
 
     Attributes
     ----------
@@ -41,7 +40,6 @@ class Resource:
         Names of the tiers, joined by `+`.
     servers : int
         Number of CPUs; rounded up if a quota allows a fraction of a CPU. [1]
-    tiers : tuple of str
     part : float
         Share of each server that a CPU quota allows, in (0, 1]. With a quota of a tenth of a CPU, the resource is one
         server at which a transaction takes ten times its CPU time. The busy time of the servers is CPU time divided by
@@ -53,6 +51,16 @@ class Resource:
     tiers: tuple[str, ...]
     part: float = 1.0
 
+    @property
+    def capacity(self) -> float:
+        """Highest number of busy servers that the CPU quota allows. [1]"""
+        return self.servers * self.part
+
+    @property
+    def kind(self) -> str:
+        """Kind of the resource: `cpu` or `disk`."""
+        return "cpu" if self.tiers else "disk"
+
 
 @dataclass
 class Configuration:
@@ -60,7 +68,6 @@ class Configuration:
 
     Attributes
     ----------
-    label : str
     key : dict
         Levels of the factors other than the load.
     points : list of dict
@@ -69,10 +76,9 @@ class Configuration:
         Audit findings of all runs.
     excluded : list of ExcludedRun
         Runs that are not modelled.
-    resources : list of Resource
-    objectives : list of dict
+    objectives : list of ObjectiveAnswer
         Objectives of the study summary, with measured values.
-    runs : list of dict
+    runs : list of RunSummary
         Summaries of the runs that passed the audit.
     folders : list of RunFolder
         Folders of these runs; empty if only a study summary is available.
@@ -80,12 +86,12 @@ class Configuration:
 
     label: str
     key: dict[str, str]
-    points: list[Json]
+    points: list[dict[str, Any]]
     findings: list[Finding] = field(default_factory=list)
     excluded: list[ExcludedRun] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
-    objectives: list[Json] = field(default_factory=list)
-    runs: list[Json] = field(default_factory=list)
+    objectives: list[ObjectiveAnswer] = field(default_factory=list)
+    runs: list[RunSummary] = field(default_factory=list)
     folders: list[RunFolder] = field(default_factory=list)
 
     @property
@@ -117,7 +123,7 @@ class Configuration:
         equal on each of them.
         """
         bottleneck = self.bottleneck()
-        shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
+        shares = {run.run: run.host.foreign_share for run in self.runs}
         if bottleneck is None or not shares:
             return None
         rows = [[shares.get(str(run)) for run in point["runs"]] for point in self.points]
@@ -217,10 +223,7 @@ def is_results(path: Path) -> bool:
 def read_configurations(path: Path) -> list[Configuration]:
     """Read the configurations of a study and audit their runs.
 
-    Parameters
-    ----------
-    path : Path
-        Results folder or study summary. For a study summary, only the verdicts on the runs are checked.
+    For a study summary instead of a results folder, only the verdicts on the runs are checked.
 
     Raises
     ------
@@ -287,9 +290,11 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         bad = {run.run for run in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
-        points: list[Json] = next((entry["points"] for entry in described if entry["key"] == configuration["key"]), [])
+        points = [each for entry in described if entry["key"] == configuration["key"] for each in entry["points"]]
         objectives = [
-            objective for objective in whole["objectives"] if objective["configuration"] == configuration["key"]
+            ObjectiveAnswer.model_validate(objective)
+            for objective in whole["objectives"]
+            if objective["configuration"] == configuration["key"]
         ]
         usable = [record for name, record in records.items() if name not in bad]
         shared = _resources([run for run in folders if run.run_id in set(names)], usable)
@@ -302,7 +307,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
                 excluded,
                 shared,
                 objectives,
-                kept,
+                usable,
                 [run for run in folders if run.run_id in names and run.run_id not in bad],
             )
         )

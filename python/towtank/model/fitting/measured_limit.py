@@ -21,15 +21,9 @@ means that something outside the network limits the load. [ratio]
 
 @dataclass(frozen=True)
 class MeasuredLimit:
-    """Result of the search for what limits the load in the measurements.
-
-    Attributes
-    ----------
-    kind : str
-        `station`: a station of the model limits the load. `asserted`: the user states that a station limits the load.
-        `none`: no limit was reached. `other`: something else limits the load, so more servers may not help.
-    why : str
-        Evidence for the kind.
+    """Result of the search for what limits the load in the measurements, with its evidence. `station`: a station of the
+    model limits the load. `asserted`: the user states that a station limits the load. `none`: no limit was reached.
+    `other`: something else limits the load, so more servers may not help.
     """
 
     kind: str
@@ -43,12 +37,7 @@ class MeasuredLimit:
 def of_curve(configuration: Configuration | None, shape: Shape | None, *, asserted: bool) -> MeasuredLimit | None:
     """Return what limits the load, according to the shape of a measured curve; None without a configuration or a shape.
 
-    Parameters
-    ----------
-    configuration : Configuration or None
-    shape : Shape or None
-    asserted : bool
-        True if the user stated the number of servers of the limiting station.
+    `asserted` is True if the user stated the number of servers of the limiting station.
     """
     if configuration is None or shape is None:
         return None
@@ -65,14 +54,8 @@ def of_network(
 ) -> MeasuredLimit:
     """Return what limits the load, for a network whose stations are the observed CPUs and disks.
 
-    Parameters
-    ----------
-    shape : Shape
-    stations : collection of str
-        Names of the stations.
-    throughput_error, response_error : float
-        Relative errors of the throughput and of the mean response time that the network predicts at the highest load.
-        [ratio]
+    The errors are the relative errors of the throughput and of the mean response time that the network predicts at the
+    highest load. [ratio]
 
     Notes
     -----

@@ -61,16 +61,8 @@ class Mix:
 def mix_of(configuration: Configuration, held: int) -> Mix | None:
     """Return the work of the mean transaction at each load level of a configuration, from the measured mix.
 
-    Parameters
-    ----------
-    configuration : Configuration
-    held : int
-        Number of highest levels that are not used to estimate class demands. [1]
-
-    Returns
-    -------
-    Mix or None
-        None with a single class, with too few data, or if demands by class explain hardly more than equal demands.
+    The `held` highest levels are not used to estimate class demands. The result is None with a single class, with too
+    few data, or if demands by class explain hardly more than equal demands.
     """
     bottleneck = configuration.bottleneck()
     shares, names = _shares(configuration)
@@ -110,13 +102,13 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
     """Return the share of each class in the transactions of each load level, shape (n_points, n_classes), and the class
     names.
     """
-    names = sorted({name for run in configuration.runs for name in run.get("transactions", {})})
+    names = sorted({name for run in configuration.runs for name in run.transactions})
     rows = []
     for point in configuration.points:
         counts = np.zeros(len(names))
         for run in configuration.runs:
-            if run["run"] in point["runs"]:
-                counts += [float(run["transactions"].get(name, {}).get("count") or 0) for name in names]
+            if run.run in point["runs"]:
+                counts += [run.transactions[name].count if name in run.transactions else 0 for name in names]
         rows.append(counts / counts.sum() if counts.sum() else np.full(len(names), np.nan))
     shares = np.array(rows)
     return (shares, names) if np.isfinite(shares).all() else (shares, [])

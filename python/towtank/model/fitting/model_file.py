@@ -40,9 +40,6 @@ class Station:
 
     Attributes
     ----------
-    name : str
-    servers : int
-    demand_s : float
     how : str
         Origin of the demand, for a comment in the file.
     error : float or None
@@ -66,14 +63,7 @@ def stations(
     """Return the stations of a fitted curve of a closed system, and the time that a transaction spends outside these
     stations. [s]
 
-    Parameters
-    ----------
-    candidate : Candidate
-        Candidate of a closed curve.
-    configuration : Configuration or None
-        Configuration of the points; if None, the bottleneck is the only station.
-    demands : dict of str to ResourceDemand
-        Demands as `resource_demands` returns them.
+    Without a configuration, the bottleneck is the only station.
 
     Notes
     -----
@@ -162,23 +152,8 @@ def model_text(
 ) -> str:
     """Render a model file. Its comments state the origin of the numbers.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        Candidate of a closed curve.
-    source : str
-        Name of the results that were fitted.
-    found : list of Station
-    left : float
-        Time outside the stations. [s]
-    think_s : float
-        Mean think time. [s]
-    tails : Tails, optional
-        Comparison with the measured percentiles; it determines the order of service.
-    discipline : str, default "ps"
-        Order of service if `tails` is None.
-    limit : MeasuredLimit, optional
-        What limits the measured load.
+    `left` is the time outside the stations, and `think_s` the mean think time [s]. The comparison `tails` with measured
+    percentiles determines the order of service; without it, the order is `discipline`.
     """
     order = discipline if tails is None else tails.discipline
     points = candidate.fit.points

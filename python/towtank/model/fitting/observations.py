@@ -218,12 +218,8 @@ def observations(
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
     """Return the standard errors, with a pooled relative error for points with few runs.
 
-    Parameters
-    ----------
-    values, errors : ndarray of shape (n_points,)
-        Means over the runs, and their standard errors.
-    runs : ndarray of shape (n_points,)
-        Number of runs from which each error was computed; 1 for an error estimated within one run. [1]
+    All arrays have the shape (n_points,): means over the runs, their standard errors, and the number of runs from which
+    each error was computed, which is 1 for an error estimated within one run.
     """
     few = (runs > 1) & (runs < FEW_RUNS)
     if few.sum() < 2:

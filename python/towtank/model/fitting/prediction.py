@@ -51,22 +51,9 @@ class PredictedValue(Bands):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Prediction of a fitted curve at one load.
-
-    Attributes
-    ----------
-    load : float
-        Load. [1] or [1/s]
-    range : str
-        `measured`, `between` or `beyond` the measured loads.
-    throughput : PredictedValue or None
-        None if the prediction is refused. [1/s]
-    response_s : PredictedValue or None
-        None if the response time N / X - Z is too imprecise. [s]
-    bound : str or None
-        `upper` if the true system may serve less than the curve.
-    refused : str or None
-        Reason why no prediction is made.
+    """Prediction of a fitted curve at one load [1] or [1/s], which is `measured`, `between` or `beyond` the measured
+    loads. The throughput [1/s] is None if the prediction is refused, for the reason `refused`; the response time [s] is
+    None if N / X - Z is too imprecise. `bound` is `upper` if the true system may serve less than the curve.
     """
 
     load: float
@@ -263,7 +250,10 @@ def _assumptions(candidate: CurveCandidate, think_s: float) -> list[FitAssumptio
             )
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
-        low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
+        low, high, mean = (
+            100 * share / candidate.fit.curve.servers
+            for share in (points.others.min(), points.others.max(), points.others.mean())
+        )
         found.append(
             FitAssumption(
                 f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
@@ -306,7 +296,3 @@ def _assumed_of_demands(candidate: CurveCandidate) -> FitAssumption:
         )
         return FitAssumption(assumes, tested)
     return FitAssumption("demands do not depend on the load", tested)
-
-
-def _range_of(values: Floats) -> tuple[float, float, float]:
-    return float(values.min()), float(values.max()), float(values.mean())

@@ -27,10 +27,10 @@ def quota_assumptions(configuration: Configuration) -> list[FitAssumption]:
         hosts = [
             host
             for run in configuration.runs
-            for host in (run.get("hosts") or {}).values()
-            if host.get("cpus_virtual") is not None and set(host.get("tiers") or ()) & set(resource.tiers)
+            for host in run.hosts.values()
+            if host.cpus_virtual is not None and set(host.tiers) & set(resource.tiers)
         ]
-        limits = [float(host["cpus_virtual"]) for host in hosts] or _of_control_groups(configuration, resource)
+        limits = [float(host.cpus_virtual or 0.0) for host in hosts] or _of_control_groups(configuration, resource)
         if not limits:
             continue
         cpus = limits[0]
@@ -38,7 +38,7 @@ def quota_assumptions(configuration: Configuration) -> list[FitAssumption]:
         slower = "" if whole else f" of {cpus / resource.servers:.3g} CPUs each"
         count = f"{resource.servers} server{'s' if resource.servers > 1 else ''}"
         alone = "" if whole else f"a lone transaction is served {resource.servers / cpus:.3g} times as fast; "
-        used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
+        used_up = [host.throttled_share for host in hosts if host.throttled_share is not None]
         seen = f"; in up to {100 * max(used_up):.0f} % of the periods the quota was used up" if used_up else ""
         found.append(
             FitAssumption(
@@ -53,5 +53,5 @@ def quota_assumptions(configuration: Configuration) -> list[FitAssumption]:
 
 def _of_control_groups(configuration: Configuration, resource: Resource) -> list[float]:
     """Return the CPU limits of the control groups of a resource. [1]"""
-    tiers = (run["tiers"][name] for run in configuration.runs for name in resource.tiers if name in run["tiers"])
-    return [float(tier["cpus_allotted"]) for tier in tiers if tier.get("cpu_control_group")]
+    tiers = (run.tiers[name] for run in configuration.runs for name in resource.tiers if name in run.tiers)
+    return [float(tier.cpus_allotted) for tier in tiers if tier.cpu_control_group and tier.cpus_allotted]

@@ -99,12 +99,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
     """Simulate a repeated measurement of the throughputs: curves of the replicates plus a measurement error. [1/s]
 
-    Parameters
-    ----------
-    fit : Fit
-    loads : ndarray of shape (n_loads,)
-    curves : ndarray of shape (count, n_loads)
-        Throughputs of the replicates. [1/s]
+    The loads have the shape (n_loads,), and the curves the shape (count, n_loads).
     """
     stream = np.random.default_rng(seed + 1)
     freedom = max(1, fit.freedom)

@@ -141,18 +141,9 @@ class Choice:
 def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> CurveCandidate:
     """Fit a curve of a family to measured points and test the fit.
 
-    Parameters
-    ----------
-    name : str
-        One of `fit.CURVES`.
-    points : Observations
-    servers : int
-        Servers of the bottleneck of the closed curve. [1]
-    think_s : float
-        Think time if the points have none. [s]
-    held : int or None
-        Number of highest levels to leave out of the fit. With None, the fit uses all levels, and the test uses a second
-        fit without the highest level. With 0, the fit uses all levels, and no prediction is tested.
+    `think_s` is the think time if the points have none [s]. The fit leaves out the `held` highest levels. With None, it
+    uses all levels, and the test uses a second fit without the highest level. With 0, it uses all levels, and no
+    prediction is tested.
 
     Raises
     ------

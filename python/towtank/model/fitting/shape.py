@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from towtank.analysis import NO_ESTIMATE, Estimate, estimate_from_document, ratio_interval
+from towtank.analysis import NO_ESTIMATE, NO_METRIC, Estimate, RunSummary, estimate_from_document, ratio_interval
 from towtank.estimates import few_digits, number_estimate, share_estimate
 from towtank.model.fitting.machines import disks, machines
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 from towtank.model.percentiles import erlang_c
 
-Json = dict[str, Any]
 SHARP = 2.0
 """Smallest ratio of the response times at the highest and the lowest load that counts as growth. [ratio]"""
 BELOW_LINE = "throughput below the proportional line through the lowest load"
@@ -63,20 +62,9 @@ _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Values of one metric at the lowest and at the highest load, as evidence for a kind of limit.
-
-    Attributes
-    ----------
-    what : str
-        Name of the metric.
-    lowest, highest : float or None
-        Values at the lowest and at the highest load.
-    limit : float or None
-        Threshold from which the value at the highest load counts as evidence.
-    speaks_for : str or None
-        Kind of limit that the evidence supports; None if it supports none.
-    interval : tuple or None
-        Confidence interval of `highest`.
+    """Values of one metric at the lowest and at the highest load, the latter with its interval, as evidence for a kind
+    of limit. The value at the highest load counts from the threshold `limit` on; None for `speaks_for` if it supports
+    no kind of limit.
     """
 
     what: str
@@ -100,17 +88,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Shape:
-    """Kind of limit that a configuration shows.
-
-    Attributes
-    ----------
-    kind : str
-        `cpu`, `quota`, `contention`, `disk`, `memory`, `generator`, `none` or `unknown`.
-    resource : str or None
-        Name of the limiting resource.
-    sentence : str
-    evidence : tuple of Evidence
-        All examined metrics.
+    """Kind of limit that a configuration shows (`cpu`, `quota`, `contention`, `disk`, `memory`, `generator`, `none` or
+    `unknown`), the limiting resource, and all examined metrics.
     """
 
     kind: str
@@ -273,11 +252,13 @@ def _reached(configuration: Configuration) -> Estimate:
     return ratio_interval(rates[1], rates[0]).scaled(first["load"] / last["load"])
 
 
-def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
+def _ends(
+    configuration: Configuration, read: Callable[[RunSummary], float | None]
+) -> tuple[float | None, float | None]:
     """Return the mean of a metric over the runs at the lowest load, and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
-        values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
+        values = [read(run) for run in configuration.runs if run.run in point["runs"]]
         known = [value for value in values if value is not None]
         found.append(float(np.mean(known)) if known else None)
     return found[0], found[1]
@@ -289,8 +270,8 @@ def _over(what: str, ends: tuple[float | None, float | None], limit: float, kind
 
 
 def _generator(configuration: Configuration) -> list[Evidence]:
-    share = _ends(configuration, lambda run: run["generator"].get("envelope_share"))
-    saturated = _ends(configuration, lambda run: float(bool(run["generator"].get("saturated"))))
+    share = _ends(configuration, lambda run: run.generator.envelope_share)
+    saturated = _ends(configuration, lambda run: float(run.generator.saturated))
     found = []
     if share[1] is not None:
         found.append(_over("share of the generator's calibrated rate", share, GENERATOR_BUSY, "generator"))
@@ -302,11 +283,11 @@ def _generator(configuration: Configuration) -> list[Evidence]:
 def _memory(configuration: Configuration) -> list[Evidence]:
     found = []
     for on in _machines(configuration):
-        pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "memory_some"))  # type: ignore[misc]
+        pressure = _ends(configuration, partial(_pressure, on=on, name="memory_some"))
         if pressure[1] is not None:
             found.append(_over(f"share of time waiting for memory of the host{on}", pressure, PRESSURE, "memory"))
     for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
-        faults = _ends(configuration, lambda run, tier=tier: run["tiers"].get(tier, {}).get("major_faults_per_s"))  # type: ignore[misc]
+        faults = _ends(configuration, partial(_faults, tier=tier))
         if faults[1] is not None:
             found.append(_over(f"major page faults per second of {tier}", faults, FAULTS, "memory"))
     return found
@@ -316,24 +297,34 @@ def _machines(configuration: Configuration) -> list[str]:
     return list(dict.fromkeys(on for run in configuration.runs for on in machines(run)))
 
 
-def _pressure(run: Json, on: str, name: str) -> float | None:
+def _faults(run: RunSummary, tier: str) -> float | None:
+    return run.tiers[tier].major_faults_per_s if tier in run.tiers else None
+
+
+def _pressure(run: RunSummary, on: str, name: str) -> float | None:
     """Return the share of time in which threads of a machine waited for a resource. [ratio]"""
-    return (machines(run).get(on, {}).get("pressure") or {}).get(name)
+    found = machines(run).get(on)
+    return None if found is None else found.pressure.get(name)
 
 
 def _disks(configuration: Configuration) -> list[Evidence]:
     found = []
     for disk in dict.fromkeys(name for run in configuration.runs for name in disks(run)):
-        ends = _ends(configuration, lambda run, disk=disk: disks(run).get(disk, {}).get("utilization"))  # type: ignore[misc]
+        ends = _ends(configuration, partial(_use_of_disk, disk=disk))
         if ends[1] is not None:
             found.append(_over(f"utilization of disk {disk}", ends, DISK_FULL, "disk"))
     for on in _machines(configuration):
-        pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "io_full"))  # type: ignore[misc]
+        pressure = _ends(configuration, partial(_pressure, on=on, name="io_full"))
         if pressure[1] is not None:
             found.append(
                 Evidence(f"share of time in which all threads waited for disks{on}", *pressure, PRESSURE, None)
             )
     return found
+
+
+def _use_of_disk(run: RunSummary, disk: str) -> float | None:
+    found = disks(run).get(disk)
+    return None if found is None else found.utilization
 
 
 def _cpus(configuration: Configuration) -> list[Evidence]:
@@ -359,16 +350,14 @@ def _quotas(configuration: Configuration) -> list[Evidence]:
     known = {
         tier
         for run in configuration.runs
-        for host in (run.get("hosts") or {}).values()
-        if host.get("cpus_virtual") is not None
-        for tier in host.get("tiers") or ()
+        for host in run.hosts.values()
+        if host.cpus_virtual is not None
+        for tier in host.tiers
     }
-    known |= {
-        name for run in configuration.runs for name, tier in run["tiers"].items() if tier.get("cpu_control_group")
-    }
+    known |= {name for run in configuration.runs for name, tier in run.tiers.items() if tier.cpu_control_group}
     found = []
     for tier in dict.fromkeys(name for point in configuration.points for name in point["tiers"]):
-        ends = _ends(configuration, lambda run, tier=tier: _held_up(run, tier))  # type: ignore[misc]
+        ends = _ends(configuration, partial(_held_up, tier=tier))
         if ends[1] is not None:
             kind = "quota" if tier not in known and ends[1] >= HELD_UP else None
             what = f"share of time paused by the CPU limit of {tier}"
@@ -376,8 +365,8 @@ def _quotas(configuration: Configuration) -> list[Evidence]:
     return found
 
 
-def _held_up(run: Json, tier: str) -> float | None:
-    shares = [(seen.get("throttled") or {}).get(tier) for seen in machines(run).values()]
+def _held_up(run: RunSummary, tier: str) -> float | None:
+    shares = [seen.throttled.get(tier) for seen in machines(run).values()]
     return next((share for share in shares if share is not None), None)
 
 
@@ -392,18 +381,21 @@ def _waiting(configuration: Configuration) -> list[Evidence]:
     names = dict.fromkeys(
         (service, key)
         for run in configuration.runs
-        for service, table in run["services"].items()
+        for service, table in run.services.items()
         for key, value in table.items()
-        if value["kind"] == "gauge" and any(word in key.lower() for word in _WAITING_WORDS)
+        if value.kind == "gauge" and any(word in key.lower() for word in _WAITING_WORDS)
     )
     for service, key in names:
-        ends = _ends(configuration, lambda run, s=service, k=key: run["services"].get(s, {}).get(k, {}).get("mean"))  # type: ignore[misc]
+        ends = _ends(configuration, partial(_mean_of, service=service, key=key))
         if ends[1] is not None:
             found.append(Evidence(f"{key} of {service}", *ends, None, None))
     return found
 
 
-def _switches(run: Json) -> float | None:
-    switches = run["host"].get("context_switches_per_s")
-    rate = estimate_from_document(run["throughput_per_s"]).value
+def _mean_of(run: RunSummary, service: str, key: str) -> float | None:
+    return run.services.get(service, {}).get(key, NO_METRIC).mean
+
+
+def _switches(run: RunSummary) -> float | None:
+    switches, rate = run.host.context_switches_per_s, run.throughput_per_s.value
     return switches / rate if switches is not None and rate else None

@@ -27,7 +27,6 @@ class PointColumns:
 
     Attributes
     ----------
-    load, throughput : str or None
     response : str or None
         Mean response time. [s]
     error : str or None
@@ -66,12 +65,8 @@ class _Reader:
 def read_points(path: Path, columns: PointColumns) -> Observations:
     """Read the points of a CSV file.
 
-    Parameters
-    ----------
-    path : Path
-        CSV file with a header line, separated by commas, semicolons or tabs. Blank lines and lines that begin with `#`
-        are skipped.
-    columns : Columns
+    The file has a header line, and is separated by commas, semicolons or tabs. Blank lines and lines that begin with
+    `#` are skipped.
 
     Raises
     ------

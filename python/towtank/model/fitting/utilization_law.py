@@ -33,13 +33,8 @@ _FARTHEST = 100.0
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
-    """Estimate the throughput at which all servers are busy, and its upper confidence bound. [1/s]
-
-    Returns
-    -------
-    (float, float) or None
-        Estimate and upper end of its interval; None if busy servers were not measured or do not determine the limit.
-        [1/s]
+    """Estimate the throughput at which all servers are busy, and its upper confidence bound; None if busy servers were
+    not measured or do not determine the limit. [1/s]
 
     Notes
     -----

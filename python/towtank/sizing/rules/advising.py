@@ -27,23 +27,10 @@ _ROUNDING = 1e-9
 
 @dataclass
 class Advice:
-    """Answer of a rule of thumb for a system, with the verdict.
-
-    Attributes
-    ----------
-    rule : Rule
-    verdict : str
-        `follows`, `differs`, `says` (the rule has a result but requires nothing), `does_not_apply`, or `cannot_be_told`
-        (the verdict is undecided).
-    why : str
-        Reason why the verdict is undecided or the rule does not apply; otherwise doubts about the verdict.
-    services : tuple of str
-        Services to which the advice refers.
-    answer : Answer
-    values : dict of str to (str, str)
-        Inputs by name: text of the value, and its origin.
-    is_left_open : bool
-        True if all inputs are known, but their intervals leave the verdict undecided.
+    """Answer of a rule of thumb for a system, with the verdict: `follows`, `differs`, `says` (the rule has a result but
+    requires nothing), `does_not_apply`, or `cannot_be_told` (the verdict is undecided). `why` is the reason of the last
+    two, otherwise doubts about the verdict. `values` has the text and the origin of each input. `is_left_open` is True
+    if all inputs are known, but their intervals leave the verdict undecided.
     """
 
     rule: Rule

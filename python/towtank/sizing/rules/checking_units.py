@@ -18,11 +18,7 @@ _TRUTH: Kind = None
 def dimension_of(tree: Tree, kinds: Mapping[str, Kind]) -> Kind:
     """Return the dimension of a formula's result; None if the result is yes or no.
 
-    Parameters
-    ----------
-    tree : Tree
-    kinds : mapping of str to dimension or None
-        Dimension of every name; None for yes or no.
+    `kinds` has the dimension of every name; None for yes or no.
 
     Raises
     ------

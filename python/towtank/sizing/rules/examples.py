@@ -20,7 +20,6 @@ class Outcome:
 
     Attributes
     ----------
-    example : RuleExample
     got : str
         Computed result, with its unit.
     difference : float

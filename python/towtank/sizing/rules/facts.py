@@ -93,19 +93,9 @@ TIER = "tier"
 
 @dataclass(frozen=True)
 class Fact:
-    """Known property of a system, which a rule can use as input.
-
-    Attributes
-    ----------
-    name : str
-    value : object
-        Value in a form that rules read: a number or text with unit, a yes or no, or a choice.
-    origin : str
-        Origin of the value, for reports.
-    place : tuple of (str, int, int)
-        File, line and column of a value from a sheet; None for a measured value.
-    ends : tuple of (str, str) or None
-        Ends of a measured number's interval, each with its unit; None if unknown.
+    """Known property of a system, which a rule can use as input: value in a form that rules read, and its origin. A
+    value from a sheet has a place (file, line and column); a measured number may have the ends of its interval, each
+    with its unit.
     """
 
     name: str
@@ -135,17 +125,9 @@ def is_uncertain(fact: Fact) -> bool:
 
 @dataclass
 class Situation:
-    """Known properties of a system at one load level.
-
-    Attributes
-    ----------
-    label : str
-        Label of the configuration.
-    note : str
-        Run and measurement window, and the verdict on the run if it is not valid.
-    common : dict of str to Fact
-    services : dict of str to (str, dict)
-        Kind and facts of each service. The names of these facts do not begin with the kind.
+    """Known properties of a system at one load level. The note is the run with its window, and the verdict on the run
+    if it is not valid. `services` has the kind and the facts of each service; the names of these facts do not begin
+    with the kind.
     """
 
     label: str

@@ -190,8 +190,8 @@ class _Parser:
         self._text = text
         self._at = 0
 
-    def _peek(self, ahead: int = 0) -> _Token | None:
-        return self._tokens[self._at + ahead] if self._at + ahead < len(self._tokens) else None
+    def _peek(self) -> _Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     def _take(self, what: str) -> _Token:
         token = self._peek()

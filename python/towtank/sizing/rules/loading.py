@@ -41,12 +41,8 @@ def _shipped() -> Rules:
 def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules:
     """Return the shipped rules and the rules of the user's files and folders.
 
-    Parameters
-    ----------
-    more : list of Path, optional
-        Rule files and folders of the user; their rules replace shipped rules of the same name.
-    name : str, optional
-        Name of a rule; only shipped files that contain the name are read, which is faster for a single rule.
+    The rules in the files and folders `more` of the user replace shipped rules of the same name. With `name`, only
+    shipped files that contain the name are read, which is faster for a single rule.
 
     Raises
     ------

@@ -53,11 +53,7 @@ _FILES_OF = "study"
 def measured_situations(path: Path, users: float | None = None) -> list[Situation]:
     """Return the known properties of the system for each configuration of a results folder.
 
-    Parameters
-    ----------
-    path : Path
-    users : float, optional
-        Number of users of the load level to use; by default the highest load level is used.
+    The load level is that with the given number of users; by default the highest one.
 
     Raises
     ------

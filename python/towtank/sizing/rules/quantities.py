@@ -61,16 +61,8 @@ _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\
 
 @dataclass(frozen=True)
 class Unit:
-    """Unit of a quantity, with its size in base units and its dimension.
-
-    Attributes
-    ----------
-    text : str
-        Text as written, such as `GB/h`.
-    factor : Fraction
-        Number of base units (s, bytes, CPW) in one unit.
-    dimension : tuple of Fraction
-        Exponents of second, byte and CPW.
+    """Unit of a quantity as written, such as `GB/h`, its size in base units (s, bytes, CPW), and its dimension: the
+    exponents of second, byte and CPW.
     """
 
     text: str
@@ -146,10 +138,7 @@ def dimension_text(dimension: Dimension) -> str:
 def parse_quantity(value: object, unit: Unit) -> float:
     """Parse a quantity. A number is in the given unit; a text may have any unit of the same dimension.
 
-    Returns
-    -------
-    float
-        Value in base units; an integer stays exact.
+    The value is in base units; an integer stays exact.
 
     Raises
     ------

@@ -20,18 +20,8 @@ _INTERVALS_AT_MOST = 10
 
 @dataclass(frozen=True)
 class ResultRange:
-    """Results of a rule over the intervals of its inputs.
-
-    Attributes
-    ----------
-    ends : (float, float) or None
-        Smallest and largest result, in base units; None if the result is not a number.
-    truths : frozenset of bool
-        Results of a rule whose result is yes or no.
-    follows, applies : frozenset of (bool or None)
-        Decisions that occur within the intervals; None stands for an undecided decision.
-    doubts : tuple of str
-        Doubts that occur within the intervals.
+    """Results of a rule over the intervals of its inputs: smallest and largest number in base units, or the yes and no
+    that occur; decisions and doubts that occur. None stands for an undecided decision.
     """
 
     ends: Ends | None
@@ -51,16 +41,8 @@ def reach(
 ) -> ResultRange:
     """Evaluate a rule on a grid over the intervals of its inputs, including the corners.
 
-    Parameters
-    ----------
-    rule : Rule
-    given : mapping of str to float, bool or str
-        All inputs, in base units.
-    ends : mapping of str to (float, float)
-        Ends of the intervals, in base units. An end beyond a bound that the rule includes (`at_least`, `at_most`) is
-        moved to the bound.
-    measured : collection of str
-        Names of measured inputs, as in `answer_rule`.
+    All inputs and ends of intervals are in base units. An end beyond a bound that the rule includes (`at_least`,
+    `at_most`) is moved to the bound.
 
     Raises
     ------

@@ -37,22 +37,8 @@ class StepTree:
 
 @dataclass
 class Rule:
-    """Rule of thumb with parsed formulas.
-
-    Attributes
-    ----------
-    name, topic, file : str
-        Name, topic, and file of the rule.
-    entry : RuleEntry
-        The rule as written in its file.
-    document : str
-        Full title of the source document.
-    formula, valid_when, applies_when, follows_when : Tree or None
-    steps : list of StepTree
-    units : dict of str to Unit
-        Unit of every input.
-    unit : Unit
-        Unit of the result.
+    """Rule of thumb with parsed formulas: the rule as written in its file, full title of the source document, and units
+    of every input and of the result.
     """
 
     name: str
@@ -163,16 +149,8 @@ def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the arithmetic of a rule.
-
-    Attributes
-    ----------
-    name : str
-        Name of the result.
-    formula, numbers : str
-        The formula, and the formula with numbers instead of names.
-    result : str
-        Result with its unit.
+    """One line of the arithmetic of a rule: the formula, the formula with numbers instead of names, and the result with
+    its unit.
     """
 
     name: str
@@ -183,22 +161,9 @@ class Line:
 
 @dataclass
 class RuleAnswer:
-    """Result of a rule for given inputs, with its arithmetic.
-
-    Attributes
-    ----------
-    value : float, bool or None
-        Result in base units; None for advice.
-    text : str
-        Result as text, with its unit.
-    lines : list of Line
-        Lines of the arithmetic.
-    doubts : list of str
-        Reasons why the rule may not hold for these inputs.
-    follows : bool or None
-        True if the system follows the rule; None if the rule does not require anything, or is undecided.
-    applies : bool or None
-        True if the rule applies to this system; None if undecided.
+    """Result of a rule for given inputs, in base units and as text, with its arithmetic, and reasons why the rule may
+    not hold. The value is None for advice. `follows` is True if the system follows the rule; None if the rule does not
+    require anything, or is undecided. `applies` is None if undecided.
     """
 
     value: Value | None
@@ -264,13 +229,8 @@ class _Work:
 def answer_rule(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str] = ()) -> RuleAnswer:
     """Evaluate a rule for given inputs.
 
-    Parameters
-    ----------
-    rule : Rule
-    given : mapping of str to float, bool or str
-        Inputs in base units, as returned by `Rule.read`; may include inputs that are not needed.
-    measured : collection of str
-        Names of measured inputs; measured inputs and results are rendered with few digits.
+    Inputs are in base units, as `Rule.read` returns them, and may include inputs that are not needed. Measured inputs
+    and results are rendered with few digits.
 
     Raises
     ------

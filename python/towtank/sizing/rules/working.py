@@ -45,11 +45,7 @@ _RELATIVE = 1e-12
 def work_out(tree: Tree, values: Mapping[str, Value]) -> Value:
     """Evaluate a formula.
 
-    Parameters
-    ----------
-    tree : Tree
-    values : mapping of str to float or bool
-        Value of every name, in base units.
+    The values of the names are in base units.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from towtank.containment import Failed, attempt
 from towtank.documents import document_of
 from towtank.errors import MeasurementError
 from towtank.estimates import number_estimate
-from towtank.model.capacity_file import FitAssumption, StationLimit
+from towtank.model.capacity_file import FitAssumption, FittedNetwork, StationLimit
 from towtank.model.demand_file import FittedValue
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import FIT_REJECTED
@@ -35,37 +35,28 @@ from towtank.model.fitting.quota_assumed import quota_assumptions
 NETWORK_SCHEMA = "towtank/model-network/1"
 BEYOND = (1.25, 1.5, 2.0)
 """Loads of the default predictions, relative to the highest measured load. [ratio]"""
-Json = dict[str, Any]
 
 
 @dataclass
 class NetworkAnswer:
-    """Result of a network fit for one configuration.
-
-    Attributes
-    ----------
-    document : dict
-        As `docs/reference/model-fit.md` describes; `refused` states the reason if no network was fitted.
-    network : Network or None
-        The fitted network.
-    configuration : Configuration
-    verdict : NetworkVerdict
-    held_out : HeldOutLevels or None
-        None if no level could be held out.
-    tails : dict of str to Correction
-        Ratios of measured to computed percentiles.
-    top_errors : tuple of float
-        Relative errors of throughput and response time at the highest load, predicted by a fit without that load if
-        there is one. [ratio]
+    """Result of a network fit for one configuration. The page `docs/reference/model-fit.md` describes the document,
+    whose `refused` states the reason if no network was fitted. `held_out` is None if no level could be held out, and
+    `tails` are ratios of measured to computed percentiles. `top_errors` are the relative errors of throughput and
+    response time at the highest load, predicted by a fit without that load if there is one. [ratio]
     """
 
-    document: Json
+    document: dict[str, object]
     network: Network | None
     configuration: Configuration
     verdict: NetworkVerdict = field(default_factory=NetworkVerdict)
     held_out: HeldOutLevels | None = None
     tails: Mapping[str, Correction] = field(default_factory=dict)
     top_errors: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def fitted(self) -> FittedNetwork:
+        """Content of the document."""
+        return FittedNetwork.model_validate(self.document)
 
 
 def network_answers(
@@ -74,14 +65,8 @@ def network_answers(
     """Fit a network to each configuration of a results folder whose label contains `wanted`; None selects every
     configuration.
 
-    Parameters
-    ----------
-    path : Path
-    wanted : str, optional
-    loads : sequence of float, optional
-        Numbers of users for the predictions; by default the measured loads, and the multiples `BEYOND` of the highest.
-    highest : int, default 1
-        Number of highest levels that the held-out test leaves out. [1]
+    The predictions are for the numbers of users `loads`; by default for the measured loads, and for the multiples
+    `BEYOND` of the highest. The held-out test leaves out the `highest` levels.
     """
     found = [
         configuration

@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from towtank.errors import EngineError
 from towtank.model.engine_model import EngineModel, JobClass, Service, Station, Transaction
 from towtank.model.fitting.networks.estimate import Parameters
 from towtank.model.fitting.networks.seconds import Measured
@@ -33,8 +32,6 @@ class Condition:
 
     Attributes
     ----------
-    users : int
-    think_s : float
     shares : ndarray of shape (n_classes,)
         Transaction mix, as the share of each transaction.
     others : ndarray of shape (n_stations,)
@@ -57,8 +54,6 @@ class Solved:
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
         Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
-    models : list of EngineModel
-    answers : list of SolvedNetwork
     """
 
     throughput: Floats
@@ -132,25 +127,18 @@ def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
-def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return users, think time, transaction mix and work of other programs at each load level. `shares` replaces the
-    measured mix.
-    """
-    mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
+def conditions(of: Measured) -> list[Condition]:
+    """Return users, think time, transaction mix and work of other programs at each load level."""
     return [
         Condition(round(float(load)), float(think), mix, others)
-        for load, think, mix, others in zip(of.loads, of.think, mixes, of.others, strict=True)
+        for load, think, mix, others in zip(of.loads, of.think, of.levels().shares, of.others, strict=True)
     ]
 
 
 def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     """Solve many networks by one call of the engine."""
     models = [engine_model(of, *row) for row in rows]
-    solved = solve_models(models)
-    faults = [each["faults"] for each in solved if "faults" in each]
-    if faults:
-        raise EngineError(f"the engine refused a network that was fitted to measurements: {faults[0]}")
-    answers = [SolvedNetwork.model_validate(each["answer"]) for each in solved]
+    answers = [each.solution for each in solve_models(models)]
     chains = [each.classes[CLASS] for each in answers]
     throughput = np.array([each.throughput_per_s for each in chains], dtype=float)
     names = class_names(of)
@@ -183,11 +171,8 @@ def low_levels(of: Measured) -> list[int]:
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
     """Determine the delay of each transaction in each replicate: the time in which the transaction is at no resource.
 
-    Returns
-    -------
-    list of Parameters
-    ndarray of shape (n_draws, n_classes)
-        Time by which the computed residence time exceeds the measured response time, or zero. [s]
+    The second result, of shape (n_draws, n_classes), is the time by which the computed residence time exceeds the
+    measured response time, or zero. [s]
 
     Notes
     -----

@@ -36,11 +36,8 @@ def utilization(network: Network, own: Floats, others: Floats) -> Floats:
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
     """Return the replicates with demands that drift above the highest measured utilization of each station.
 
-    Parameters
-    ----------
-    network : Network
-    busy : ndarray of shape (n_stations,), optional
-        Utilization of each station for which the demands are computed; 1 by default. [ratio]
+    `busy` is the utilization of each station, of shape (n_stations,), for which the demands are computed; 1 by default.
+    [ratio]
 
     Notes
     -----

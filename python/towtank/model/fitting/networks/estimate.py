@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.networks.groups import Grouping, regressed, stacked
-from towtank.model.fitting.networks.seconds import Measured, Station
+from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
@@ -48,7 +49,7 @@ class Parameters:
     in_turn: bool = False
     at_once: int | None = None
 
-    def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
+    def held_up(self, stations: Sequence[Resource], others: Floats) -> Floats:
         """Return the demands with the slowdown by background work and other programs, shape (n_stations, n_classes).
         [s]
 
@@ -66,13 +67,8 @@ class Parameters:
 def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
     """Estimate service demands and background of all resources; delays are set to zero.
 
-    Parameters
-    ----------
-    of : Measured
-    groupings : sequence of Grouping
-        Grouping of the transactions at each station.
-    noise : ndarray of shape (n_levels, n_stations), optional
-        Random factors of the busy time at each level, for a bootstrap replicate.
+    `noise` are random factors of the busy time at each level, of shape (n_levels, n_stations), for a bootstrap
+    replicate.
 
     Notes
     -----

@@ -41,19 +41,9 @@ If the excess is larger, the network is doubtful. [ratio]
 
 @dataclass(frozen=True)
 class Tested:
-    """Network fitted without the highest load levels, with its predictions for these levels.
-
-    Attributes
-    ----------
-    network : Network
-    whole : Measured
-        Measurements including the held-out levels.
-    places : range
-        Indices of the held-out levels.
-    solved : Solved
-        Solutions at all levels, one row for each level.
-    drawn : list of Solved
-        For each held-out level, the solutions of the replicates, one row for each replicate.
+    """Network fitted without the highest load levels, with its predictions for these levels. `whole` includes the
+    held-out levels, whose indices are `places`. `solved` has one row for each level, and `drawn`, for each held-out
+    level, one row for each replicate.
     """
 
     network: Network

@@ -34,10 +34,8 @@ class Network:
 
     Attributes
     ----------
-    measured : Measured
     groupings : tuple of Grouping
         Grouping of the transactions at each station.
-    parameters : Parameters
     draws : tuple of Parameters
         Parameters of the replicates.
     misses : ndarray of shape (n_levels, n_stations)
@@ -88,11 +86,8 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
     """Choose the order of service by the response times at the load levels that are not used to estimate delays.
 
-    Returns
-    -------
-    bool, int or None
-        True if requests are served first come, first served; and the number of requests that share each server at the
-        same time, which is None if unlimited.
+    The first result is True if requests are served first come, first served. The second is the number of requests that
+    share each server at the same time; None if unlimited.
 
     Notes
     -----

@@ -9,11 +9,9 @@ import numpy as np
 
 from towtank.errors import MeasurementError
 from towtank.model.fitting.demand_series import RunSeries, read_series
-from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.measured import Configuration, Resource
 from towtank.model.fitting.observations import Floats
 
-DISK = "disk "
-"""Prefix of the names of disk resources."""
 PART = " / "
 """Separator between a tier and its part in the name of a resource, or between a transaction and its step.
 
@@ -22,37 +20,6 @@ A part shares the CPUs of its tier.
 # A class is fitted only if it has at least this number of transactions over all load levels. Fewer transactions give no
 # reliable mean response time. [1]
 _LEAST_COUNT = 20
-
-
-@dataclass(frozen=True)
-class Station:
-    """Resource that may limit the throughput: CPUs or a disk.
-
-    Attributes
-    ----------
-    name : str
-    servers : int
-        CPUs, or 1 for a disk. [1]
-    tiers : tuple of str
-        Tiers that use these CPUs; empty for a disk.
-    part : float
-        Share of each server that a quota allows, in (0, 1]. [ratio]
-    """
-
-    name: str
-    servers: int
-    tiers: tuple[str, ...]
-    part: float = 1.0
-
-    @property
-    def capacity(self) -> float:
-        """Highest number of busy servers that the CPU quota allows. [1]"""
-        return self.servers * self.part
-
-    @property
-    def kind(self) -> str:
-        """Kind of the resource: `cpu` or `disk`."""
-        return "cpu" if self.tiers else "disk"
 
 
 @dataclass(frozen=True)
@@ -140,10 +107,8 @@ class Measured:
 
     Attributes
     ----------
-    label : str
     classes : tuple of str
         Names of the transactions that ended at least `_LEAST_COUNT` times.
-    stations : tuple of Station
     loads : ndarray of shape (n_levels,)
         Users. [1]
     think : ndarray of shape (n_levels,)
@@ -152,14 +117,13 @@ class Measured:
         Servers that other programs kept busy. [1]
     visits : ndarray of shape (n_classes,)
         Requests of each transaction; 1 if requests were not counted. [1]
-    runs : tuple of Run
     left_out : tuple of str
         Levels that were left out, each with the reason.
     """
 
     label: str
     classes: tuple[str, ...]
-    stations: tuple[Station, ...]
+    stations: tuple[Resource, ...]
     loads: Floats
     think: Floats
     others: Floats
@@ -218,7 +182,7 @@ def measured(configuration: Configuration) -> Measured:
         raise MeasurementError(
             f"{configuration.label}: no network can be fitted:\n  the runs are needed, got only a study summary"
         )
-    found, servers = read_series(configuration.folders, configuration.resources)
+    found, _ = read_series(configuration.folders, configuration.resources)
     series = {run.name: run for run in found}
     kept_points, left_out = [], []
     for point in configuration.points:
@@ -232,7 +196,7 @@ def measured(configuration: Configuration) -> Measured:
             )
     kept = [run for _, runs in kept_points for run in runs]
     classes = _classes(kept)
-    stations = _stations(configuration, kept, servers)
+    stations = _stations(configuration, kept)
     runs = tuple(_run(level, run, classes, stations) for level, (_, runs) in enumerate(kept_points) for run in runs)
     return Measured(
         configuration.label,
@@ -255,18 +219,15 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
     return tuple(sorted(name for name, count in counts.items() if count >= _LEAST_COUNT))
 
 
-def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
+def _stations(configuration: Configuration, runs: Sequence[RunSeries]) -> tuple[Resource, ...]:
     """Return the CPU resources and disks that were observed in every run. Parts of a tier are not included."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
     known = {resource.name: resource for resource in configuration.resources}
-    return tuple(
-        Station(name, servers[name], known[name].tiers, known[name].part) if name in known else Station(name, 1, ())
-        for name in seen
-    )
+    return tuple(known.get(name) or Resource(name, 1, ()) for name in seen)
 
 
-def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[Station, ...]) -> Run:
+def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[Resource, ...]) -> Run:
     zero = np.zeros(len(run.seconds))
 
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
@@ -285,25 +246,25 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
-            float(row["count"])
+            step.count
             for run in configuration.runs
-            for key, row in (run.get("steps") or {}).items()
+            for key, step in run.steps.items()
             if key.partition(PART)[0] == name
         )
-        ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
+        ended = sum(run.transactions[name].count for run in configuration.runs if name in run.transactions)
         if requests > 0 and ended > 0:
             # The ratio is below 1 only if transactions are longer than the measurement window, so it is raised to 1.
             found[place] = max(1.0, requests / ended)
     return found
 
 
-def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
+def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Resource, ...]) -> Floats:
     """Return the number of servers of each station that other programs use. [1]
 
     Their share of the CPUs is assumed to be equal for all tiers. They do not slow down a tier under a quota, because
     they can use the CPU time that the quota leaves.
     """
-    shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
+    shares = {run.run: run.host.foreign_share for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))
     for row, point in enumerate(points):
         by_run = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]

@@ -31,15 +31,9 @@ class LevelRatio:
 
 @dataclass(frozen=True)
 class Correction:
-    """Ratios of measured to computed percentiles of a class or transaction. [ratio]
-
-    Attributes
-    ----------
-    ratio, low, high : float
-        Of the 95th percentile: geometric mean over the levels, and lowest and highest end of its intervals.
-    by_level : tuple of LevelRatio
-    others : mapping of str to tuple of float
-        `ratio`, `low` and `high` of each other measured percentile, by name.
+    """Ratios of measured to computed percentiles of a class or transaction: of the 95th percentile, the geometric mean
+    over the levels, and the lowest and highest end of its intervals; and these three numbers of each other percentile,
+    by name. [ratio]
     """
 
     ratio: float
