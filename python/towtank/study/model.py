@@ -274,7 +274,7 @@ class Limits(FileModel):
     )
 
 
-Overrides = dict[str, Any]
+Overrides = dict[str, object]
 Levels = Annotated[
     Annotated[list[Any], Field(min_length=1), Tag("<list>")]
     | Annotated[dict[str, Overrides], Field(min_length=1), Tag("<mapping>")],
@@ -387,7 +387,7 @@ class StudyFile(FileModel):
     claims: list[Claim] = Field(
         default_factory=list, description="Claims of a reference about comparable systems, which the study tests."
     )
-    presets: dict[Name, dict[str, Any]] = Field(
+    presets: dict[Name, Overrides] = Field(
         default_factory=dict,
         description="Variants of the study by name; the keys in a variant replace those of the study.",
     )

@@ -7,7 +7,6 @@ Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and furth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.errors import Fault
 from towtank.spelling import Misspelt, meant, misnamed
@@ -137,6 +136,6 @@ def apply_to_events(study: Node, overrides: list[Override]) -> Node:
     return tree
 
 
-def parameters_of(overrides: list[Override]) -> dict[str, Any]:
+def parameters_of(overrides: list[Override]) -> dict[str, object]:
     """Return the parameter values that overrides set, by name."""
     return {override.path[1]: override.value.plain() for override in overrides if override.is_parameter}

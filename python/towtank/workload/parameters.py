@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.errors import Fault
 from towtank.secret_names import may_be_secret_name
@@ -74,7 +73,7 @@ class Substituted:
     places: set[tuple[int, int]]
 
 
-def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
+def substitute(root: Node, changed: Mapping[str, object]) -> Substituted:
     """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`.
 
     A text that consists only of `${parameters.NAME}` becomes the value itself, so that numbers stay numbers.
@@ -97,7 +96,7 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
     return done
 
 
-def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
+def _fill(node: Node, values: Mapping[str, object], changed: set[str], done: Substituted) -> None:
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
@@ -114,11 +113,11 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
         node.value = _PLACE.sub(lambda match: _ENCODED[match.group(2)](str(values[match.group(1)])), node.value)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _wrong(name: str, values: dict[str, Any]) -> str:
+def _wrong(name: str, values: Mapping[str, object]) -> str:
     if name in values:
         return f"must get a number or text from the parameter {name!r}, got {shown(values[name])} instead"
     known = ", ".join(values) or "none"

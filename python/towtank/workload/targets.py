@@ -145,7 +145,7 @@ def check_targets(
     return resolved
 
 
-def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, object]:
     """Replace host names in a plan by the checked addresses, so that the engine contacts no other address.
 
     Parameters
@@ -160,10 +160,14 @@ def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -
     TargetError
         If an address is neither in a loopback, private or link-local network nor among the checked addresses.
     """
-    return {**plan, "targets": [_pinned_target(target, numbers) for target in plan["targets"]]}
+    targets = [
+        target_with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
+        for target in plan["targets"]
+    ]
+    return {**plan, "targets": targets}
 
 
-def target_with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
+def target_with_fallbacks(target: Mapping[str, object], ways: Sequence[Sequence[str]]) -> dict[str, object]:
     """Return a target of a plan with the first address of each name, and its other addresses as fallbacks.
 
     Parameters
@@ -181,10 +185,6 @@ def target_with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]])
 def numeric_address(number: str, port: int) -> str:
     """Return a numeric address with its port in the form of URLs, with IPv6 addresses in brackets."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
-
-
-def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return target_with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
