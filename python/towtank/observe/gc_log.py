@@ -119,14 +119,8 @@ class GcCounts:
 
 
 class GcLogScraper:
-    """Scraper that reads the garbage collector's log of a JVM as it grows.
-
-    Parameters
-    ----------
-    service, kind : str
-        Name of the stream, and kind of the service that runs in the JVM.
-    path : Path
-        Path of the log for this process.
+    """Scraper that reads the garbage collector's log of a JVM as it grows. `kind` is the kind of the service that runs
+    in the JVM.
     """
 
     source = "gc_log"

@@ -98,17 +98,8 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Scraper of one database's statistics views, over a persistent connection.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    dsn : str
-        Connection string of the database, as for libpq. Only a role in `pg_monitor` can read the statements of other
-        roles.
-    kind : str, default "postgresql"
-        Kind of the service.
+    """Scraper of one database's statistics views, over a persistent connection. Only a role in `pg_monitor` can read
+    the statements of other roles.
     """
 
     source = "postgresql"

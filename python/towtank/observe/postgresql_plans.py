@@ -274,16 +274,9 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of an index that would serve an SQL condition.
+    """Return the columns of an index that would serve an SQL condition, as printed by `EXPLAIN`.
 
     Columns that are compared for equality come first, followed by at most one column with a range comparison.
-
-    Parameters
-    ----------
-    condition : str
-        Filter condition, as printed by `EXPLAIN`.
-    known : list of str
-        Columns of the table.
 
     Examples
     --------

@@ -19,13 +19,7 @@ STOP_WITHIN_S = 10.0
 
 
 class LineStream:
-    """File to which checksummed lines are appended.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file, which is created if missing; existing content is kept.
-    """
+    """File to which checksummed lines are appended; it is created if missing, and existing content is kept."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -145,18 +139,9 @@ class _Target:
 
 
 class ScrapingThread:
-    """Thread that scrapes all services one after the other at regular times.
+    """Thread that scrapes all services one after the other, once per interval [s].
 
     If scraping all services takes longer than the interval, the thread skips the scrape times that have passed.
-
-    Parameters
-    ----------
-    scrapers : sequence of Scraper
-        Scrapers, one for each service.
-    folder : Path
-        Folder for the streams.
-    interval_s : float
-        Interval between scrapes of a service. [s]
     """
 
     def __init__(self, scrapers: Sequence[Scraper], folder: Path, interval_s: float) -> None:

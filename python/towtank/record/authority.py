@@ -155,15 +155,8 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the certificate authority kept in a folder, or a new authority. The folder contains the certificate as long
-    as the context is open.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder for the authority, accessible only to the user.
-    keep : bool
-        True to keep a new authority for later recordings.
+    """Yield the certificate authority kept in a folder, or a new authority, which `keep` keeps for later recordings.
+    The folder contains the certificate as long as the context is open; only the user can access it.
 
     Raises
     ------

@@ -59,12 +59,8 @@ def text_of(raw: bytes, media: str) -> str:
 def decompressed(capture: Capture, coding: str) -> bytes | None:
     """Decompress a message body; return None if the compression is unknown or the data are damaged.
 
-    Parameters
-    ----------
-    capture : Capture
-        Body; if it was not kept completely, its first part is decompressed.
-    coding : str
-        Value of the header Content-Encoding; empty if the message has no such header.
+    Of a body that was not kept completely, the first part is decompressed. `coding` is the header Content-Encoding, or
+    empty.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()

@@ -152,18 +152,8 @@ class RunSpec:
     ) -> Plan:
         """Build the plan that the engine executes.
 
-        Parameters
-        ----------
-        out : Path or str
-            Folder into which the engine writes its records.
-        targets : mapping of str to list of str
-            Addresses `host:port` of each service.
-        exports : mapping
-            Files that services export to workloads, by service and name.
-        threads : int
-            Number of load threads.
-        cpus : list of int
-            CPUs of the load threads; if empty, they are not pinned.
+        `targets` has the addresses `host:port` of each service, and `exports` the files that services export to
+        workloads. Without `cpus`, the load threads are not pinned.
 
         Raises
         ------
@@ -183,16 +173,8 @@ class RunSpec:
         *,
         cpus: list[int],
     ) -> Plan:
-        """Build the plan with which the engine reads back all items that were acknowledged as stored.
-
-        Parameters
-        ----------
-        kind : str
-            Kind of stored items, as named in the workload.
-        keys : Path
-            CSV file with the column `key`.
-        out, targets, exports, cpus
-            As for `plan`.
+        """Build the plan with which the engine reads back all items of a kind that were acknowledged as stored; the
+        column `key` of a CSV file has their keys. Otherwise as `plan`.
         """
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:

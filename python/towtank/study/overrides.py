@@ -68,14 +68,7 @@ def check_override(
 ) -> Fault | None:
     """Check that the path of an override exists. Other checks examine the value, after the override is applied.
 
-    Parameters
-    ----------
-    system : Node or None
-        System file; None if it could not be read, so that paths into it cannot be checked.
-    parameters : list of str or None
-        Names of the parameters of the workload; None if it could not be read.
-    events : list of str
-        Names of the events of the study.
+    The system or the parameters are None if their file could not be read, so that paths into it cannot be checked.
     """
     first, path = override.path[0], override.path
     written = ".".join(path)

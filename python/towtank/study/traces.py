@@ -79,21 +79,8 @@ class _Rows:
 
 
 def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the CSV file of a trace.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the CSV file.
-    trace : Trace
-        Declaration of the trace in the study.
-
-    Returns
-    -------
-    RateCurve or None
-        Rates of the trace; None if the file has faults.
-    list of Fault
-        Faults with their lines in the file.
+    """Read the CSV file of a trace. Return its rates, or None if the file has faults, and the faults with their lines
+    in the file.
     """
     rows = _Rows(str(path))
     try:

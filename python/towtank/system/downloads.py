@@ -144,12 +144,8 @@ def is_known() -> bool:
 
 
 def mirror_of_settings(settings: Path) -> str | None:
-    """Return the address of a mirror of the default repository in Maven's settings; None if they name none.
-
-    Parameters
-    ----------
-    settings : Path
-        Path of `settings.xml`; the result is None if the file does not exist or is not XML.
+    """Return the address of a mirror of the default repository in Maven's `settings.xml`; None if the file names none,
+    does not exist, or is not XML.
     """
     try:
         root = ElementTree.parse(settings).getroot()

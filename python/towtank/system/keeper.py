@@ -31,21 +31,8 @@ _GUARD_WITHIN_S = 60.0
 
 
 def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, object]:
-    """Start a system under a new keeper process, and wait until all its services are ready.
-
-    Parameters
-    ----------
-    name : str
-        Name of the system.
-    path : Path
-        Path of the system file.
-    note : callable
-        Function that is called with a description of each step.
-
-    Returns
-    -------
-    dict
-        State of the system, as in its state file.
+    """Start a system under a new keeper process, and wait until all its services are ready. Return the state as in its
+    state file. `note` is called with a description of each step.
 
     Raises
     ------
@@ -119,14 +106,8 @@ def _processes(seen: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Stop systems, and return their names. Also remove what systems left behind whose keeper was killed.
-
-    Parameters
-    ----------
-    root : Path, optional
-        Folder of the state files; by default that of the current user.
-    only : str, optional
-        Name of the system to stop; by default all systems are stopped.
+    """Stop all systems, or `only` one, and return their names. Also remove what systems left behind whose keeper was
+    killed. The default folder of the state files is that of the current user.
     """
     names = []
     for state in system_states(root):

@@ -239,14 +239,8 @@ def _services(file: SystemFile, folder: Path) -> list[Service]:
 def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
     """Download files and install packages, without starting services or enabling them at boot.
 
-    Parameters
-    ----------
-    needs : iterable of Package, Download, Release or Ability
-        Missing requirements; abilities of the machine are ignored.
-    run : callable
-        Function that runs a command and returns its exit status.
-    note : callable
-        Function that is called with a description of each step.
+    Missing abilities of the machine are ignored. `run` runs a command and returns its exit status; `note` is called
+    with a description of each step.
 
     Raises
     ------

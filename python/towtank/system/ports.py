@@ -87,16 +87,7 @@ def free_ports(host: str, count: int) -> int:
 
 
 def require_free(host: str, port: int, owner: str) -> None:
-    """Raise an error if another process listens on a port.
-
-    Parameters
-    ----------
-    host : str
-        Address on which a service will listen.
-    port : int
-        Port of the service. [1]
-    owner : str
-        Name of the service, for the message.
+    """Raise an error if another process listens on a port. The name of the service is for the message.
 
     Raises
     ------

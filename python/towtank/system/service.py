@@ -55,18 +55,8 @@ class Place:
         on: Host | None = None,
         limit_s: float | None = None,
     ) -> None:
-        """Run a program of the service to its end. Its output is appended to `logs/NAME.log`.
-
-        Parameters
-        ----------
-        spec : ProcessSpec
-            Command of the program, with its settings.
-        cpus : list of int, optional
-            CPUs that the program may use; by default the CPUs of the service.
-        on : Host, optional
-            Host of the program; by default the host of the service.
-        limit_s : float, optional
-            Time limit. [s]
+        """Run a program of the service to its end, by default on the CPUs and the host of the service and without a
+        time limit [s]. Its output is appended to `logs/NAME.log`.
         """
         process = (on or self.host).process(spec, self.logs / f"{spec.name}.log", cpus or self.cpus)
         run_to_end(process, check=self.check, limit_s=limit_s)
@@ -130,12 +120,8 @@ class Service(Protocol):
         """Return None if one process of the service is ready; otherwise the reason why it is not."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down. Called before its processes are ended.
-
-        Parameters
-        ----------
-        for_good : bool
-            True if the service will not be started again, so that its data are not needed any more.
+        """Ask the service to shut down. Called before its processes are ended. `for_good` means that its data are not
+        needed any more.
         """
 
     def stopped(self) -> None:

@@ -385,14 +385,7 @@ class System:
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, pause or resume a service, or one of its processes, by a signal.
-
-        Parameters
-        ----------
-        name : str
-            Name of the service, for all its processes, or name of one process.
-        what : str
-            Action: `kill`, `hold` (pause) or `go on` (resume).
+        """Kill, pause (`hold`) or resume (`go on`) a service, or one of its processes, by a signal.
 
         Raises
         ------

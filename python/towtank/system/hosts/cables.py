@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 
 
 class Cable:
-    """Pair of veth devices that connects a host to the bridge; base class of all kinds of links.
-
-    Parameters
-    ----------
-    site : Site
-        Common resources of the hosts.
-    name : str
-        Name of the host.
-    link : Link
-        Properties of the link, such as delay and loss.
-    """
+    """Pair of veth devices that connects a host to the bridge; base class of all kinds of links."""
 
     kind = "bridge"
     delayed_by: str | None = None

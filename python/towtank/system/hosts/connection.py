@@ -84,11 +84,6 @@ def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
 class Connection:
     """Open SSH connection to a machine.
 
-    Parameters
-    ----------
-    login : Login
-        Address and credentials.
-
     Raises
     ------
     TargetError
@@ -128,18 +123,8 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command on the remote machine to its end, and return its exit status and output.
-
-        Parameters
-        ----------
-        command : list of str
-            Command and its arguments.
-        limit_s : float
-            Time limit. [s]
-        environment : mapping, optional
-            Environment variables of the command.
-        hold_input : bool, default False
-            True to keep the standard input of the command open until the command ends.
+        """Run a command on the remote machine to its end, within a time [s], and return its exit status and output.
+        With `hold_input`, the standard input of the command stays open until the command ends.
 
         Raises
         ------

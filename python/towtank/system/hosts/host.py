@@ -129,11 +129,8 @@ class Host(Protocol):
     def confine(self, folders: Sequence[Path] = ()) -> None:
         """Apply the limits of the host, once its services have started. Earlier, the limits would slow down the start.
 
-        Parameters
-        ----------
-        folders : sequence of Path
-            Folders of this machine that contain files of the host's services. If the system file requests an empty
-            page cache at the start of the load, these files are evicted from the cache.
+        If the system file requests an empty page cache at the start of the load, the files of the host's services in
+        the given folders of this machine are evicted from the cache.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:

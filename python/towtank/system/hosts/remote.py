@@ -58,17 +58,7 @@ _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
 class RemoteHost:
-    """Remote machine, reached by SSH.
-
-    Parameters
-    ----------
-    name : str
-        Name of the host in the system file.
-    part : SshHost
-        Entry of the host in the system file.
-    base : Path
-        Folder to which relative paths in the system file refer.
-    """
+    """Remote machine, reached by SSH. Relative paths in its entry refer to `base`."""
 
     provider = "ssh"
 

@@ -42,16 +42,8 @@ _JETTY_HEAD = (
 def repository_xml(settings: CmisRepositorySettings, database: str, contents: Path, node: str | None) -> str:
     """Return Jackrabbit's configuration of one node as XML.
 
-    Parameters
-    ----------
-    settings : CmisRepositorySettings
-        Settings of the repository in the system file.
-    database : str
-        Address of the database, `postgresql://user@host:port/name`.
-    contents : Path
-        Folder for the contents of documents, which all nodes share.
-    node : str or None
-        Name of the node in the cluster; None for a repository without a cluster.
+    All nodes share the folder for the contents of documents. `node` is the name of the node in the cluster; None for a
+    repository without a cluster.
     """
     root = Element("Repository")
     _data_source(SubElement(root, "DataSources"), settings, database)

@@ -298,13 +298,7 @@ def _group_of(account: str) -> str:
 
 
 class LogWatch:
-    """Searches for a pattern in the lines that a program appends to its log.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the log, which need not exist yet.
-    """
+    """Searches for a pattern in the lines that a program appends to its log, which need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -17,18 +17,8 @@ _READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
 class NodesService(PlainService):
-    """Server that consists of several nodes, each of which is one process.
-
-    Parameters
-    ----------
-    name : str
-        Name of the service.
-    part : NodesService
-        Entry of the service in the system file.
-    base : Path
-        Folder of the system file.
-    port : int
-        Port of the first node; the other nodes use the following ports. If 0, free ports are chosen.
+    """Server that consists of several nodes, each of which is one process. The nodes use consecutive ports from `port`
+    on; if it is 0, free ports are chosen.
     """
 
     def __init__(self, name: str, part: Part, base: Path, port: int) -> None:

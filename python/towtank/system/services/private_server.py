@@ -71,17 +71,8 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
 
 
 class ProgramService(PlainService):
-    """Service that runs a third-party program.
-
-    Parameters
-    ----------
-    name : str
-        Name of the service.
-    part : Released, optional
-        Entry of the service in the system file, which may name a program or a package. By default, the program that is
-        installed on this machine is used.
-    base : Path, optional
-        Folder of the system file.
+    """Service that runs a third-party program, which its entry in the system file may name; by default, the program
+    that is installed on this machine.
     """
 
     program: ClassVar[str] = ""
