@@ -18,12 +18,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     """Yield the faults of stored items: in their kinds, in requests that name the kinds, and in transactions that read
     items back.
 
-    Parameters
-    ----------
-    workload : WorkloadFile
-        Workload file, without keys that have malformed values.
-    transactions, kinds : list of str
-        Names of transactions and of kinds in the file, including names whose values are malformed.
+    `transactions` and `kinds` are all names in the file, including names whose values are malformed.
     """
     if workload.stored and STORED in workload.data:
         yield (

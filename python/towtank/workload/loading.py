@@ -121,14 +121,7 @@ def check_workload_as_written(
 
 
 def load_workload(path: Path | str, parameters: Mapping[str, object] | None = None) -> Workload:
-    """Read and check a workload file.
-
-    Parameters
-    ----------
-    path : Path or str
-        Path of the file.
-    parameters : dict, optional
-        Parameter values that replace the values in the file.
+    """Read and check a workload file. Given parameter values replace those in the file.
 
     Raises
     ------

@@ -31,14 +31,9 @@ _NAMED = re.compile(
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Return the names of the parameters that are used as secrets.
+    """Return the names of the parameters that are used as secrets in the workload file as written.
 
     Such a parameter is used in the value of a key such as `password`, or after such a name within a text.
-
-    Parameters
-    ----------
-    root : Node
-        Tree of the workload file as written.
     """
     return frozenset(
         name
@@ -74,16 +69,10 @@ class Substituted:
 
 
 def substitute(root: Node, changed: Mapping[str, object]) -> Substituted:
-    """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`.
+    """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`; `changed` values
+    replace those in the file.
 
     A text that consists only of `${parameters.NAME}` becomes the value itself, so that numbers stay numbers.
-
-    Parameters
-    ----------
-    root : Node
-        Tree of the workload file, which is not changed.
-    changed : dict
-        Parameter values that replace the values in the file.
     """
     done = Substituted(root.copy(), [], set())
     section = done.tree.child("parameters")

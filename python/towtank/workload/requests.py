@@ -23,18 +23,8 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiles HTTP requests to operations of the engine's plan.
-
-    Parameters
-    ----------
-    writer : Writer
-        Converts templates for the engine's plan.
-    variable, list_ : callable
-        Functions that return the index of a variable and of a list.
-    defaults : Defaults
-        Settings for requests that do not override them.
-    folder : Path
-        Folder to which file names are relative.
+    """Compiles HTTP requests to operations of the engine's plan. `variable` and `list_` return the index of a variable
+    and of a list. File names are relative to `folder`.
     """
 
     def __init__(

@@ -168,14 +168,8 @@ def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -
 
 
 def target_with_fallbacks(target: Mapping[str, object], ways: Sequence[Sequence[str]]) -> dict[str, object]:
-    """Return a target of a plan with the first address of each name, and its other addresses as fallbacks.
-
-    Parameters
-    ----------
-    target : dict
-        Target of a plan.
-    ways : sequence of sequence of str
-        Addresses of each name, in the order in which they are tried.
+    """Return a target of a plan with the first address of each name, and its other addresses as fallbacks, in the order
+    in which they are tried.
     """
     further = [list(each[1:]) for each in ways]
     known = {**target, "addresses": [each[0] for each in ways]}

@@ -48,15 +48,7 @@ def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDeta
 
 
 def no_step(value: Mapping[str, object], keys: list[str]) -> str:
-    """Return the message about a mapping that is not a step.
-
-    Parameters
-    ----------
-    value : dict
-        The mapping.
-    keys : list of str
-        Keys of all kinds of steps.
-    """
+    """Return the message about a mapping that is not a step; `keys` are those of all kinds of steps."""
     return f"{_allowed(keys)}, got {_unknown_keys(value, keys)}"
 
 

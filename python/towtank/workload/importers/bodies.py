@@ -14,14 +14,8 @@ _JSON_DEPTH = 30
 
 
 def body_of(text: str, content_type: str) -> Body:
-    """Return the body with the key with which the engine sends the same text: `json`, `form` or `body`.
-
-    Parameters
-    ----------
-    text : str
-        Text of the body.
-    content_type : str
-        Media type with parameters; empty if unknown.
+    """Return the body with the key with which the engine sends the same text: `json`, `form` or `body`. The media type
+    is empty if unknown.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json":
@@ -65,7 +59,7 @@ def _json(text: str) -> Any:
     return escaped(value) if isinstance(value, dict | list) and _plain(value, _JSON_DEPTH) else None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the pairs of a JSON object as a mapping; raise ValueError for a repeated key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):

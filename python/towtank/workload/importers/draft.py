@@ -8,7 +8,7 @@ pass through `literal`: a `${` in them must not become a placeholder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,8 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 from towtank.workload.importers.expected import Expected
 
 Step = dict[str, Any]
+Pause = str | Mapping[str, str | Mapping[str, str]]
+"""Pause of a think step in the form of the workload file: a length, or a distribution with its parameters."""
 
 # Largest number of positions that a note lists. Without this limit, a log of a million lines could give a million
 # positions. [1]
@@ -144,7 +146,7 @@ class ImportDraft:
     targets: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, str | int | float] = field(default_factory=dict)
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
-    defaults: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, object] = field(default_factory=dict)
     transactions: dict[str, list[Step]] = field(default_factory=dict)
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     findings: dict[str, Any] = field(default_factory=dict)
@@ -293,7 +295,7 @@ def steps_of(item: Step) -> list[Step]:
     return [item]
 
 
-def think(pause: str | dict[str, Any]) -> Step:
+def think(pause: Pause) -> Step:
     return {"think": pause}
 
 

@@ -44,16 +44,8 @@ def carry(
 ) -> ImportedHeaders:
     """Return the headers of a request that the workload keeps. Dropped headers are reported in notes.
 
-    Parameters
-    ----------
-    pairs : iterable of (str, str, (int, int))
-        Name, value and position of each header.
-    notes : ImportNotes
-        Notes, to which dropped headers are added.
-    recorded : bool
-        True if a browser generated the headers; False if an author wrote each header deliberately.
-    keep : collection of str
-        Lower-case names of headers that are always kept.
+    `recorded` is True if a browser generated the headers, and False if an author wrote each header deliberately.
+    Headers whose lower-case names are in `keep` are always kept.
     """
     carried = ImportedHeaders()
     for name, value, place in pairs:

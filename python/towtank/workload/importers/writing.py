@@ -31,14 +31,7 @@ class ImportResult:
 
 
 def finish_import(draft: ImportDraft, folder: Path) -> ImportResult:
-    """Return the workload file of a draft as text, after checking the text.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft of the workload.
-    folder : Path
-        Folder of the workload file, to which file names are relative.
+    """Return the workload file of a draft as text, after checking the text. File names are relative to `folder`.
 
     Raises
     ------

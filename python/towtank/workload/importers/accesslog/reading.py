@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -25,6 +24,7 @@ from towtank.workload.importers.draft import (
     METHODS,
     ImportDraft,
     ImportOptions,
+    Pause,
     Step,
     identifier,
     literal,
@@ -246,7 +246,7 @@ def _assets(label: str, pattern: Pattern, draft: ImportDraft) -> list[Step]:
     return steps
 
 
-def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] | str, float]:
+def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[Pause, float]:
     """Return the pause of a think step with the best-fitting distribution, and the mean pause [s].
 
     All fits are added to the findings of the draft.

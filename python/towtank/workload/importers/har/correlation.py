@@ -97,14 +97,8 @@ class Source:
 
 
 class Correlation:
-    """Finds generated values in a recording, and adds extractions and templates to the recorded steps.
-
-    Parameters
-    ----------
-    exchanges : list of Exchange
-        Exchanges sorted by start.
-    draft : ImportDraft
-        Draft that receives the notes and the finding `correlations`.
+    """Finds generated values in a recording, whose exchanges are sorted by start, and adds extractions and templates to
+    the recorded steps.
     """
 
     def __init__(self, exchanges: list[Exchange], draft: ImportDraft) -> None:
@@ -113,7 +107,7 @@ class Correlation:
         self.leaves: dict[int, dict[str, tuple[str, str]]] = {}
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
-        self.findings: list[dict[str, Any]] = []
+        self.findings: list[dict[str, object]] = []
         # These texts are computed once, because computing them for each request would be slow in sessions with
         # thousands of requests.
         self.locations = [exchange.header("location") for exchange in exchanges]

@@ -16,18 +16,10 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: ImportDraft, top: Sequence[Item], *, strict: bool) -> None:
-    """Add a note for each element of a test plan that was not converted.
+    """Add a note for each element of a test plan that was not converted. With `strict`, a key that the importer
+    overlooked raises an exception.
 
     The conversion of the test plan must be complete, because it marks the properties that it has read.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives the notes.
-    top : sequence of Item
-        Elements of the test plan.
-    strict : bool
-        If True, a key that the importer overlooked raises an exception.
     """
     # For an element that `ELEMENTS` does not list, only the properties that all elements have are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}

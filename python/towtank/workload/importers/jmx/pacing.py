@@ -70,13 +70,6 @@ class _Group:
 class Pacing:
     """Computes the pacing of groups from their throughput timers.
 
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft whose groups get a pacing and which receives notes.
-    texts : Texts
-        Resolves numbers in the test plan.
-
     Notes
     -----
     ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5 make a thread wait n T between two samples. T is
@@ -130,12 +123,8 @@ class Pacing:
         self.draft.notes.add(timer.place, f"{timer.tag} {timer.name!r}", why)
 
     def finish(self, threads: float) -> None:
-        """Set the pacing of all groups, after all groups have been added.
-
-        Parameters
-        ----------
-        threads : float
-            Number of threads of all groups in the test plan, including groups that were left out. [1]
+        """Set the pacing of all groups, after all groups have been added. `threads` counts the threads of all groups in
+        the test plan, including groups that were left out. [1]
         """
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import StudyError
 from towtank.units import exact_duration, exact_share
@@ -57,7 +56,7 @@ class _Plan:
         self.controllers = Controllers(draft, self.texts, options.folder)
         self.pacing = Pacing(draft, self.texts)
         self.users: dict[str, float] = {}
-        self.load: list[dict[str, Any]] = []
+        self.load: list[dict[str, object]] = []
 
     def read(self) -> None:
         below: list[Item] = []

@@ -147,12 +147,10 @@ class Requests:
             timeout=self._timeout(sampler, scope),
             on_failure=self.on_failure,
         )
-        extract: dict[str, Any] = {}
-        for extractor in scope.extractors:
-            extract.update(self.elements.extract(extractor))
-        if extract:
-            step["extract"] = extract
-        if extract and self.on_failure is not None:
+        extracts = [self.elements.extract(extractor) for extractor in scope.extractors]
+        if any(extracts):
+            step["extract"] = {name: spec for each in extracts for name, spec in each.items()}
+        if any(extracts) and self.on_failure is not None:
             why = (
                 "JMeter searches failed responses, too; in the workload, values from a failed request get their default"
             )
@@ -309,7 +307,7 @@ class Requests:
         media = text_of(element, "File.mimetype").strip()
         path = beside(self.draft.source, file)
         if file and path is not None:
-            part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
+            part: dict[str, object] = {"file": relative_to_workload(path, self.folder)}
         else:
             why = "does not exist: generated content of 10 KiB is sent instead"
             self.draft.notes.add(element.place, f"file {file!r}", why)

@@ -27,13 +27,7 @@ Place = tuple[int, int]
 
 
 class Texts:
-    """Converts JMeter texts to templates, depending on which element of the test plan sets each variable.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives parameters and notes.
-    """
+    """Converts JMeter texts to templates, depending on which element of the test plan sets each variable."""
 
     def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft

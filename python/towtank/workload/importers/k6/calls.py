@@ -46,15 +46,7 @@ _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
 
 class Calls:
-    """Evaluates calls, and converts them to steps and values.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives data and notes.
-    source : Source
-        Parsed script that contains the calls.
-    """
+    """Evaluates calls, and converts them to steps and values."""
 
     def __init__(self, draft: ImportDraft, source: Source) -> None:
         self.draft = draft
@@ -204,14 +196,7 @@ class Calls:
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
         """Make a failure of the tested requests end the round, because the script stops after such a failure.
 
-        Parameters
-        ----------
-        checked : Checked
-            Tested requests.
-        node : Node
-            Node of the test.
-        thrown : bool
-            True if k6 ends the round; False if k6 leaves only the function that contains the test.
+        `thrown` is True if k6 ends the round, and False if k6 leaves only the function that contains the test.
         """
         for step in checked.steps:
             step.pop("on_failure", None)

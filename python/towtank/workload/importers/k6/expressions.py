@@ -82,16 +82,8 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 class Expressions:
     """Evaluates the expressions of a script.
 
-    Parameters
-    ----------
-    writer : Writer
-        Converts values to templates, and adds extractions.
-    call : callable
-        Returns the value of a call, and may add steps.
-    draw : callable
-        Returns a list element that is selected at run time, and adds a step that reads it.
-    ends : callable
-        Makes the round end if a tested request fails.
+    `call` returns the value of a call, and may add steps; `draw` returns a list element that is selected at run time,
+    and adds a step that reads it; `ends` makes the round end if a tested request fails.
     """
 
     def __init__(
@@ -178,7 +170,7 @@ class Expressions:
         return None if name == "undefined" else Unknown(f"{name} is not known")
 
     def _object(self, node: Node, environment: Environment) -> Any:
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         for child in named(node):
             if child.type == "pair":
                 key = self._key(child.child_by_field_name("key"), environment)

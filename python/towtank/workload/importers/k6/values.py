@@ -171,13 +171,7 @@ class Unknown:
 
 
 class Writer:
-    """Converts values to templates, and adds the extractions to which these templates refer.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives the columns of pools.
-    """
+    """Converts values to templates, and adds the extractions to which these templates refer."""
 
     def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft
