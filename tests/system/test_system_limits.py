@@ -64,7 +64,7 @@ class Sleeper(PlainService):
 
 def test_limits_in_force_are_among_the_facts_of_a_tier(tmp_path: Path, login_limit: int) -> None:
     with System([Sleeper("sleeper")], tmp_path / "data", tmp_path / "logs") as system:
-        limits = system.up().tiers["sleeper"]["limits"]
+        limits = system.up().tiers["sleeper"].limits
     assert limits["open_files"] == min(login_limit, 524_288)
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     assert limits["processes"] == (None if most == resource.RLIM_INFINITY else most)

@@ -6,7 +6,7 @@ https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a ve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.installing import pip_install
 from towtank.observe.postgresql_plans import Before, examine, look
@@ -212,7 +212,7 @@ def _top_statements(connection: psycopg.Connection[DictRow]) -> dict[str, float]
     return values
 
 
-def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
+def _numbers(row: DictRow, columns: dict[str, str]) -> dict[str, float]:
     """Return the columns that this version of PostgreSQL has, by series name; times are converted to seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)

@@ -115,7 +115,7 @@ def calls(connection: Connection) -> dict[int, Calls]:
     }
 
 
-def examine(connection: Connection, before: Before) -> dict[str, Any]:
+def examine(connection: Connection, before: Before) -> dict[str, object]:
     """Examine the SQL statements that took the most time since `before` was read.
 
     Parameters
@@ -185,7 +185,7 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     return found
 
 
-def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
+def _plan(connection: Connection, query: str) -> tuple[Mapping[str, Any] | None, str]:
     """Return the generic plan of a statement and an empty text, or None and the reason why the statement has no
     plan.
     """
@@ -232,7 +232,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield each recommended index that would replace a full table scan of the plan, with the reasons as numbers."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from towtank.system import model
 from towtank.system.hosts.group import build_hosts
@@ -85,7 +84,7 @@ def build_system(
     )
 
 
-def population(file: model.SystemFile) -> dict[str, Any]:
+def population(file: model.SystemFile) -> dict[str, object]:
     """Return the settings that determine the data of the services before the first run.
 
     Systems with equal settings share one data folder.

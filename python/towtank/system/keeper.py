@@ -194,7 +194,7 @@ class _Keeper:
                 for service, files in endpoints.exports.items()
             },
             processes={
-                tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)} for tier, pid in endpoints.groups.items()
+                tier: {"kind": endpoints.tiers[tier].kind, **remember(pid)} for tier, pid in endpoints.groups.items()
             },
         )
         while not self._ending:

@@ -63,6 +63,23 @@ class GeneratorPlace:
 
 
 @dataclass(frozen=True)
+class Tier:
+    """Process of a service, or packet relay: its host, the CPUs to which it is pinned, and its resource limits if it is
+    a process.
+    """
+
+    kind: str
+    host: str | None
+    cpus: list[int]
+    limits: dict[str, int | None] | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the tier as in the manifest of a run."""
+        limits = {} if self.limits is None else {"limits": self.limits}
+        return {"kind": self.kind, "host": self.host, "cpus": self.cpus, **limits}
+
+
+@dataclass(frozen=True)
 class Endpoints:
     """Addresses, processes and other properties of a running system.
 
@@ -74,7 +91,7 @@ class Endpoints:
         Root process id of each tier on this machine, by name of the tier (a process of a service or a packet
         relay).
     tiers : dict
-        Kind, host, CPUs and resource limits of each tier, by name.
+        All tiers of the system, by name.
     settings : dict
         Effective settings of each service, by name.
     scrapers : list
@@ -93,7 +110,7 @@ class Endpoints:
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
-    tiers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tiers: dict[str, Tier] = field(default_factory=dict)
     settings: dict[str, dict[str, object]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
@@ -312,15 +329,11 @@ class System:
                 **carriers,
             },
             tiers={
-                process.spec.name: {
-                    "kind": service.kind,
-                    "host": (process.spec.host or service.host).name,
-                    "cpus": self._cpus_of(process.spec.host or service.host),
-                    "limits": process.limits(),
-                }
+                process.spec.name: Tier(service.kind, host.name, self._cpus_of(host), process.limits())
                 for service, process in self._processes
+                for host in [process.spec.host or service.host]
             }
-            | {name: {"kind": "relay", "host": None, "cpus": self._cpus or []} for name in carriers},
+            | {name: Tier("relay", None, self._cpus or []) for name in carriers},
             settings={service.name: service.settings_used() for service in self._services},
             scrapers=[
                 *(scraper for service in self._services for scraper in scrapers_of(service)),
@@ -449,12 +462,9 @@ class System:
             self._processes[place] = (owner, process)
             return process
 
-    def status(self) -> dict[str, dict[str, Any]]:
-        """Return the kind of service, process id and state of each process, by name of the process."""
-        return {
-            process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
-            for service, process in self._processes
-        }
+    def processes(self) -> dict[str, Process]:
+        """Return the processes that were started, by name."""
+        return {process.spec.name: process for _, process in self._processes}
 
     def down(self) -> None:
         """Stop all services in the reverse order of their start; do nothing if no service runs.

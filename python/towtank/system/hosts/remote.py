@@ -68,7 +68,7 @@ class RemoteHost:
         self._connection: Connection | None = None
         self._cleaner: RemoteCommand | None = None
         self._log: Any = None
-        self._facts: dict[str, Any] = {}
+        self._facts: dict[str, object] = {}
         self._given_ports: set[int] = set()
         self._processes: list[RemoteProcess] = []
         self._pids = 0
