@@ -73,14 +73,8 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """Statistics of the database at the first scrape.
-
-    Attributes
-    ----------
-    statements : mapping of int to Calls
-        Totals of each statement by its id.
-    scans : mapping of int to Scans
-        Full scans of each table by its object id.
+    """Statistics of the database at the first scrape: totals of each statement by its id, and full scans of each table
+    by its object id.
     """
 
     statements: Mapping[int, Calls]
@@ -186,9 +180,7 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the generic plan of a statement and an empty text, or None and the reason why the statement has no
-    plan.
-    """
+    """Return the generic plan of a statement and an empty text, or None and why the statement has no plan."""
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):

@@ -116,9 +116,7 @@ class _Target:
         return {"message": message}
 
     def report(self) -> str | None:
-        """Describe failed scrapes and omitted values in one sentence; None if no scrape failed and no value was
-        omitted.
-        """
+        """Describe failed scrapes and omitted values in one sentence; None if there are none."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         parts = []

@@ -107,9 +107,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context, which can read them only from a file. The file is in
-    memory.
-    """
+    """Load a certificate and its key into a TLS context, which reads only files; this file is in memory."""
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)

@@ -18,15 +18,7 @@ CODINGS = ("gzip", "deflate")
 
 @dataclass
 class Capture:
-    """First part of a message body, and the length of the whole body.
-
-    Attributes
-    ----------
-    kept : bytearray
-        First bytes, at most `KEPT_AT_MOST`.
-    size : int
-        Length of the whole body. [byte]
-    """
+    """First bytes of a message body, at most `KEPT_AT_MOST`, and the length of the whole body. [byte]"""
 
     kept: bytearray = field(default_factory=bytearray)
     size: int = 0

@@ -27,12 +27,8 @@ _ELEMENT_WITHIN_S = 10.0
 class Browsing:
     """Performs the actions of a session in a browser.
 
-    Attributes
-    ----------
-    think_s : float
-        Pause after a page is complete, before the next page is opened. [s]
-    timeout_s : float
-        Time limit for a page to complete. [s]
+    `think_s` is the pause after a page is complete, before the next page is opened; `timeout_s` is the time limit for a
+    page to complete. [s]
     """
 
     devtools: Devtools

@@ -26,12 +26,8 @@ class DevtoolsError(Exception):
 
 
 class Devtools:
-    """Calls methods of a browser, and dispatches the browser's events to handlers.
-
-    Attributes
-    ----------
-    on : dict of str to callable
-        Handler of each event, by event name. A handler is called with the parameters and the session of the event.
+    """Calls methods of a browser, and dispatches the browser's events to the handlers `on`, which get the parameters
+    and the session of the event.
     """
 
     def __init__(self, browser: Chromium) -> None:

@@ -27,16 +27,8 @@ Stopped = Callable[[], bool]
 
 @dataclass(frozen=True)
 class BrowserSession:
-    """Settings of a browser session.
-
-    Attributes
-    ----------
-    think_s : float
-        Pause between pages. [s]
-    timeout_s : float
-        Time limit for a page to complete. [s]
-    sandbox : bool
-        True if Chromium isolates pages from the user's files and processes.
+    """Settings of a browser session: pause between pages [s], time limit for a page to complete [s], and whether
+    Chromium isolates pages from the user's files and processes.
     """
 
     actions: list[BrowserAction]

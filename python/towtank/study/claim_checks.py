@@ -77,9 +77,7 @@ class ClaimsCheck:
             yield at, "must have the key 'holds' if it has 'measure', got none", False
 
     def _has_faulty_kind(self, measure: Measure, at: Path_) -> bool:
-        """Return True if the file contains a measure that was dropped because it is malformed. Another check reports
-        the reason.
-        """
+        """Return True if the file contains a malformed measure, whose reason another check reports."""
         left_out = (kind for kind in MEASURES if kind not in measure.model_fields_set)
         return not measure.kinds and any(self.is_written((*at, "measure", kind)) for kind in left_out)
 

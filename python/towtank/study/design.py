@@ -36,18 +36,8 @@ _SEED_BITS = 53
 
 @dataclass(frozen=True)
 class Factor:
-    """Factor of the design, with its levels.
-
-    Attributes
-    ----------
-    name : str
-        Name of the factor.
-    levels : tuple of str
-        Names of the levels.
-    overrides : tuple of dict
-        Overrides that each level applies, by path.
-    numeric : tuple of float or None
-        Names of the levels as numbers; None if any name is not a number.
+    """Factor of the design, with the names of its levels, and the overrides of each level by path. `numeric` has the
+    names as numbers; it is None if any name is not a number.
     """
 
     name: str

@@ -27,16 +27,8 @@ FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets at a path of its system, its workload or its events.
-
-    Attributes
-    ----------
-    path : tuple of str
-        Path in the system file, the workload file or the events of the study.
-    value : Node
-        Value, with its source position in the study.
-    place : (int, int)
-        Line and column of the override in the study file.
+    """Value that a study sets at a path of its system, its workload or its events. `place` is the line and column of
+    the override in the study file.
     """
 
     path: tuple[str, ...]

@@ -28,12 +28,8 @@ _FIELD_AT_MOST = 1024
 
 @dataclass(frozen=True)
 class RateCurve:
-    """Arrival rate over time, linear between its knots.
-
-    Attributes
-    ----------
-    knots : tuple of (float, float)
-        At least two pairs of time since the start and arrival rate; the first time is 0. [s, 1/s]
+    """Arrival rate over time, linear between its knots: at least two pairs of time since the start [s] and rate [1/s];
+    the first time is 0.
     """
 
     knots: tuple[tuple[float, float], ...]

@@ -45,9 +45,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name existing kinds of stored items, and that `reads` is used only in read-back
-    transactions.
-    """
+    """Check that requests name existing kinds of stored items, and that only read-back transactions use `reads`."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):

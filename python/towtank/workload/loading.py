@@ -22,16 +22,8 @@ from towtank.yamlfile import Document, Node, Path_
 class Workload:
     """Loaded workload file, without its malformed parts.
 
-    Attributes
-    ----------
-    file : WorkloadFile
-        Content of the file, with parameters substituted.
-    document : Document
-        File as written.
-    tree : Node
-        Tree of the file with parameters substituted, for the source positions of faults.
-    parameters : dict
-        Parameter values that replace the values in the file.
+    `file` and `tree`, which has the source positions for faults, have the parameters substituted; `document` is as
+    written. `parameters` replace the values in the file.
     """
 
     file: WorkloadFile

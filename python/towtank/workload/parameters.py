@@ -51,16 +51,10 @@ def _secrets_in(text: str, path: Path_) -> list[str]:
 
 @dataclass
 class Substituted:
-    """Workload file with its parameters substituted.
+    """Workload file with its parameters substituted, and faults of unknown parameters and of invalid values.
 
-    Attributes
-    ----------
-    tree : Node
-        Tree of the file; source positions are unchanged.
-    faults : list of Fault
-        Faults of unknown parameters and of invalid values.
-    places : set of (int, int)
-        Source positions of values that could not be substituted; other faults at these positions are dropped.
+    `places` are the source positions of values that could not be substituted; other faults at these positions are
+    dropped.
     """
 
     tree: Node

@@ -80,9 +80,7 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request, and the default headers that it does not replace. Names are compared without
-        case.
-        """
+        """Return the headers of a request, and the defaults that it does not replace in any case of letters."""
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}

@@ -182,9 +182,7 @@ def numeric_address(number: str, port: int) -> str:
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checked addresses for the host of a target, each with the port, in the order in which the engine
-    tries them.
-    """
+    """Return the checked addresses of a target's host, with the port, in the order of the engine's attempts."""
     if address.startswith("unix:"):
         return [address]
     host, port = host_and_port(address)

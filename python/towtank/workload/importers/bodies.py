@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from towtank.workload.importers.draft import Body, literal
@@ -81,8 +82,13 @@ def _plain(value: Any, depth: int) -> bool:
 
 def escaped(value: Any) -> Any:
     """Return a JSON value whose texts are escaped, so that templates reproduce them unchanged."""
+    return changed_leaves(value, lambda leaf, _: literal(leaf) if isinstance(leaf, str) else leaf)
+
+
+def changed_leaves(value: Any, change: Callable[[Any, str], Any], name: str = "") -> Any:
+    """Return a JSON value whose leaves are replaced by the results of a function of the leaf and its field's name."""
     if isinstance(value, dict):
-        return {key: escaped(inner) for key, inner in value.items()}
+        return {key: changed_leaves(inner, change, str(key)) for key, inner in value.items()}
     if isinstance(value, list):
-        return [escaped(inner) for inner in value]
-    return literal(value) if isinstance(value, str) else value
+        return [changed_leaves(inner, change, name) for inner in value]
+    return change(value, name)

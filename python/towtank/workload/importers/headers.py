@@ -22,16 +22,8 @@ Place = tuple[int, int]
 
 @dataclass
 class ImportedHeaders:
-    """Headers of one request that remain after the import.
-
-    Attributes
-    ----------
-    headers : dict of str to str
-        Kept headers, as templates.
-    basic : (str, str) or None
-        User and password of the Authorization header, for Basic authentication.
-    bearer : str or None
-        Bearer token of the Authorization header.
+    """Headers of one request that remain after the import, as templates, with the user and password or the bearer token
+    of the Authorization header.
     """
 
     headers: dict[str, str] = field(default_factory=dict)

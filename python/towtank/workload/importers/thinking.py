@@ -138,9 +138,7 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of the workload for a fitted distribution; 0 if the workload format does not support the
-    distribution. [s]
-    """
+    """Return the mean pause of a fitted distribution; 0 if the workload format does not support it. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":

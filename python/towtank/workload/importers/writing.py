@@ -16,15 +16,7 @@ from towtank.workload.model import SCHEMA
 
 @dataclass(frozen=True)
 class ImportResult:
-    """Result of an import.
-
-    Attributes
-    ----------
-    draft : ImportDraft
-        Draft with notes, targets and findings.
-    text : str
-        Text of the workload file.
-    """
+    """Result of an import: the draft with notes, targets and findings, and the text of the workload file."""
 
     draft: ImportDraft
     text: str

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from towtank.errors import Fault, StudyError
 from towtank.files import is_regular_file
 from towtank.workload.importers.accounting import Fate, Key
-from towtank.workload.importers.bodies import body_of, parts_of
+from towtank.workload.importers.bodies import body_of, changed_leaves, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file
 from towtank.workload.importers.curl.forms import Content, contents_of
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, VALUED
@@ -524,11 +524,10 @@ def _tail(word: Word, start: int) -> Word:
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
     """Replace texts everywhere in a step; `by` maps each old text to its new text."""
-    if isinstance(value, dict):
-        return {key: _replaced(inner, by) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, by) for inner in value]
-    if isinstance(value, str):
-        for old, new in by.items():
-            value = value.replace(old, new)
-    return value
+
+    def replaced(leaf: Any, _: str) -> Any:
+        for old, new in by.items() if isinstance(leaf, str) else ():
+            leaf = leaf.replace(old, new)
+        return leaf
+
+    return changed_leaves(value, replaced)

@@ -138,9 +138,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value that the variable gets if an extractor finds nothing; None if the variable then keeps its
-        value.
-        """
+        """Return the value of the variable if an extractor finds nothing; None if it keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -271,9 +269,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression in which only the group `number` captures text. Group 0 of JMeter is the whole
-    match.
-    """
+    """Return a regular expression in which only one group captures text; group 0 is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

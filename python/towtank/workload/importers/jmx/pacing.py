@@ -157,8 +157,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval of throughput timers that share a schedule, weighted by their numbers of
-    samplers. [s]
-    """
+    """Return the mean interval of timers that share a schedule, weighted by their numbers of samplers. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

@@ -244,9 +244,7 @@ class Calls:
         return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Percent-encode a text. Values known only at run time get the encoding `url`, so that the engine
-        encodes them.
-        """
+        """Percent-encode a text; the engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
@@ -374,9 +372,7 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` call with positions and names; None if the tests are not known
-        before the run.
-        """
+        """Return the tests of a `check` call with positions and names; None if unknown before the run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]

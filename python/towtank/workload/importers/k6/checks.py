@@ -170,9 +170,7 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return the bound that a comparison of integers sets, with `<` or `>=`; None if the comparison sets no such
-    bound.
-    """
+    """Return the bound that a comparison of integers sets, with `<` or `>=`; None without such a bound."""
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None

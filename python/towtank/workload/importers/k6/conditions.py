@@ -116,9 +116,7 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Convert a branch that runs only in the first round of a user: add its steps to the steps of the
-        first round.
-        """
+        """Add the steps of a branch that runs only in a user's first round to the steps of this round."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)

@@ -127,9 +127,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Add a note if a random index can select only some of the rows, or if the script also uses it for another
-        purpose.
-        """
+        """Add a note if a random index can select only some rows, or has another use in the script."""
         number = self._numbers.get(index.draw)
         if number is None:
             return
@@ -210,9 +208,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the values in `left`; None if these values are not a single range of
-    integers.
-    """
+    """Return a random integer restricted to `left`; None if this is not a single range of integers."""
     if left == ALL:
         return value
     size = value.high - value.low

@@ -247,9 +247,7 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of the round. Add a note, as k6 counts from
-        another number.
-        """
+        """Return the template for the number of the user or round, and note that k6 counts differently."""
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)

@@ -145,9 +145,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: ImportDraft) -> None:
-    """Remove unused parameters, pools and extractions. If only one target exists, also remove the target from the
-    steps.
-    """
+    """Remove unused parameters, pools and extractions, and from the steps the target if there is only one."""
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in requests_in(steps):

@@ -258,9 +258,7 @@ class Requests:
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: Mapping[str, object], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests. Add notes about other parameters of the request that are
-        lost.
-        """
+        """Return the tag `name`, by which k6 groups requests; note the other parameters that are lost."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
@@ -316,9 +314,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a name and value of a query as written in the script. Values known only at run time get the encoding
-    `url`.
-    """
+    """Return a name and value of a query as written; the engine encodes values known only at run time."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 

@@ -49,14 +49,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of a call `check(...)`, which is True if the checks of the responses passed.
-
-    Attributes
-    ----------
-    steps : tuple of dict
-        Checked requests.
-    prompt : bool
-        True if each response is tested before any further step.
+    """Result of a call `check(...)`, which is True if the checks of the responses passed. `steps` are the checked
+    requests; with `prompt`, each response is tested before any further step.
     """
 
     steps: tuple[Step, ...]
@@ -108,13 +102,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Random:
-    """Random number in [`low`, `high`); with `whole`, rounded down to an integer.
-
-    Attributes
-    ----------
-    draw : int
-        Index of the random number in [0, 1) from which this number is computed. Numbers that are computed from the same
-        random number have the same index.
+    """Random number in [`low`, `high`); with `whole`, rounded down to an integer. `draw` is the index of the random
+    number in [0, 1) from which it is computed; numbers that are computed from the same one have the same index.
     """
 
     low: float

@@ -356,9 +356,7 @@ class _Reader:
 
 
 def _check(operation: Node) -> Expected | None:
-    """Return a check for the status codes that an operation declares as successful; None if it declares no
-    such code.
-    """
+    """Return a check for the status codes that an operation declares as successful; None without such codes."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     return Expected().status(*statuses) if statuses else None

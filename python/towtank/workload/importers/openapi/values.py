@@ -131,9 +131,7 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Combine the values that several schemas give for one property: mappings are merged; otherwise the last value
-        is returned.
-        """
+        """Combine the values of several schemas for one property: merged mappings, or the last value."""
         whole: dict[str, object] = {}
         other: Any = None
         for part in schemas:
