@@ -11,7 +11,7 @@ import pytest
 
 from towtank.system.limits import PORTS, limits_below, parse_limits, parse_ports, ports_here, read_here
 from towtank.system.process import ProcessSpec, ServiceProcess, log_tail, run_to_end
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import System
 
 pytestmark = pytest.mark.waits
@@ -50,7 +50,7 @@ def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit
     assert printed_limit(tmp_path, stated=login_limit + 1) == login_limit
 
 
-class Sleeper(PlainService):
+class Sleeper(Service):
     """A service with one idle process. The service is ready when its log contains a line."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:

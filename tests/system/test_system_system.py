@@ -20,7 +20,7 @@ from towtank.system.identity import children, identity, is_stopped
 from towtank.system.ports import require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_http
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import System
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
@@ -36,7 +36,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-class Small(PlainService):
+class Small(Service):
     """A service that runs a Python program, by default an HTTP server of the standard library."""
 
     kind = "small"
@@ -79,7 +79,7 @@ def journal() -> list[str]:
 def make(tmp_path: Path) -> Iterator[Any]:
     systems: list[System] = []
 
-    def build(*services: PlainService, **options: Any) -> System:
+    def build(*services: Service, **options: Any) -> System:
         systems.append(System(list(services), tmp_path / "data", tmp_path / "logs", **options))
         return systems[-1]
 

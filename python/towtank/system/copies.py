@@ -123,9 +123,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and entry of each copy of a service. If its storage is a mount, each copy uses the mount on its own
-    host.
-    """
+    """Yield name and entry of each copy of a service. Each copy uses the mount on its own host, if any."""
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

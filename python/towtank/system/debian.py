@@ -124,9 +124,7 @@ def _is_ours() -> bool:
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that are enabled at boot during the block; services that were enabled before stay
-    enabled.
-    """
+    """Disable the services that are enabled at boot during the block."""
     before = _enabled()
     try:
         yield

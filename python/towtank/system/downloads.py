@@ -37,16 +37,8 @@ _PARTIAL, _NOTHING_MORE = 206, 416
 
 @dataclass(frozen=True)
 class Artefact:
-    """File of a Maven repository.
-
-    Attributes
-    ----------
-    group, name, version, extension : str
-        Coordinates of the file in the repository.
-    sha256 : str
-        SHA-256 checksum of the content, as 64 hexadecimal digits.
-    size : int
-        Size of the file. [byte]
+    """File of a Maven repository, with its coordinates, its SHA-256 checksum as 64 hexadecimal digits, and its size.
+    [byte]
     """
 
     group: str

@@ -60,9 +60,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield the faults in the further hosts of a service with several nodes, and in its disk if a node cannot access
-    it.
-    """
+    """Yield the faults in the further hosts of a service with several nodes, and in its disk."""
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
         at = ("services", name, "hosts", number)

@@ -372,9 +372,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Return the version of HTTP as text. Without quotes in the file, YAML reads it as a number, which is accepted
-    too.
-    """
+    """Return the version of HTTP as text. YAML reads it as a number if it has no quotes."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")

@@ -38,15 +38,7 @@ _KILLED_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class GeneratorPlace:
-    """Host in whose network the load generator runs.
-
-    Attributes
-    ----------
-    host : Enterable or None
-        Host; None if the generator runs outside all hosts.
-    name : str or None
-        Name of the host; None if the generator runs outside all hosts.
-    """
+    """Host in whose network the load generator runs, with its name; None if the generator runs outside all hosts."""
 
     host: Enterable | None = None
     name: str | None = None
@@ -122,17 +114,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class EndedService:
-    """Process of a service that ended unexpectedly.
-
-    Attributes
-    ----------
-    tier : str
-        Name of the process.
-    text : str
-        Description of how the process ended.
-    last_lines : str
-        Last lines of the log of the process, indented; empty if the log is empty.
-    """
+    """Process of a service that ended unexpectedly: its name, how it ended, and the last lines of its log, indented."""
 
     tier: str
     text: str
@@ -383,9 +365,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return all processes of a service, or one process, by name, each with its index in the list of all
-        processes.
-        """
+        """Return all processes of a service, or one process, by name, each with its index in the whole list."""
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
         found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]

@@ -148,9 +148,7 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the host's device on or off. A device that is off also takes the carrier from the other host's
-        device.
-        """
+        """Switch the host's device on or off; off also takes the carrier from the other host's device."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 

@@ -37,16 +37,7 @@ _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line
 class Login:
     """Address and credentials of a machine for SSH.
 
-    Attributes
-    ----------
-    address, port : str, int
-        Address and port of the SSH server.
-    user : str or None
-        Name of the user on the machine; None for the default of OpenSSH.
-    key, known_hosts : Path or None
-        Files of the private key and of known hosts; None for those of the local user.
-    password : str or None
-        Password, which is never printed.
+    None stands for the default of OpenSSH, or the files of the local user. The password is never printed.
     """
 
     address: str

@@ -9,14 +9,14 @@ from towtank.system import model
 from towtank.system.hosts.host import Host
 from towtank.system.node_models import NodesService as Part
 from towtank.system.process import ProcessSpec
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
 
 _READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
-class NodesService(PlainService):
+class NodesService(Service):
     """Server that consists of several nodes, each of which is one process. The nodes use consecutive ports from `port`
     on; if it is 0, free ports are chosen.
     """

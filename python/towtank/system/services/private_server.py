@@ -19,7 +19,7 @@ from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
 from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.releases import Release
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 
 # Folders of server programs that may be missing from PATH.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
@@ -70,7 +70,7 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
     return [*change, *options, "--", *command]
 
 
-class ProgramService(PlainService):
+class ProgramService(Service):
     """Service that runs a third-party program, which its entry in the system file may name; by default, the program
     that is installed on this machine.
     """
