@@ -56,10 +56,10 @@ def document(draft: ImportDraft) -> dict[str, object]:
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, object] = {
         "parameters": draft.parameters,
-        "data": draft.data,
+        "data": {name: pool.document() for name, pool in draft.data.items()},
         "defaults": defaults,
         "transactions": draft.transactions,
-        "groups": draft.groups,
+        "groups": {name: group.document() for name, group in draft.groups.items()},
     }
     head = {"schema": SCHEMA, "name": draft.name, **({"title": draft.title} if draft.title else {})}
     return {**head, **{key: value for key, value in sections.items() if value}}

@@ -22,6 +22,8 @@ from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, s
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import (
     METHODS,
+    DraftGroup,
+    DraftPool,
     ImportDraft,
     ImportOptions,
     Pause,
@@ -69,7 +71,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
         _transaction(key, pattern, draft)
     mix = weights(dict(zip(draft.transactions, (float(pattern.count) for pattern in kept.values()), strict=True)))
     pause, mean = _think_time(sessions, draft)
-    draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
+    draft.groups = {"users": DraftGroup(mix, pause)}
     if sessions.lonely:
         why = f"left out: {sessions.lonely} requests for static files by clients that had requested no page"
         draft.notes.add((1, 0), "static files without a page", why)
@@ -138,11 +140,9 @@ def _transaction(key: Key, pattern: Pattern, draft: ImportDraft) -> None:
     columns = _columns(key)
     steps: list[Step] = []
     if columns and len(rows) > 1:
-        draft.data[name] = {
-            "columns": [*columns, "weight"],
-            "rows": [[*row, times] for row, times in rows],
-            "weight": "weight",
-        }
+        draft.data[name] = DraftPool(
+            columns=[*columns, "weight"], rows=[[*row, times] for row, times in rows], weight="weight"
+        )
         steps.append({"draw": name})
         values = [f"${{{name}.{column}}}" for column in columns]
     else:

@@ -21,6 +21,7 @@ from towtank.workload.importers.curl.words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
     Body,
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     Step,
@@ -95,7 +96,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
     if common:
         draft.defaults["headers"] = common
     draft.transactions = {"commands": steps}
-    draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    draft.groups = {"users": DraftGroup({"commands": 100}, "1 s")}
     reader.connect()
     if reader.endless:
         why = "curl waits without limit if a line has no --max-time; users of the workload wait 30 s for a response"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from towtank.workload.importers.draft import ImportDraft, literal
+from towtank.workload.importers.draft import ImportDraft, Step, literal
 from towtank.workload.importers.jmx.paths import split_address
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
@@ -72,7 +72,7 @@ class CookieManagers:
         path = self.texts.static(text_of(entry, "Cookie.path")).strip()
         return path if path.startswith("/") and "${" not in path else "/"
 
-    def finish(self, group: Item) -> dict[str, object]:
+    def finish(self, group: Item) -> Step:
         """Return the cookie settings of a thread group (key `cookies`). All requests of the group must have been
         converted before.
         """

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Literal
 
-from towtank.workload.importers.draft import ImportDraft, identifier, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, identifier, unique
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
@@ -45,10 +45,10 @@ def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str 
     usable = delimiter == "," and quoted and fresh == header and len(rows or []) > 1
     known = (rows or [])[1 if header is not None or skips else 0 :]
     if path is not None and usable:
-        draft.data[pool] = {"csv": relative_to_workload(path, folder)}
+        draft.data[pool] = DraftPool(relative_to_workload(path, folder))
     else:
-        draft.data[pool] = {"columns": fresh, "rows": _inline(item, known, fresh, draft)}
-    draft.data[pool]["order"] = "sequential" if recycles else "unique"
+        draft.data[pool] = DraftPool(columns=fresh, rows=_inline(item, known, fresh, draft))
+    draft.data[pool].order = "sequential" if recycles else "unique"
     for index, (column, each) in enumerate(zip(columns, fresh, strict=True)):
         texts.columns[column] = pool, each
         texts.rows[pool, each] = [row[index] if index < len(row) else "" for row in known]

@@ -129,8 +129,7 @@ class Pacing:
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]
             if lengths:
-                loop = self.draft.groups[group.name]["loop"]
-                self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
+                self.draft.groups[group.name].pacing = seconds(max(lengths))
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
         """Return the duration of a round that a throughput timer (`limit`) enforces, and add a note about it. [s]"""

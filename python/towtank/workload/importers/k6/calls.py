@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import ImportDraft, Step, page, seconds, think, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, Step, page, seconds, think, unique
 from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.k6.checks import Checks, NotSayable
 from towtank.workload.importers.k6.draws import Draws
@@ -284,8 +284,7 @@ class Calls:
             table = self.writer.table(name, [{}], 1)
             assert table is not None  # a list with one row can always be converted to a table
             table.open = True
-            del self.draft.data[table.pool]
-            self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
+            self.draft.data[table.pool] = DraftPool(columns=["row"], rows=[["change-me"]])
             why = "does not exist: one row with placeholders replaces it"
             self.note(node, f"file {rows.path}", why)
             return table
@@ -308,7 +307,7 @@ class Calls:
             return Unknown(f"{shown(node)} is not understood")
         if not isinstance(index, Random):
             self.note(node, shown(node), "rows are drawn in order: each draw gets the next row, regardless of the user")
-            self.draft.data[holder.pool]["order"] = "sequential"
+            self.draft.data[holder.pool].order = "sequential"
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:

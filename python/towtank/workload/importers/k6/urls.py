@@ -148,7 +148,7 @@ def _of_rows(found: re.Match[str], draft: ImportDraft, place: Place) -> Located:
     If all rows have the same address, the paths become a new column.
     """
     pool, row, column, rest = found[1], found[2], found[3], found.string[found.end() :]
-    columns, rows = draft.data[pool]["columns"], draft.data[pool]["rows"]
+    columns, rows = draft.data[pool].columns, draft.data[pool].rows
     values = [str(each[columns.index(column)]) for each in rows]
     if not any("://" in value for value in values):
         why = "its values must be paths that begin with /, without an address"
@@ -176,7 +176,7 @@ def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[
         paths.append((split.path or "/") + (f"?{split.query}" if split.query else ""))
     for index, name in enumerate(columns):
         if name.startswith(f"{column}_path") and [row[index] for row in rows] == paths:
-            return str(name)
+            return name
     added = unique(f"{column}_path", columns)
     columns.append(added)
     for row, path in zip(rows, paths, strict=True):

@@ -16,7 +16,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import ImportDraft, Step, identifier, literal, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, Step, identifier, literal, unique
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 # Values of names in each scope, with the innermost scope first.
@@ -244,8 +244,8 @@ class Writer:
             table.names[name] = column
             table.columns.append(column)
             pool = self.draft.data[table.pool]
-            pool["columns"] = list(table.columns)
-            pool["rows"] = [[f"change-me-{each}" for each in table.columns]]
+            pool.columns = list(table.columns)
+            pool.rows = [[f"change-me-{each}" for each in table.columns]]
         return Text(f"${{{row.name}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
@@ -268,7 +268,7 @@ class Writer:
             written = [[literal_text(row.get(key, "")) for key in keys] for row in kept]
         else:
             return None
-        self.draft.data[pool] = {"columns": table.columns, "rows": written}
+        self.draft.data[pool] = DraftPool(columns=table.columns, rows=written)
         return table
 
 

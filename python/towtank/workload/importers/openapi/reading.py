@@ -16,6 +16,7 @@ from towtank.workload.importers.bodies import parts_of
 from towtank.workload.importers.draft import (
     METHODS,
     Body,
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     equal_weights,
@@ -95,7 +96,7 @@ class _Reader:
             self.note(place_of(hooks), "webhooks", "left out: the server sends these requests")
         if self.draft.transactions:
             mix = equal_weights(self.draft.transactions)
-            self.draft.groups = {"users": {"loop": {"think": {"exponential": "1 s"}, "mix": mix}}}
+            self.draft.groups = {"users": DraftGroup(mix, {"exponential": "1 s"})}
             why = "are not in the description: all operations are equally frequent, and users pause for 1 s on average"
             self.note((1, 0), "mix and think times", why)
 
