@@ -38,7 +38,6 @@ class Browsing:
     _session: str = ""
     _target: str = ""
     _popups: list[str] = field(default_factory=list)
-    _scripts: dict[str, str] = field(default_factory=dict)
 
     async def perform(self, actions: list[BrowserAction]) -> None:
         """Perform all actions in order.

@@ -75,10 +75,6 @@ class HeldPorts:
         self._sockets.clear()
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    return free_ports(host, 1)
-
-
 def free_ports(host: str, count: int) -> int:
     """Return the first of `count` consecutive TCP ports on which no process listens, as `HeldPorts` chooses them."""
     held = HeldPorts(host, count)

@@ -22,11 +22,11 @@ def state_root() -> Path:
     return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
 
 
-def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
+def data_folder(name: str, population: object) -> Path:
     """Return the folder for the population of a system, which depends on the system's name and population settings."""
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
-    return (root or state_root()) / "systems" / f"{name}-{digest}"
+    return state_root() / "systems" / f"{name}-{digest}"
 
 
 def up_folder(root: Path | None = None) -> Path:

@@ -106,7 +106,7 @@ class Endpoints:
     settings: dict[str, dict[str, object]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
-    hosts: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, object] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
     watched: dict[str, list[int]] = field(default_factory=dict)
     generator: GeneratorPlace = field(default_factory=GeneratorPlace)

@@ -52,7 +52,7 @@ class Login:
 
     def options(self) -> dict[str, Any]:
         """Return the login as options for asyncssh; the defaults of OpenSSH apply to omitted options."""
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
             "known_hosts": None if self.known_hosts is None else str(self.known_hosts),
