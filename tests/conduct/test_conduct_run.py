@@ -24,7 +24,7 @@ from towtank.plan import Plan, PlannedStage
 from towtank.results.folder import RunFolder
 from towtank.system.identity import identity
 from towtank.system.process import ProcessSpec
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import Endpoints, System
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
 SLEEP = "import time; time.sleep(600)"
 
 
-class Program(PlainService):
+class Program(Service):
     kind = "program"
 
     def __init__(self, code: str, ready_file: Path | None = None) -> None:
@@ -75,7 +75,7 @@ def plan_for(run: RunFolder, steady_s: float) -> Plan:
 
 @pytest.fixture
 def conduct(tmp_path: Path) -> Callable[..., tuple[RunFolder, Any]]:
-    def do(service: PlainService, *, steady_s: float = 0.3, display: Any = None) -> tuple[RunFolder, Any]:
+    def do(service: Service, *, steady_s: float = 0.3, display: Any = None) -> tuple[RunFolder, Any]:
         run = RunFolder.create(tmp_path / "runs" / "r001", {"run": "r001", "status": "planned"})
         task = RunTask(
             run=run,

@@ -25,7 +25,7 @@ from towtank.observe.host import HostFacts
 from towtank.plan import Plan, PlannedStage
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.system.process import ProcessSpec
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import Endpoints, System
 
 pytestmark = pytest.mark.waits
@@ -75,7 +75,7 @@ class SmallStudy:
         return {"name": self.name}
 
 
-class Program(PlainService):
+class Program(Service):
     kind = "program"
     ready_within_s = 20.0
 

@@ -12,12 +12,12 @@ from towtank.claim_bounds import NumberBounds
 from towtank.plan import PlannedStage
 from towtank.study.event_checks import _wrong_moment, find_stage
 from towtank.study.events import Event
-from towtank.study.model import FindLimit, Load, _level
+from towtank.study.model import FindLimit, Load
 from towtank.study.objective_levels import Levels
 from towtank.study.objectives import read_objective
 from towtank.study.schedule_checks import check_schedule
 from towtank.study.schedules import Groups, schedule_stages, split_users, users_needed
-from towtank.study.search import StepUp
+from towtank.study.search import StepUp, check_amount
 from towtank.study.search_checks import _number, wrongs
 from towtank.study.search_stages import plan_search, plateau_stages
 from towtank.study.shares import PilotResult, users_at
@@ -283,7 +283,7 @@ def test_a_share_of_the_limit_is_rounded_to_users() -> None:
 )
 def test_a_level_is_a_number_of_users_or_a_rate(level: object, right: bool) -> None:
     if right:
-        assert _level(level) == level
+        assert check_amount(level, "a rate ") == level
     else:
         with pytest.raises(ValueError, match="must be a"):
-            _level(level)
+            check_amount(level, "a rate ")

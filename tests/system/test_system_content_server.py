@@ -78,7 +78,7 @@ def test_population_is_made_once_and_offered_to_workloads(make: Any, tmp_path: P
     assert all(path.is_file() for path in endpoints.exports["content"].values())
     assert [scraper.service for scraper in endpoints.scrapers] == ["content", "content-sqlite"]
     assert endpoints.settings["content"]["population"] == {"scale": 0.00002, "seed": 3}
-    assert endpoints.tiers["content"]["cpus"] == [0]
+    assert endpoints.tiers["content"].cpus == [0]
 
 
 def test_second_start_reuses_the_population(make: Any, tmp_path: Path) -> None:

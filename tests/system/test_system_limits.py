@@ -11,7 +11,7 @@ import pytest
 
 from towtank.system.limits import PORTS, limits_below, parse_limits, parse_ports, ports_here, read_here
 from towtank.system.process import ProcessSpec, ServiceProcess, log_tail, run_to_end
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import System
 
 pytestmark = pytest.mark.waits
@@ -50,7 +50,7 @@ def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit
     assert printed_limit(tmp_path, stated=login_limit + 1) == login_limit
 
 
-class Sleeper(PlainService):
+class Sleeper(Service):
     """A service with one idle process. The service is ready when its log contains a line."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
@@ -64,7 +64,7 @@ class Sleeper(PlainService):
 
 def test_limits_in_force_are_among_the_facts_of_a_tier(tmp_path: Path, login_limit: int) -> None:
     with System([Sleeper("sleeper")], tmp_path / "data", tmp_path / "logs") as system:
-        limits = system.up().tiers["sleeper"]["limits"]
+        limits = system.up().tiers["sleeper"].limits
     assert limits["open_files"] == min(login_limit, 524_288)
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     assert limits["processes"] == (None if most == resource.RLIM_INFINITY else most)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from towtank.errors import TargetError
-from towtank.system.ports import HeldPorts, free_port, free_ports, listener, require_free
+from towtank.system.ports import HeldPorts, free_ports, listener, require_free
 
 pytestmark = pytest.mark.waits
 
 
 def test_free_port_can_be_listened_on() -> None:
-    with socket.create_server(("127.0.0.1", free_port())) as server:
+    with socket.create_server(("127.0.0.1", free_ports("127.0.0.1", 1))) as server:
         assert server.getsockname()[1] > 0
 
 
@@ -33,7 +33,7 @@ def test_port_is_free_again_when_its_server_has_gone() -> None:
 
 
 def test_nobody_listens_on_a_free_port() -> None:
-    assert listener(free_port()) is None
+    assert listener(free_ports("127.0.0.1", 1)) is None
 
 
 def test_address_of_another_machine_is_refused_by_reason() -> None:

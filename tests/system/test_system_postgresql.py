@@ -47,7 +47,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
         assert ask(database.dsn, "SELECT 1 + 1") == "2"
         assert endpoints.settings["database"]["shared_buffers"] == "32MB"
         assert endpoints.addresses == {"database": [database.dsn]}
-        assert endpoints.tiers["database"]["kind"] == "postgresql"
+        assert endpoints.tiers["database"].kind == "postgresql"
     assert not folder.parent.exists()
 
 
@@ -185,7 +185,7 @@ def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
     with Arguments().watching() as arguments, System([database], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
         assert ask(database.dsn, "SELECT 1") == "1"
-        assert found_in(repr(system.status())) == []
+        assert found_in(repr(system.processes())) == []
     assert "psql" in " ".join(arguments.seen)
     mine = [str(program("psql")), "-At"]
     assert [text for text in arguments.found.values() if not text.startswith(" ".join(mine))] == []

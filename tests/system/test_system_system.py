@@ -20,7 +20,7 @@ from towtank.system.identity import children, identity, is_stopped
 from towtank.system.ports import require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_http
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.system import System
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
@@ -36,7 +36,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-class Small(PlainService):
+class Small(Service):
     """A service that runs a Python program, by default an HTTP server of the standard library."""
 
     kind = "small"
@@ -79,7 +79,7 @@ def journal() -> list[str]:
 def make(tmp_path: Path) -> Iterator[Any]:
     systems: list[System] = []
 
-    def build(*services: PlainService, **options: Any) -> System:
+    def build(*services: Service, **options: Any) -> System:
         systems.append(System(list(services), tmp_path / "data", tmp_path / "logs", **options))
         return systems[-1]
 
@@ -95,10 +95,10 @@ def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: li
     endpoints = system.up()
     assert refuses_http(endpoints.addresses["content"][0], "/") is None
     content = endpoints.tiers["content"]
-    assert (content["kind"], content["host"], content["cpus"]) == ("small", "here", [0])
+    assert (content.kind, content.host, content.cpus) == ("small", "here", [0])
     assert set(endpoints.groups) == {"database", "content"}
     assert system.ended() == []
-    assert all(tier["running"] for tier in system.status().values())
+    assert all(process.status() is None for process in system.processes().values())
     system.down()
     system.down()
     assert journal[:2] == ["prepare database", "prepare content"]
@@ -144,7 +144,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     ended.stop = system.down  # simulates another thread that stops the system at the same time
     with pytest.raises(TargetError, match="content is not restarted, because the system is being stopped"):
         system.start("content")
-    assert system.status() == {}
+    assert system.processes() == {}
 
 
 def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_host_that_fails_to_go_leaves_none_of_the_others(journal: list[str], t
 def test_a_server_that_ended_is_not_ready_because_another_answers_on_its_port(make: Any, journal: list[str]) -> None:
     class Elsewhere(Small):
         def ready(self) -> str | None:
-            assert until(lambda: not system.status()["web"]["running"])
+            assert until(lambda: system.processes()["web"].status() is not None)
             return None
 
     system = make(Elsewhere("web", journal, "import sys; sys.exit('address in use')"))
@@ -186,7 +186,7 @@ def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal:
         "  reading settings",
         "  no such table: documents",
     ]
-    assert system.status() == {}
+    assert system.processes() == {}
     assert "stopped database" in journal
 
 

@@ -144,11 +144,12 @@ def _workload_plan(
     given = _by_target(workload, addresses)
     ways = {name: _places(each, allowed) for name, each in given.items()}
     targets = {name: [place[0] for place in each] for name, each in ways.items()}
-    options = {name: {**_options(each, connections), **_login(each)} for name, each in given.items()}
+    options = {name: _options(each, connections) for name, each in given.items()}
+    logins = {name: login for name, each in given.items() if (login := _login(each)) is not None}
     if connections.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
-    compiled = compile_workload(workload, targets=targets, options=options)
+    compiled = compile_workload(workload, targets=targets, options=options, logins=logins)
     compiled["connections"] = connections.connections_part(compiled["connections"])
     compiled["targets"] = [_reached(target, ways.get(target["name"], [])) for target in compiled["targets"]]
     return plan_of(run, load, {"limits": {}, **compiled})
@@ -210,15 +211,14 @@ def _named(address: str) -> dict[str, object]:
     return {} if is_numeric_address(host_and_port(address)[0]) else {"host": authority}
 
 
-def _login(addresses: list[str]) -> dict[str, object]:
-    """Return the user name and password in the addresses of an HTTP target; empty for targets of other protocols."""
+def _login(addresses: list[str]) -> tuple[str, str] | None:
+    """Return the user name and password in the addresses of an HTTP target; None for targets of other protocols."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
-        return {}
+        return None
     try:
-        login = login_in_addresses(addresses)
+        return login_in_addresses(addresses)
     except ValueError as error:
         raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
-    return {} if login is None else {"login": login}
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:

@@ -26,6 +26,7 @@ from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import watching_targets
 from towtank.conduct.watching import STOPPING_S, Watch
+from towtank.documents import plain
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.plan import Plan
@@ -186,7 +187,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             raise
         outcome.came_up = True
         run.event("system_up", addresses=endpoints.addresses)
-        run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
+        run.update(tiers=plain(endpoints.tiers), settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
         run.write_plan(plan.document())
         with (

@@ -84,14 +84,8 @@ class Summary:
 
 @dataclass
 class Skipped:
-    """Counts of the rows of a result file that contain no usable request.
-
-    Attributes
-    ----------
-    by_reason : dict
-        Number of rows by reason. [1]
-    first_line : int or None
-        Line number of the first unused row, counted from 1; None if all rows were used or the line is unknown.
+    """Counts of the rows of a result file that contain no usable request, by reason [1], and the line number of the
+    first one from 1; None if there is none or it is unknown.
     """
 
     by_reason: dict[str, int] = field(default_factory=dict)

@@ -18,14 +18,8 @@ _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "ut
 
 
 class Source:
-    """Result file that is read as text.
-
-    Attributes
-    ----------
-    path : Path
-        Path of the file.
-    cut : str
-        Reason why the compressed file is incomplete; empty if it is complete. It is set while the file is read.
+    """Result file that is read as text. `cut`, set while the file is read, is the reason why the compressed file is
+    incomplete; empty if it is complete.
     """
 
     def __init__(self, path: Path) -> None:

@@ -12,14 +12,8 @@ _ANSWER_AT_MOST_BYTES = 8 * 1024 * 1024
 
 
 def ask_once(address: str, command: str) -> str:
-    """Send a command, and return the complete response, which ends when the service closes the connection.
-
-    Parameters
-    ----------
-    address : str
-        `host:port`, or the path of a Unix socket.
-    command : str
-        Command, without a line break.
+    """Send a command, and return the complete response, which ends when the service closes the connection. The address
+    is `host:port`, or the path of a Unix socket.
 
     Raises
     ------

@@ -104,9 +104,7 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of the Z collector's heap table: either the heap's size and limit, or the memory allocated during
-        a collection.
-        """
+        """Add a line of the Z collector's heap table: size and limit, or the memory allocated in a collection."""
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):
@@ -119,14 +117,8 @@ class GcCounts:
 
 
 class GcLogScraper:
-    """Scraper that reads the garbage collector's log of a JVM as it grows.
-
-    Parameters
-    ----------
-    service, kind : str
-        Name of the stream, and kind of the service that runs in the JVM.
-    path : Path
-        Path of the log for this process.
+    """Scraper that reads the garbage collector's log of a JVM as it grows. `kind` is the kind of the service that runs
+    in the JVM.
     """
 
     source = "gc_log"

@@ -98,15 +98,7 @@ def _answers(row: Mapping[str, str]) -> dict[str, float]:
 
 
 class HaproxyScraper:
-    """Scraper that reads HAProxy's counters through the command socket.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    address : str
-        Address of the socket, a path or `host:port`.
-    """
+    """Scraper that reads HAProxy's counters through the command socket, whose address is a path or `host:port`."""
 
     source = "haproxy"
     kind = "haproxy"

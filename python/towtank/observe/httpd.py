@@ -35,14 +35,8 @@ _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")
 
 
 def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
-    """Parse the status page of httpd, and return its numbers by series name.
-
-    Parameters
-    ----------
-    page : str
-        Text of the status page, requested with `?auto`.
-    members : mapping of str to str
-        Name of each member of a load balancer, by its address `host:port`.
+    """Parse the status page of httpd, requested with `?auto`, and return its numbers by series name. `members` has the
+    name of each member of a load balancer, by its address `host:port`.
 
     Raises
     ------
@@ -90,16 +84,8 @@ def _bytes(name: str, text: str) -> float:
 
 
 class HttpdScraper(PageScraper):
-    """Scraper of httpd's status page.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    url : str
-        Address of the status page, with `?auto`.
-    members : mapping of str to str
-        Name of each member of a load balancer, by its address `host:port`.
+    """Scraper of httpd's status page, whose address ends with `?auto`. `members` has the name of each member of a load
+    balancer, by its address `host:port`.
     """
 
     source = "httpd"

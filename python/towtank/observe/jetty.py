@@ -45,15 +45,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 class JettyScraper(PageScraper):
-    """Scraper of Jetty's statistics page.
-
-    Parameters
-    ----------
-    service, kind : str
-        Name of the stream, and kind of the service that runs in this Jetty.
-    url : str
-        Address of the statistics page.
-    """
+    """Scraper of Jetty's statistics page. `kind` is the kind of the service that runs in this Jetty."""
 
     source = "jetty"
 

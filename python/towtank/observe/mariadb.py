@@ -87,16 +87,8 @@ def parse(variables: Mapping[str, str]) -> dict[str, float]:
 
 
 class MariadbScraper:
-    """Scraper of one server's status variables, over a persistent connection.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    dsn : str
-        Address of the server, `mysql://user:password@host:port/database`.
-    kind : str, default "mariadb"
-        Kind of the service.
+    """Scraper of one server's status variables, over a persistent connection to
+    `mysql://user:password@host:port/database`.
     """
 
     source = "mariadb"

@@ -47,13 +47,7 @@ def parse(page: str) -> dict[str, float]:
 class MembersLog:
     """Counts the requests of each upstream server (member) from new lines of a log.
 
-    Parameters
-    ----------
-    path : Path
-        Log with one line per request. The line contains the number of the member, from 0, or `-` if the request went to
-        several members or to none.
-    names : sequence of str
-        Name of each member.
+    Each line contains the number of the member, from 0, or `-` if the request went to several members or to none.
     """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
@@ -94,16 +88,8 @@ class MembersLog:
 class NginxScraper(PageScraper):
     """Scraper of nginx's status page, and of the log that contains the upstream server (member) of each request.
 
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    url : str
-        Address of the status page.
-    log : Path or None
-        Log with the member of each request; None for a server of files, which has no upstream servers.
-    members : sequence of str
-        Name of each member, in the order of their numbers in the log.
+    The log is None for a server of files, which has no upstream servers. The members are in the order of their numbers
+    in the log.
     """
 
     source = "nginx"

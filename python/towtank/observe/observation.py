@@ -24,13 +24,7 @@ _LOG_TAIL_BYTES = 2000
 
 
 class RemoteProbe(Protocol):
-    """Probe on another machine, whose samples are copied to this machine.
-
-    Attributes
-    ----------
-    host : str
-        Name of the host.
-    """
+    """Probe on another machine, whose samples are copied to this machine."""
 
     host: str
 
@@ -113,9 +107,7 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Measure the offset of each other machine's clock from the clock of this machine, and write all offsets to
-        `run.json`.
-        """
+        """Measure the offsets of the other machines' clocks from this machine's, and write them to `run.json`."""
         for probe in self._remote:
             try:
                 self._clocks.setdefault(probe.host, []).append(probe.clock())
@@ -144,11 +136,6 @@ class Observation:
         """Observe a process tree that was started during the observation, or restarted under its earlier name."""
         self._groups[name] = pid
         self._tell(f"group {name} {pid}")
-
-    def drop_group(self, name: str) -> None:
-        """End the observation of a process tree."""
-        self._groups.pop(name, None)
-        self._tell(f"drop {name}")
 
     def failures(self) -> list[str]:
         """Return one sentence for each failure of the probes and scrapers; empty if no data is missing."""

@@ -63,12 +63,8 @@ class Offer:
 
 
 def examine_machine(results: Path) -> list[Offer]:
-    """Examine this machine, and return the entries of the report of `towtank doctor`.
-
-    Parameters
-    ----------
-    results : Path
-        Folder for results; need not exist.
+    """Examine this machine, and return the entries of the report of `towtank doctor`. The folder for results need not
+    exist.
     """
     facts = host_facts()
     return [

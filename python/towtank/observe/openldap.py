@@ -46,13 +46,7 @@ Entry = tuple[str, Mapping[str, Sequence[Any]]]
 
 
 def read(entries: Sequence[Entry]) -> dict[str, float]:
-    """Convert entries of slapd's monitor database to numbers by series name.
-
-    Parameters
-    ----------
-    entries : sequence of (str, mapping of str to sequence)
-        Distinguished name and attributes of each entry; each attribute has a list of values.
-    """
+    """Convert entries of slapd's monitor database, each a name with attributes, to numbers by series name."""
     values: dict[str, float] = {}
     for dn, attributes in entries:
         key = dn.lower()
@@ -80,14 +74,8 @@ def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) 
 
 
 class OpenldapScraper:
-    """Scraper of slapd's monitor database, over a persistent connection.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    url : str
-        Address of the server, `ldap://host:port`; the monitor database must be readable without a login.
+    """Scraper of slapd's monitor database at `ldap://host:port`, over a persistent connection. The database must be
+    readable without a login.
     """
 
     source = "openldap"

@@ -30,14 +30,8 @@ class _TimelyAnswer(http.client.HTTPResponse):
 
 
 class Page:
-    """Web page with metrics that is requested repeatedly.
-
-    Parameters
-    ----------
-    url : str
-        Address of the page. A user name and password in the address are sent as Basic authorization.
-    accept : str, default "text/plain"
-        Media type that is requested.
+    """Web page with metrics that is requested repeatedly. A user name and password in the address are sent as Basic
+    authorization. `accept` is the requested media type.
     """
 
     def __init__(self, url: str, accept: str = "text/plain") -> None:

@@ -6,7 +6,7 @@ https://www.postgresql.org/docs/current/pgstatstatements.html. Columns that a ve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.installing import pip_install
 from towtank.observe.postgresql_plans import Before, examine, look
@@ -98,17 +98,8 @@ _HAS_STATEMENTS = "SELECT count(*) AS count FROM pg_extension WHERE extname = 'p
 
 
 class PostgresqlScraper:
-    """Scraper of one database's statistics views, over a persistent connection.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    dsn : str
-        Connection string of the database, as for libpq. Only a role in `pg_monitor` can read the statements of other
-        roles.
-    kind : str, default "postgresql"
-        Kind of the service.
+    """Scraper of one database's statistics views, over a persistent connection. Only a role in `pg_monitor` can read
+    the statements of other roles.
     """
 
     source = "postgresql"
@@ -221,7 +212,7 @@ def _top_statements(connection: psycopg.Connection[DictRow]) -> dict[str, float]
     return values
 
 
-def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
+def _numbers(row: DictRow, columns: dict[str, str]) -> dict[str, float]:
     """Return the columns that this version of PostgreSQL has, by series name; times are converted to seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)

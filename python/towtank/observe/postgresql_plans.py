@@ -73,14 +73,8 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """Statistics of the database at the first scrape.
-
-    Attributes
-    ----------
-    statements : mapping of int to Calls
-        Totals of each statement by its id.
-    scans : mapping of int to Scans
-        Full scans of each table by its object id.
+    """Statistics of the database at the first scrape: totals of each statement by its id, and full scans of each table
+    by its object id.
     """
 
     statements: Mapping[int, Calls]
@@ -115,7 +109,7 @@ def calls(connection: Connection) -> dict[int, Calls]:
     }
 
 
-def examine(connection: Connection, before: Before) -> dict[str, Any]:
+def examine(connection: Connection, before: Before) -> dict[str, object]:
     """Examine the SQL statements that took the most time since `before` was read.
 
     Parameters
@@ -185,10 +179,8 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     return found
 
 
-def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement and an empty text, or None and the reason why the statement has no
-    plan.
-    """
+def _plan(connection: Connection, query: str) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the generic plan of a statement and an empty text, or None and why the statement has no plan."""
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
@@ -232,7 +224,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yield each recommended index that would replace a full table scan of the plan, with the reasons as numbers."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
@@ -274,16 +266,9 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of an index that would serve an SQL condition.
+    """Return the columns of an index that would serve an SQL condition, as printed by `EXPLAIN`.
 
     Columns that are compared for equality come first, followed by at most one column with a range comparison.
-
-    Parameters
-    ----------
-    condition : str
-        Filter condition, as printed by `EXPLAIN`.
-    known : list of str
-        Columns of the table.
 
     Examples
     --------

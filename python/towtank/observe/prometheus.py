@@ -59,15 +59,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class PrometheusScraper(PageScraper):
-    """Scraper of a page in the Prometheus text format, over a persistent connection.
-
-    Parameters
-    ----------
-    service, kind : str
-        Name and kind of the service.
-    url : str
-        Address of the page, `http://host:port/metrics`.
-    """
+    """Scraper of a page in the Prometheus text format, `http://host:port/metrics`, over a persistent connection."""
 
     source = "prometheus"
 

@@ -136,17 +136,7 @@ def ask_redis(address: str, *words: str, password: str | None = None) -> str | N
 
 
 class RedisScraper:
-    """Scraper of one Redis server, over a persistent connection.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service.
-    address : str
-        Address of the server, `host:port`.
-    password : str, optional
-        Password, if the server requires one.
-    """
+    """Scraper of one Redis server at `host:port`, over a persistent connection."""
 
     source = "redis"
     kind = "redis"

@@ -15,16 +15,8 @@ class ScrapeError(TargetError):
 
 
 class Scraper(Protocol):
-    """Scraper that reads the metrics of one service; all methods are called from one thread.
-
-    Attributes
-    ----------
-    service : str
-        Name of the service in the system file, which is the name of its stream in the run folder.
-    kind : str
-        Kind of the service.
-    source : str
-        Name of the source that the scraper reads.
+    """Scraper that reads the metrics of one service, whose name is that of its stream in the run folder, from a source.
+    All methods are called from one thread.
     """
 
     service: str

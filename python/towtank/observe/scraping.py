@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from towtank.observe.scraper import Concluding, ScrapeError, Scraper
 from towtank.results import lines, stream_forms
@@ -19,13 +18,7 @@ STOP_WITHIN_S = 10.0
 
 
 class LineStream:
-    """File to which checksummed lines are appended.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file, which is created if missing; existing content is kept.
-    """
+    """File to which checksummed lines are appended; it is created if missing, and existing content is kept."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -76,20 +69,24 @@ class _Target:
         """Scrape the service once, and record its metrics or the reason why they are missing."""
         if self.broken:
             return
-        line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        now_ns, wall_ns = time.monotonic_ns(), time.time_ns()
+        found: Mapping[str, object]
         try:
             values = self.scraper.scrape()
             kept = self._keep(values)
             left_out = {"left_out": len(values) - len(kept)} if len(kept) < len(values) else {}
-            line = {"k": "metrics", **line, "values": kept, **left_out}
+            kind, found = "metrics", {"values": kept, **left_out}
         except ScrapeError as error:
-            line = self._failure(line, str(error))
+            kind, found = "failure", self._failure(str(error))
         # All errors are caught here, because an error of one scraper must not end the other scrapers.
         except Exception as error:
-            line = self._failure(line, f"{type(error).__name__}: {error}")
+            kind, found = "failure", self._failure(f"{type(error).__name__}: {error}")
         self.scrapes += 1
-        line["took_s"] = round((time.monotonic_ns() - line["t_ns"]) / NANOSECONDS, 6)
-        line["cpu_s_total"] = round(time.thread_time(), 6)
+        took_s = round((time.monotonic_ns() - now_ns) / NANOSECONDS, 6)
+        costs = {"took_s": took_s, "cpu_s_total": round(time.thread_time(), 6)}
+        self._write({"k": kind, "t_ns": now_ns, "wall_ns": wall_ns, **found, **costs})
+
+    def _write(self, line: Mapping[str, object]) -> None:
         try:
             self._stream.write(line)
         except OSError as error:
@@ -105,26 +102,21 @@ class _Target:
         """Record the results about the whole run if the scraper provides any."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
-        line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        now_ns, wall_ns = time.monotonic_ns(), time.time_ns()
         try:
-            line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
+            found = self.scraper.conclude()
         except Exception as error:  # All errors are caught here, because the metrics recorded so far must be kept.
             self.concluded_not = f"{type(error).__name__}: {error}"
             return
-        try:
-            self._stream.write(line)
-        except OSError as error:
-            self.broken = f"cannot be recorded: {error}"
+        self._write({"k": "conclusion", "t_ns": now_ns, "wall_ns": wall_ns, "conclusion": found})
 
-    def _failure(self, line: dict[str, Any], message: str) -> dict[str, Any]:
+    def _failure(self, message: str) -> dict[str, object]:
         self.failed += 1
         self.last_failure = message
-        return {"k": "failure", **line, "message": message}
+        return {"message": message}
 
     def report(self) -> str | None:
-        """Describe failed scrapes and omitted values in one sentence; None if no scrape failed and no value was
-        omitted.
-        """
+        """Describe failed scrapes and omitted values in one sentence; None if there are none."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         parts = []
@@ -145,18 +137,9 @@ class _Target:
 
 
 class ScrapingThread:
-    """Thread that scrapes all services one after the other at regular times.
+    """Thread that scrapes all services one after the other, once per interval [s].
 
     If scraping all services takes longer than the interval, the thread skips the scrape times that have passed.
-
-    Parameters
-    ----------
-    scrapers : sequence of Scraper
-        Scrapers, one for each service.
-    folder : Path
-        Folder for the streams.
-    interval_s : float
-        Interval between scrapes of a service. [s]
     """
 
     def __init__(self, scrapers: Sequence[Scraper], folder: Path, interval_s: float) -> None:

@@ -21,17 +21,7 @@ _PRAGMAS = {
 
 
 class SqliteScraper:
-    """Scraper of one SQLite database file.
-
-    Parameters
-    ----------
-    service : str
-        Name of the stream.
-    path : Path
-        Path of the database file, which may be created later.
-    kind : str, default "sqlite"
-        Kind of the service.
-    """
+    """Scraper of one SQLite database file, which may be created later."""
 
     source = "sqlite"
 

@@ -9,14 +9,8 @@ from typing import Any
 
 
 class TimelyStream(io.RawIOBase):
-    """Stream that reads from a socket until a deadline.
-
-    Parameters
-    ----------
-    connection : socket
-        Socket; the caller closes it.
-    deadline : float
-        Deadline on the monotonic clock; callers may change it between reads. [s]
+    """Stream that reads from a socket until a deadline on the monotonic clock [s], which callers may change between
+    reads. The caller closes the socket.
     """
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:

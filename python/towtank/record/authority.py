@@ -107,9 +107,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context, which can read them only from a file. The file is in
-    memory.
-    """
+    """Load a certificate and its key into a TLS context, which reads only files; this file is in memory."""
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
@@ -155,15 +153,8 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the certificate authority kept in a folder, or a new authority. The folder contains the certificate as long
-    as the context is open.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder for the authority, accessible only to the user.
-    keep : bool
-        True to keep a new authority for later recordings.
+    """Yield the certificate authority kept in a folder, or a new authority, which `keep` keeps for later recordings.
+    The folder contains the certificate as long as the context is open; only the user can access it.
 
     Raises
     ------

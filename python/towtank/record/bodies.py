@@ -18,15 +18,7 @@ CODINGS = ("gzip", "deflate")
 
 @dataclass
 class Capture:
-    """First part of a message body, and the length of the whole body.
-
-    Attributes
-    ----------
-    kept : bytearray
-        First bytes, at most `KEPT_AT_MOST`.
-    size : int
-        Length of the whole body. [byte]
-    """
+    """First bytes of a message body, at most `KEPT_AT_MOST`, and the length of the whole body. [byte]"""
 
     kept: bytearray = field(default_factory=bytearray)
     size: int = 0
@@ -59,12 +51,8 @@ def text_of(raw: bytes, media: str) -> str:
 def decompressed(capture: Capture, coding: str) -> bytes | None:
     """Decompress a message body; return None if the compression is unknown or the data are damaged.
 
-    Parameters
-    ----------
-    capture : Capture
-        Body; if it was not kept completely, its first part is decompressed.
-    coding : str
-        Value of the header Content-Encoding; empty if the message has no such header.
+    Of a body that was not kept completely, the first part is decompressed. `coding` is the header Content-Encoding, or
+    empty.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()

@@ -6,11 +6,11 @@ import json
 import time
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 import anyio
 
+from towtank.digging import dig
 from towtank.errors import TargetError
 from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
@@ -27,12 +27,8 @@ _ELEMENT_WITHIN_S = 10.0
 class Browsing:
     """Performs the actions of a session in a browser.
 
-    Attributes
-    ----------
-    think_s : float
-        Pause after a page is complete, before the next page is opened. [s]
-    timeout_s : float
-        Time limit for a page to complete. [s]
+    `think_s` is the pause after a page is complete, before the next page is opened; `timeout_s` is the time limit for a
+    page to complete. [s]
     """
 
     devtools: Devtools
@@ -42,7 +38,6 @@ class Browsing:
     _session: str = ""
     _target: str = ""
     _popups: list[str] = field(default_factory=list)
-    _scripts: dict[str, str] = field(default_factory=dict)
 
     async def perform(self, actions: list[BrowserAction]) -> None:
         """Perform all actions in order.
@@ -71,29 +66,31 @@ class Browsing:
             "Network.requestWillBeSent": self._request_will_be_sent,
         }
         await self.devtools.call("Target.setDiscoverTargets", discover=True)
-        targets = (await self.devtools.call("Target.getTargets"))["targetInfos"]
-        await self._attach(next(each["targetId"] for each in targets if each["type"] == "page"))
+        targets = dig(await self.devtools.call("Target.getTargets"), "targetInfos") or ()
+        pages = [str(dig(each, "targetId")) for each in targets if dig(each, "type") == "page"]
+        if not pages:
+            raise DevtoolsError("the browser has no page")
+        await self._attach(pages[0])
         await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
 
     async def _attach(self, target: str) -> None:
         """Attach to a browser tab; the next actions act on this tab."""
         answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session, self._target = str(answer["sessionId"]), target
+        self._session, self._target = str(dig(answer, "sessionId")), target
         self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
         for domain in ("Network", "Page", "Runtime"):
             await self.devtools.call(f"{domain}.enable", self._session)
 
-    def _target_created(self, parameters: dict[str, Any], _: str) -> None:
-        info = parameters["targetInfo"]
-        if info["type"] == "page" and info.get("openerId") == self._target:
-            self._popups.append(str(info["targetId"]))
+    def _target_created(self, parameters: object, _: str) -> None:
+        info = dig(parameters, "targetInfo")
+        if dig(info, "type") == "page" and dig(info, "openerId") == self._target:
+            self._popups.append(str(dig(info, "targetId")))
 
-    def _request_will_be_sent(self, parameters: dict[str, Any], _: str) -> None:
-        request = parameters["request"]
-        key = (str(request["method"]), urldefrag(str(request["url"])).url)
-        self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
+    def _request_will_be_sent(self, parameters: object, _: str) -> None:
+        key = (str(dig(parameters, "request", "method")), urldefrag(str(dig(parameters, "request", "url"))).url)
+        self.recorder.kinds[key] = str(dig(parameters, "type") or "").lower()
 
-    def _dialog(self, _: dict[str, Any], session: str) -> None:
+    def _dialog(self, _: object, session: str) -> None:
         """Confirm a dialog of the page. This method does not wait for the browser's reply, since the page is blocked
         until the dialog closes.
         """
@@ -107,7 +104,7 @@ class Browsing:
         begun = time.monotonic()
         answer = await self.devtools.call("Page.navigate", self._session, url=action.value)
         await self._settle(begun)
-        error = self.recorder.errors.get(url) or answer.get("errorText", "")
+        error = self.recorder.errors.get(url) or dig(answer, "errorText")
         # For a download, the browser aborts the navigation although the response arrives. This is not an error.
         if error and error != "net::ERR_ABORTED":
             raise TargetError(f"{action.value} cannot be opened: {error}")
@@ -158,9 +155,10 @@ class Browsing:
             if "context" in str(error).lower() or "navigated" in str(error).lower():
                 return ""
             raise
-        if "exceptionDetails" in answer:
-            return str(answer["exceptionDetails"].get("exception", {}).get("description", "failed")).partition("\n")[0]
-        return str(answer.get("result", {}).get("value", ""))
+        if (details := dig(answer, "exceptionDetails")) is not None:
+            return str(dig(details, "exception", "description") or "failed").partition("\n")[0]
+        value = dig(answer, "result", "value")
+        return "" if value is None else str(value)
 
     async def _settle(self, begun_s: float) -> None:
         """Wait until the page is loaded and sends no more requests, but not longer than `timeout_s`."""

@@ -99,12 +99,8 @@ def asks_by_itself(host: str) -> bool:
 class Chromium:
     """Running browser, which exits at the end of the `with` block.
 
-    Attributes
-    ----------
-    reads, writes : int
-        File descriptors of the browser's output and input.
-    errors : int
-        File descriptor of standard error. This is a file in memory, which remains readable after the folder is removed.
+    `reads` and `writes` are file descriptors of the browser's output and input; `errors` is that of standard error, a
+    file in memory, which remains readable after the folder is removed.
     """
 
     pid: int

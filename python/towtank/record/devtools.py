@@ -10,14 +10,15 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self
 
+from towtank.digging import dig
 from towtank.record.chromium import Chromium
 
 # Largest length of a protocol message. Response bodies, which may be longer, are not sent over the protocol. [byte]
 _MESSAGE_AT_MOST = 64 * 2**20
 _ANSWERS_WITHIN_S = 30.0
-Handler = Callable[[dict[str, Any], str], None]
+Handler = Callable[[object, str], None]
 
 
 class DevtoolsError(Exception):
@@ -25,18 +26,14 @@ class DevtoolsError(Exception):
 
 
 class Devtools:
-    """Calls methods of a browser, and dispatches the browser's events to handlers.
-
-    Attributes
-    ----------
-    on : dict of str to callable
-        Handler of each event, by event name. A handler is called with the parameters and the session of the event.
+    """Calls methods of a browser, and dispatches the browser's events to the handlers `on`, which get the parameters
+    and the session of the event.
     """
 
     def __init__(self, browser: Chromium) -> None:
         self.on: dict[str, Handler] = {}
         self._browser = browser
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._answers: dict[int, asyncio.Future[object]] = {}
         self._calls = 0
         self._gone = ""
 
@@ -53,7 +50,7 @@ class Devtools:
         self._listener.cancel()
         await asyncio.gather(self._listener, return_exceptions=True)
 
-    async def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+    async def call(self, method: str, session: str = "", **parameters: object) -> object:
         """Call a method of the browser and return the result.
 
         Raises
@@ -77,7 +74,7 @@ class Devtools:
         finally:
             del self._answers[number]
 
-    def post(self, method: str, session: str, **parameters: Any) -> None:
+    def post(self, method: str, session: str, **parameters: object) -> None:
         """Call a method of the browser without waiting for the result."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": parameters, "sessionId": session}
@@ -96,13 +93,13 @@ class Devtools:
                 if not answer.done():
                     answer.set_exception(DevtoolsError(self._gone))
 
-    def _take(self, message: dict[str, Any]) -> None:
-        answer = self._answers.get(message.get("id", 0))
+    def _take(self, message: object) -> None:
+        answer = self._answers.get(dig(message, "id"))
         if answer is not None and not answer.done():
-            if "error" in message:
-                answer.set_exception(DevtoolsError(str(message["error"].get("message", "refused"))))
+            if (error := dig(message, "error")) is not None:
+                answer.set_exception(DevtoolsError(str(dig(error, "message") or "refused")))
             else:
-                answer.set_result(message.get("result", {}))
-        handler = self.on.get(message.get("method", ""))
+                answer.set_result(dig(message, "result"))
+        handler = self.on.get(dig(message, "method"))
         if handler is not None:
-            handler(message.get("params", {}), message.get("sessionId", ""))
+            handler(dig(message, "params"), str(dig(message, "sessionId") or ""))

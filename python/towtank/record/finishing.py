@@ -30,15 +30,7 @@ UNKEPT = "recording"
 
 @dataclass(frozen=True)
 class Recording:
-    """Finished recording.
-
-    Attributes
-    ----------
-    how : str
-        Kind of the recording: `proxy` or `browser`.
-    har : Path or None
-        Path of the archive if the user keeps the archive; otherwise None.
-    """
+    """Finished recording, by `proxy` or `browser`, with the path of the archive if the user keeps it."""
 
     how: str
     recorder: Recorder
@@ -144,9 +136,7 @@ def in_workload(draft: ImportDraft) -> dict[str, int]:
 
 
 def _without_columns(draft: ImportDraft) -> None:
-    """Remove column numbers from notes about an archive that is not kept. Line numbers stay, because they are request
-    numbers.
-    """
+    """Remove column numbers from notes about an archive that is not kept. Line numbers are request numbers."""
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
         note.times -= len(note.places) - len(lines)

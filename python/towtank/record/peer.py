@@ -23,15 +23,7 @@ class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
 
 
 class Peer:
-    """Connection of the proxy to a peer, over which HTTP/1.1 is spoken.
-
-    Parameters
-    ----------
-    stream : byte stream
-        Byte stream to the peer.
-    role : h11.SERVER or h11.CLIENT
-        Role of the proxy on this connection.
-    """
+    """Connection of the proxy to a peer, over which HTTP/1.1 is spoken in the given role."""
 
     def __init__(self, stream: ByteStream, role: Any) -> None:
         self.stream = stream

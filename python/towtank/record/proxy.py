@@ -120,9 +120,7 @@ class Proxy:
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer a request to the proxy itself, with the certificate of the authority or with a description of the
-        proxy.
-        """
+        """Answer a request to the proxy itself, with the authority's certificate or a description of the proxy."""
         asked = path or request.target.decode("latin-1")
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
@@ -139,9 +137,7 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel to a server. The exchanges in the tunnel are recorded if possible; otherwise the tunnel is
-        forwarded unread.
-        """
+        """Open a tunnel to a server, whose exchanges are recorded if possible; otherwise it is forwarded unread."""
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
             await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
@@ -167,9 +163,7 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Accept the TLS handshake of the client in place of the server, then relay and record the exchanges in the
-        tunnel.
-        """
+        """Accept the client's TLS handshake in place of the server; relay and record the tunnel's exchanges."""
         try:
             context = authority.context(origin.host)
         except ValueError:  # No certificate can be made if the name of the host is invalid.

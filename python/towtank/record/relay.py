@@ -55,14 +55,8 @@ class ServerGone(Exception):  # noqa: N818 - an event, not an error of the progr
 class Relay:
     """Relays the exchanges (requests with their responses) of one client connection.
 
-    Attributes
-    ----------
-    client : Peer
-        Connection to the client.
-    trust : ssl.SSLContext
-        TLS settings for verifying server certificates.
-    origin : Origin or None
-        Server at the end of a tunnel; None if every request names a server.
+    `trust` has the TLS settings for verifying server certificates. `origin` is the server at the end of a tunnel, or
+    None if every request names a server.
     """
 
     client: Peer

@@ -27,16 +27,8 @@ Stopped = Callable[[], bool]
 
 @dataclass(frozen=True)
 class BrowserSession:
-    """Settings of a browser session.
-
-    Attributes
-    ----------
-    think_s : float
-        Pause between pages. [s]
-    timeout_s : float
-        Time limit for a page to complete. [s]
-    sandbox : bool
-        True if Chromium isolates pages from the user's files and processes.
+    """Settings of a browser session: pause between pages [s], time limit for a page to complete [s], and whether
+    Chromium isolates pages from the user's files and processes.
     """
 
     actions: list[BrowserAction]
@@ -46,16 +38,9 @@ class BrowserSession:
 
 
 def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, for_s: float | None) -> None:
-    """Record the exchanges of a proxy's clients until the user stops the recording or a time has passed.
+    """Record the exchanges of a proxy's clients until `stopped` returns True, or for a time [s] if one is given.
 
-    Parameters
-    ----------
-    started : callable
-        Called as soon as the proxy listens; `proxy.address` then contains the port.
-    stopped : callable
-        Returns True if the user wants to stop.
-    for_s : float or None
-        Duration of the recording; None for no limit. [s]
+    `started` is called as soon as the proxy listens; `proxy.address` then contains the port.
     """
 
     async def run() -> None:

@@ -75,16 +75,8 @@ class ScriptFile(FileModel):
 
 @dataclass(frozen=True)
 class BrowserAction:
-    """Step of a browser session, with the position in the source file.
-
-    Attributes
-    ----------
-    kind : str
-        `open`, `click`, `fill` or `wait`.
-    value : str, dict or float
-        URL, selector, values by selector, or pause [s].
-    file, line, column, where
-        Position of the step in its source, for messages.
+    """Step of a browser session, with the position in the source file: `open` (URL), `click` (selector), `fill` (values
+    by selector) or `wait` (pause [s]).
     """
 
     kind: str

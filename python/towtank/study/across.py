@@ -76,9 +76,7 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPU limit of the hosts of the predicted service; None if limits differ or a host has no
-    limit. [CPUs]
-    """
+    """Return the CPU limit of the predicted service's hosts; None if limits differ or one has none. [CPUs]"""
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)

@@ -30,23 +30,9 @@ RUNS_AT_MOST = 100_000
 class StudyCheck:
     """Validates one variant of a study: the study file alone, or with one preset applied.
 
-    Parameters
-    ----------
-    study : StudyFile
-        Study file, without keys that have malformed values.
-    tree : Node
-        Syntax tree of `study`, with source positions.
-    written : Node
-        Complete syntax tree of the file, including malformed values.
-    system, workload : Document or None
-        Documents of the system and workload files; None for a file that could not be read.
-    system_is_right, workload_is_right : bool
-        True if the system or workload file has no faults. If False, the values that the study overrides in this file
-        are not checked.
-    levels : mapping of str to sequence of str
-        Levels of each factor in the study file and in all its presets.
-    loads : Levels
-        Loads of all runs, for the study file and for all its presets.
+    `written` is the complete syntax tree of the file, including malformed values. If the system or workload file has
+    faults, the values that the study overrides in this file are not checked. `levels` and `loads` are those of the
+    study file and of all its presets.
     """
 
     def __init__(

@@ -32,17 +32,9 @@ Wrong = tuple[Path_, str, bool]
 class ClaimsCheck:
     """Checks the claims of one variant of a study: the study file alone, or with one preset applied.
 
-    Parameters
-    ----------
-    claims : sequence of Claim
-        Claims without malformed values.
-    levels : mapping of str to sequence of str
-        Levels of each factor in the study file and in all its presets, because a claim may name a level that the
-        chosen preset omits.
-    names : Names
-        Names of transactions, services, hosts, events and stored items in the study.
-    is_written : function
-        Function that returns True if the study file contains a value at a path, even an invalid value.
+    `levels` has the levels of each factor in the study file and in all its presets, because a claim may name a level
+    that the chosen preset omits. `is_written` returns True if the study file contains a value at a path, even an
+    invalid value.
     """
 
     def __init__(
@@ -85,9 +77,7 @@ class ClaimsCheck:
             yield at, "must have the key 'holds' if it has 'measure', got none", False
 
     def _has_faulty_kind(self, measure: Measure, at: Path_) -> bool:
-        """Return True if the file contains a measure that was dropped because it is malformed. Another check reports
-        the reason.
-        """
+        """Return True if the file contains a malformed measure, whose reason another check reports."""
         left_out = (kind for kind in MEASURES if kind not in measure.model_fields_set)
         return not measure.kinds and any(self.is_written((*at, "measure", kind)) for kind in left_out)
 

@@ -11,7 +11,7 @@ import itertools
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank import files
 from towtank.plan import Plan, PlannedLoad, PlannedStage
@@ -36,18 +36,8 @@ _SEED_BITS = 53
 
 @dataclass(frozen=True)
 class Factor:
-    """Factor of the design, with its levels.
-
-    Attributes
-    ----------
-    name : str
-        Name of the factor.
-    levels : tuple of str
-        Names of the levels.
-    overrides : tuple of dict
-        Overrides that each level applies, by path.
-    numeric : tuple of float or None
-        Names of the levels as numbers; None if any name is not a number.
+    """Factor of the design, with the names of its levels, and the overrides of each level by path. `numeric` has the
+    names as numbers; it is None if any name is not a number.
     """
 
     name: str
@@ -112,7 +102,7 @@ class RunSpec:
         return {name: service.configuration for name, service in self.system.services.items()}
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Values of the workload parameters that this run changes."""
         return self.study.parameters_with(self.factors)
 
@@ -152,26 +142,16 @@ class RunSpec:
     ) -> Plan:
         """Build the plan that the engine executes.
 
-        Parameters
-        ----------
-        out : Path or str
-            Folder into which the engine writes its records.
-        targets : mapping of str to list of str
-            Addresses `host:port` of each service.
-        exports : mapping
-            Files that services export to workloads, by service and name.
-        threads : int
-            Number of load threads.
-        cpus : list of int
-            CPUs of the load threads; if empty, they are not pinned.
+        `targets` has the addresses `host:port` of each service, and `exports` the files that services export to
+        workloads. Without `cpus`, the load threads are not pinned.
 
         Raises
         ------
         StudyError
             If a target or an export that the workload uses is missing.
         """
-        workload = self._compiled(self.study.workload, targets, exports, self.parameters)
-        return self._plan(out, threads, cpus, workload, self.load)
+        compiled = self._compiled(self.study.workload, targets, exports, self.parameters)
+        return self._plan(out, threads, cpus, compiled, self.load)
 
     def read_back_plan(
         self,
@@ -183,16 +163,8 @@ class RunSpec:
         *,
         cpus: list[int],
     ) -> Plan:
-        """Build the plan with which the engine reads back all items that were acknowledged as stored.
-
-        Parameters
-        ----------
-        kind : str
-            Kind of stored items, as named in the workload.
-        keys : Path
-            CSV file with the column `key`.
-        out, targets, exports, cpus
-            As for `plan`.
+        """Build the plan with which the engine reads back all items of a kind that were acknowledged as stored; the
+        column `key` of a CSV file has their keys. Otherwise as `plan`.
         """
         workload, asked = self.study.workload, self.study.study.read_back
         if self.parameters:
@@ -206,22 +178,21 @@ class RunSpec:
         return self._plan(out, 1, cpus[:1], compiled, load)
 
     def _plan(
-        self, out: Path | str, threads: int, cpus: list[int], workload: Mapping[str, Any], load: PlannedLoad
+        self, out: Path | str, threads: int, cpus: list[int], workload: Mapping[str, object], load: PlannedLoad
     ) -> Plan:
-        place, numbers = files.engine_path(Path(out)), self.study.numbers
-        pinned = pinned_plan(workload, numbers)
-        return Plan(run=self.run, seed=self.seed, out=place, threads=threads, cpus=cpus, workload=pinned, load=load)
+        place = files.engine_path(Path(out))
+        return Plan(run=self.run, seed=self.seed, out=place, threads=threads, cpus=cpus, workload=workload, load=load)
 
     def _compiled(
         self,
         workload: Workload,
         targets: Mapping[str, list[str]],
         exports: Mapping[str, Mapping[str, Path | str]],
-        parameters: dict[str, Any],
-    ) -> dict[str, Any]:
+        parameters: Mapping[str, object],
+    ) -> dict[str, object]:
         named = self.system.all_targets
         placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
-        return compile_workload(
+        compiled = compile_workload(
             workload,
             targets={name: [address for _, address in pairs] for name, pairs in placed.items()},
             exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
@@ -229,7 +200,9 @@ class RunSpec:
             balance={name: target.balanced for name, target in named.items()},
             services={name: [service for service, _ in pairs] for name, pairs in placed.items()},
             options=self.system.target_options(self.study.system_folder),
+            logins=self.system.logins,
         )
+        return pinned_plan(compiled, self.study.numbers)
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:

@@ -19,15 +19,7 @@ _LASTING = ("pause", "cut")
 
 @dataclass(frozen=True)
 class Moment:
-    """Time of an event during the load.
-
-    Attributes
-    ----------
-    stage : str or None
-        Name or phase of the stage from whose start the time counts; None for the start of the load.
-    after_s : float
-        Time since the start of the stage or the load. [s]
-    """
+    """Time of an event [s] since the start of a stage, given by name or phase, or of the load if the stage is None."""
 
     stage: str | None
     after_s: float

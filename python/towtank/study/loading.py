@@ -209,9 +209,7 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels that each factor has in `tree`, in the study file or in a preset. Claims may name any of these
-    levels.
-    """
+    """Return the levels of each factor in `tree`, the study file and all presets; claims may name any of them."""
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -233,9 +231,7 @@ def _levels_of(tree: Node | None) -> dict[str, list[str]]:
 
 
 def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
-    """Return the levels in `whole` that `tree` omits, by factor. A factor to which `tree` adds levels is not
-    included.
-    """
+    """Return the levels in `whole` that `tree` omits, by factor, without factors to which it adds levels."""
     kept = _levels_of(tree)
     return {
         name: [level for level in levels if level not in kept[name]]
@@ -269,9 +265,7 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the trace (a CSV file of arrival rates) that the load follows, if any. An unreadable file is a fault of the
-    study.
-    """
+    """Read the trace that the load follows, if any. An unreadable file is a fault of the study."""
     trace = study.trace
     if trace is None:
         return None, []
@@ -322,9 +316,7 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads; none if the template is invalid, because another check reports this
-    fault.
-    """
+    """Return the exports that a template reads; none if it is invalid, which another check reports."""
     try:
         return templates.exports(text)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -14,7 +15,7 @@ from towtank.study.events import Event
 from towtank.study.objectives import read_objective
 from towtank.study.precise import Steady, SteadyUntil
 from towtank.study.repeat import Repeat
-from towtank.study.search import SearchLoad
+from towtank.study.search import SearchLoad, check_amount
 from towtank.study.settle import Settle, SettleUntil
 from towtank.study.shares import Pilot
 
@@ -70,20 +71,7 @@ class Stages(FileModel):
     ramp_down: Ramp = Field(0.0, description="Time over which the users leave one by one after the last level of load.")
 
 
-def _level(value: object) -> object:
-    """Check that a load level is a number of users or a rate, and return it unchanged."""
-    if isinstance(value, str):
-        if units.rate(value) <= 0:
-            raise ValueError(f"must be a rate above 0, got {value!r} instead")
-        return value
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(
-            f"must be a whole number of users from 1, or a rate such as 5 /s, got {units.shown(value)} instead"
-        )
-    return value
-
-
-Level = Annotated[int | str, BeforeValidator(_level)]
+Level = Annotated[int | str, BeforeValidator(partial(check_amount, what="a rate "))]
 
 
 class ScheduleStage(FileModel):
@@ -274,7 +262,7 @@ class Limits(FileModel):
     )
 
 
-Overrides = dict[str, Any]
+Overrides = dict[str, object]
 Levels = Annotated[
     Annotated[list[Any], Field(min_length=1), Tag("<list>")]
     | Annotated[dict[str, Overrides], Field(min_length=1), Tag("<mapping>")],
@@ -387,7 +375,7 @@ class StudyFile(FileModel):
     claims: list[Claim] = Field(
         default_factory=list, description="Claims of a reference about comparable systems, which the study tests."
     )
-    presets: dict[Name, dict[str, Any]] = Field(
+    presets: dict[Name, Overrides] = Field(
         default_factory=dict,
         description="Variants of the study by name; the keys in a variant replace those of the study.",
     )

@@ -122,14 +122,9 @@ def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
     """Return the resolved path of a named file if it lies outside the allowed folders; otherwise None.
 
-    If the named file is a folder, the targets of all links in the folder are checked, too.
-
-    Parameters
-    ----------
-    named : NamedFile
-    folder : Path
-        Folder of the study. The folder of the workload or system file that names the path is allowed as well, because
-        studies may share a workload.
+    If the named file is a folder, the targets of all links in the folder are checked, too. Besides the folder of the
+    study, the folder of the workload or system file that names the path is allowed, because studies may share a
+    workload.
     """
     allowed = [folder.resolve(), Path(named.file).parent.resolve()]
     for path in (named.path, *_links_below(named.path)):

@@ -15,18 +15,8 @@ from towtank.study.shares import share_of
 
 @dataclass
 class Levels:
-    """Loads of the runs of a study, collected over all its presets.
-
-    Attributes
-    ----------
-    users : set of float
-        Numbers of users. [1]
-    rates : set of float
-        Arrival rates. [1/s]
-    shares : set of float
-        Shares of the load limit that a pilot run finds. [1]
-    unknown : bool
-        Whether some loads are unknown before a run, as for a search or a trace.
+    """Loads of the runs of a study, collected over all its presets: users [1], arrival rates [1/s], and shares of the
+    load limit that a pilot run finds [1]. `unknown` if some loads are unknown before a run, as for a search or a trace.
     """
 
     users: set[float] = field(default_factory=set)

@@ -90,13 +90,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Convert the load of the objective from a share of the system's load limit to a number of users.
-
-        Parameters
-        ----------
-        users_at : callable
-            Function that returns the number of users at a share of the limit.
-        """
+        """Convert the load of the objective from a share of the system's load limit to a number of users."""
         return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
     def document(self) -> dict[str, object]:

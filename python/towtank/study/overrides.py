@@ -7,7 +7,6 @@ Paths are `services.NAME.settings.KEY`, `services.NAME.population.KEY` and furth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.errors import Fault
 from towtank.spelling import Misspelt, meant, misnamed
@@ -28,16 +27,8 @@ FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets at a path of its system, its workload or its events.
-
-    Attributes
-    ----------
-    path : tuple of str
-        Path in the system file, the workload file or the events of the study.
-    value : Node
-        Value, with its source position in the study.
-    place : (int, int)
-        Line and column of the override in the study file.
+    """Value that a study sets at a path of its system, its workload or its events. `place` is the line and column of
+    the override in the study file.
     """
 
     path: tuple[str, ...]
@@ -69,14 +60,7 @@ def check_override(
 ) -> Fault | None:
     """Check that the path of an override exists. Other checks examine the value, after the override is applied.
 
-    Parameters
-    ----------
-    system : Node or None
-        System file; None if it could not be read, so that paths into it cannot be checked.
-    parameters : list of str or None
-        Names of the parameters of the workload; None if it could not be read.
-    events : list of str
-        Names of the events of the study.
+    The system or the parameters are None if their file could not be read, so that paths into it cannot be checked.
     """
     first, path = override.path[0], override.path
     written = ".".join(path)
@@ -137,6 +121,6 @@ def apply_to_events(study: Node, overrides: list[Override]) -> Node:
     return tree
 
 
-def parameters_of(overrides: list[Override]) -> dict[str, Any]:
+def parameters_of(overrides: list[Override]) -> dict[str, object]:
     """Return the parameter values that overrides set, by name."""
     return {override.path[1]: override.value.plain() for override in overrides if override.is_parameter}

@@ -18,16 +18,8 @@ _SECONDS_AT_MOST = 1e7
 def check_schedule(
     load: Load, schedule: list[ScheduleStage], groups: list[str] | None, at: Callable[..., Fault]
 ) -> Iterator[Fault]:
-    """Yield the faults of `load.schedule`.
-
-    Parameters
-    ----------
-    load : Load
-    schedule : list of ScheduleStage
-    groups : list of str or None
-        Names of the user groups of the workload; None if the workload could not be read.
-    at : callable
-        Function that returns a fault for a path in the study and a message.
+    """Yield the faults of `load.schedule`. The user groups are None if the workload could not be read; `at` returns a
+    fault for a path in the study and a message.
     """
     key, other = ("users", "rate") if load.kind == "closed" else ("rate", "users")
     for index, stage in enumerate(schedule):

@@ -14,14 +14,8 @@ STEADY = "steady"
 
 @dataclass(frozen=True)
 class Groups:
-    """User groups of the workload.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names in the order of the file.
-    shares : tuple of float
-        Share of all users that belongs to each group, in (0, 1].
+    """User groups of the workload in the order of the file, with the share of all users that belongs to each, in (0,
+    1].
     """
 
     names: tuple[str, ...]

@@ -52,11 +52,11 @@ def _stop(value: object) -> object:
     return value
 
 
-def _amount(value: object) -> object:
-    """Check that an amount is a number of users or a rate, and return it unchanged."""
+def check_amount(value: object, what: str = "") -> object:
+    """Check that an amount (`what` in messages) is a number of users or a rate, and return it unchanged."""
     if isinstance(value, str):
         if units.rate(value) <= 0:
-            raise ValueError(f"must be above 0, got {value!r} instead")
+            raise ValueError(f"must be {what}above 0, got {value!r} instead")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
@@ -71,7 +71,7 @@ def _refine_to(value: float) -> float:
     return value
 
 
-Amount = Annotated[int | str, BeforeValidator(_amount)]
+Amount = Annotated[int | str, BeforeValidator(check_amount)]
 
 
 class StepUp(FileModel):

@@ -32,9 +32,7 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount of the wrong kind: users if the search is for a rate, or a rate if it is for
-    users.
-    """
+    """Yield a fault for each amount of the wrong kind: users in a search for a rate, or the reverse."""
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
         (("start",), load.start),
         (("at_most",), load.at_most),

@@ -33,20 +33,10 @@ def plan_search(load: FindLimit) -> PlannedLoad:
 def plateau_stages(
     load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
 ) -> list[PlannedStage]:
-    """Return the stages of one plateau.
+    """Return the stages of one plateau. [load in 1 or 1/s]
 
-    Parameters
-    ----------
-    load : FindLimit
-        Settings of the search.
-    number : int
-        Number of earlier plateaus. [1]
-    before, level : float
-        Load before the plateau, and load of the plateau. [1, 1/s]
-    again : int, default 0
-        Number of earlier plateaus at the same level. [1]
-    relieve_at : float, optional
-        Load of a stage before the plateau in which a backlog drains; by default there is no such stage. [1, 1/s]
+    `number` counts the earlier plateaus, and `again` those at the same level. `relieve_at` is the load of a stage
+    before the plateau in which a backlog drains; by default there is no such stage.
     """
     stages: list[PlannedStage] = []
     suffix = f" #{again + 1}" if again else ""

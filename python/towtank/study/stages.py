@@ -22,18 +22,8 @@ def settle_until(stages: Stages) -> str | None:
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> PlannedLoad:
-    """Return the planned load of a run.
-
-    Parameters
-    ----------
-    load : Load
-        Load of the study.
-    levels : tuple of float
-        Users, or arrival rates [1/s], that the run applies in this order.
-    groups : Groups
-        User groups of the workload.
-    curve : RateCurve, optional
-        Rates of the trace that the load follows, if any.
+    """Return the planned load of a run, which applies the given users, or arrival rates [1/s], in this order. `curve`
+    has the rates of the trace that the load follows, if any.
     """
     if curve is not None:
         stages = trace_stages(load, curve)

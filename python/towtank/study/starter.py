@@ -76,18 +76,8 @@ class StarterOptions:
 class Starter:
     """Contents of the files of a first study, before they are written.
 
-    Attributes
-    ----------
-    folder : Path
-        Folder of the files.
-    texts : dict of str to str
-        Text of each file, by name.
-    services : dict of str to str
-        Address or command of each service, by name.
-    transactions : list of str
-        Names of the transactions of the workload.
-    notes : list of str
-        Lines about requests that were left out or changed.
+    `services` has the address or command of each service; `notes` are lines about requests that were left out or
+    changed.
     """
 
     folder: Path
@@ -333,9 +323,7 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the first service that Towtank starts, whose settings the study can vary; None if Towtank
-    starts no service.
-    """
+    """Return the first service that Towtank starts, whose settings the study can vary; None without one."""
     return next((part.name for part in parts if isinstance(part, Started)), None)
 
 

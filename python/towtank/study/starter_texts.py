@@ -13,17 +13,7 @@ _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file afte
 
 @dataclass(frozen=True)
 class Running:
-    """Application that runs already.
-
-    Attributes
-    ----------
-    name : str
-        Name of the service.
-    address : str
-        Address of the application, in the form `http://host:port`.
-    is_here : bool
-        True if the application runs on this machine.
-    """
+    """Application that runs already, at `http://host:port`, on this machine or elsewhere."""
 
     name: str
     address: str
@@ -34,20 +24,8 @@ class Running:
 class Started:
     """Application that Towtank starts.
 
-    Attributes
-    ----------
-    name : str
-        Name of the service.
-    program : str
-        Program, as written in the system file.
-    arguments : tuple of str
-        Arguments, with `${port}` instead of the port number.
-    port : int
-        Port of the application; 0 for any free port.
-    folder : str
-        Working folder, relative to the system file.
-    environment : dict of str to str
-        Environment variables, from the assignments before the command.
+    The arguments have `${port}` instead of the port number, which is 0 for any free port. The working folder is
+    relative to the system file; the environment is from the assignments before the command.
     """
 
     name: str

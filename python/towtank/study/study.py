@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from towtank import units
 from towtank.errors import StudyError
@@ -14,7 +13,7 @@ from towtank.plan import PlannedLoad
 from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
 from towtank.study.events import Event
-from towtank.study.model import FindLimit, StudyFile
+from towtank.study.model import FindLimit, Levels, StudyFile
 from towtank.study.named_files import NamedFile, files_of_study
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_events, apply_to_system, overrides_of, parameters_of
@@ -219,11 +218,11 @@ class Study:
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
-    def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
+    def parameters_with(self, factors: dict[str, str]) -> dict[str, object]:
         """Return the parameter values that the study and the given factor levels set."""
         return parameters_of(self.overrides_with(factors))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Return the description of the study for the manifest, as needed by the analysis and the report."""
         return describing.describe(self)
 
@@ -241,9 +240,7 @@ def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 
 
-def make_factor(
-    name: str, levels: list[Any] | dict[str, dict[str, Any]], pilot_result: PilotResult | None = None
-) -> Factor:
+def make_factor(name: str, levels: Levels, pilot_result: PilotResult | None) -> Factor:
     if isinstance(levels, list):
         values = tuple(load_of_level(level, pilot_result) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)

@@ -15,19 +15,8 @@ if TYPE_CHECKING:
 
 
 def find_system(text: str) -> tuple[str, Path]:
-    """Find and check the system file that an argument names.
-
-    Parameters
-    ----------
-    text : str
-        A system file, a study file, a folder with a study, or the name of a study that comes with Towtank.
-
-    Returns
-    -------
-    name : str
-        Name of the system.
-    path : Path
-        The system file.
+    """Find and check the system file that an argument names: a system file, a study file, a folder with a study, or the
+    name of a study that comes with Towtank. Return the name of the system and the path of the file.
 
     Raises
     ------
@@ -43,14 +32,7 @@ def find_system(text: str) -> tuple[str, Path]:
 
 def refuse_files_outside(text: str, path: Path) -> None:
     """Refuse a system that names files outside the folders of the system file and of the study, because Towtank would
-    serve or run these files.
-
-    Parameters
-    ----------
-    text : str
-        Argument of `find_system`.
-    path : Path
-        The system file that `find_system` returned.
+    serve or run these files. The arguments are those of `find_system` and its result.
 
     Raises
     ------
@@ -61,14 +43,9 @@ def refuse_files_outside(text: str, path: Path) -> None:
 
 
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
-    """Return all systems of a study or a system file, each with the folder of its file.
+    """Return all systems of a study or a system file (see `find_system`), each with the folder of its file.
 
     A study has one system for each combination of factor levels, with and without each preset.
-
-    Parameters
-    ----------
-    text : str
-        Argument of `find_system`.
 
     Raises
     ------
@@ -90,11 +67,6 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
 
 def needed_packages(text: str) -> list[Need]:
     """Return the packages and files that a system needs, or that all systems of a study need.
-
-    Parameters
-    ----------
-    text : str
-        Argument of `towtank system up`.
 
     Raises
     ------

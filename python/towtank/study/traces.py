@@ -28,12 +28,8 @@ _FIELD_AT_MOST = 1024
 
 @dataclass(frozen=True)
 class RateCurve:
-    """Arrival rate over time, linear between its knots.
-
-    Attributes
-    ----------
-    knots : tuple of (float, float)
-        At least two pairs of time since the start and arrival rate; the first time is 0. [s, 1/s]
+    """Arrival rate over time, linear between its knots: at least two pairs of time since the start [s] and rate [1/s];
+    the first time is 0.
     """
 
     knots: tuple[tuple[float, float], ...]
@@ -79,21 +75,8 @@ class _Rows:
 
 
 def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]:
-    """Read the CSV file of a trace.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the CSV file.
-    trace : Trace
-        Declaration of the trace in the study.
-
-    Returns
-    -------
-    RateCurve or None
-        Rates of the trace; None if the file has faults.
-    list of Fault
-        Faults with their lines in the file.
+    """Read the CSV file of a trace. Return its rates, or None if the file has faults, and the faults with their lines
+    in the file.
     """
     rows = _Rows(str(path))
     try:

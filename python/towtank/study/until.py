@@ -48,19 +48,9 @@ def form_of(value: Any) -> str:
 def text_reader(until: str, condition: str, shape: str) -> Callable[[object], object]:
     """Return a function for a `BeforeValidator` that parses a stage length such as `until CONDITION, at most TIME`.
 
-    Parameters
-    ----------
-    until : str
-        Value of the key `until`.
-    condition : str
-        Pattern of the words between `until` and `at most`; its named groups become keys.
-    shape : str
-        Form of the text, for the error message.
-
-    Returns
-    -------
-    callable
-        Function that converts a text of this form to a mapping, and returns any other value unchanged.
+    `until` becomes the value of the key `until`; `condition` is the pattern of the words between `until` and `at most`,
+    whose named groups become keys; `shape` is the form of the text, for the error message. Values that are no text are
+    returned unchanged.
     """
     pattern = re.compile(
         rf"\s*until\s+{condition}\s*,\s*at\s+most\s+(?P<at_most>[^,]+?)\s*"

@@ -21,16 +21,7 @@ json.dump([key for key, text in texts if search(text)], sys.stdout)
 
 
 def matching(pattern: str, texts: Mapping[int, str], within_s: float = _WITHIN_S) -> list[int]:
-    """Return the keys of the texts in which a regular expression is found.
-
-    Parameters
-    ----------
-    pattern : str
-        Valid regular expression of Python.
-    texts : dict of int to str
-        Texts by key.
-    within_s : float
-        Longest time of the search in all texts. [s]
+    """Return the keys of the texts in which a valid regular expression is found, within a time for all texts. [s]
 
     Raises
     ------

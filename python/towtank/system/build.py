@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from towtank.system import model
 from towtank.system.hosts.group import build_hosts
@@ -63,20 +62,11 @@ def build_system(
     check: Check = no_check,
     note: Note = no_note,
 ) -> System:
-    """Create the system of a system file, without starting its services.
+    """Create the system of a system file, to which the factor levels of the run have been applied, without starting its
+    services.
 
-    Parameters
-    ----------
-    file : SystemFile
-        System file to which the factor levels of the run have been applied.
-    base : Path
-        Folder to which relative paths in the system file refer.
-    logs : Path
-        Folder for the logs of the services.
-    cpus : list of int, optional
-        CPUs that the system may use; by default all.
-    check, note : callable
-        Functions that are called repeatedly during waits, and with the description of each step; see `Place`.
+    Relative paths in the file refer to `base`. The system may use all CPUs, unless `cpus` are given. `check` is called
+    repeatedly during waits, and `note` with the description of each step.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)
@@ -94,7 +84,7 @@ def build_system(
     )
 
 
-def population(file: model.SystemFile) -> dict[str, Any]:
+def population(file: model.SystemFile) -> dict[str, object]:
     """Return the settings that determine the data of the services before the first run.
 
     Systems with equal settings share one data folder.

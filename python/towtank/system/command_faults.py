@@ -28,16 +28,8 @@ _LISTED = 20
 
 
 def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report wrong references `${...}` in services of kind `command`, and templates that cannot be read.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    system : SystemFile
-        System as written in the file, where a host with copies is a single entry.
-    known : list of str
-        Names of all services in the file, including those with faults.
+    """Report wrong references `${...}` in services of kind `command`, and templates that cannot be read. `known` are
+    the names of all services in the file, including those with faults.
     """
     faults: list[Fault] = []
     uses = {name: _used(tree, service) for name, service in system.services.items()}

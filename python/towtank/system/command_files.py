@@ -57,15 +57,8 @@ def working_folder(part: Command, base: Path) -> Path | None:
 
 
 def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
-    """Yield the existing files that the program and the commands of a service name.
-
-    Parameters
-    ----------
-    part : Service
-        Entry of a service in the system file. Only services of kind `command` have further commands besides their
-        program.
-    base : Path
-        Folder of the system file.
+    """Yield the existing files that the program and the commands of a service name. Only services of kind `command`
+    have further commands besides their program.
     """
     if not isinstance(part, Command):
         program = getattr(part, "program", None)
@@ -89,18 +82,10 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
 def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:
     """Yield each existing file or folder that a command names, with the number of the word that contains its name.
 
-    The path of a program is relative to the system file; all other words are relative to the working folder. A word may
-    be a file, an option with a file (`--config=app.ini`), or a shell command that contains file names. Log files, pid
-    files, and files to which a shell redirects output are left out.
-
-    Parameters
-    ----------
-    command : list of str
-        Words of the command. A NUL stands for text that depends on the run, because no file name contains a NUL.
-    base : Path
-        Folder of the system file.
-    folder : Path or None
-        Working folder; None if it depends on the run.
+    The path of a program is relative to the system file; all other words are relative to the working folder, which is
+    None if it depends on the run. A word may be a file, an option with a file (`--config=app.ini`), or a shell command
+    that contains file names. A NUL stands for text that depends on the run, because no file name contains a NUL. Log
+    files, pid files, and files to which a shell redirects output are left out.
     """
     program, *words = command
     if "/" in program and _exists(base / program):
@@ -150,17 +135,8 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
 
     It covers the command, the working folder, the environment, the settings, and the content of files that the command
     names. For a folder that the command names, it covers the names, sizes and modification times of the files in it.
-
-    Parameters
-    ----------
-    part : Command
-        Entry of a program with a population.
-    base : Path
-        Folder of the system file.
-    environment : dict of str to str
-        Environment variables of the command. The hash does not reveal their values.
-    program : str or None
-        Path of the command's program if it was found in `PATH`, otherwise None.
+    The hash does not reveal the values of the environment. `program` is the path of the program if it was found in
+    `PATH`.
     """
     assert part.population is not None
     folder = working_folder(part, base)

@@ -29,17 +29,11 @@ def copied_names(name: str, copies: int | None) -> list[str]:
 
 
 def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | None:
-    """Return all names that hosts or services of a system file can have; None if the section is missing.
+    """Return all names that the section `hosts` or `services` of a system file can have; None if the section is
+    missing.
 
     The names include those of copies, up to the largest allowed number of copies, because a factor may change this
     number.
-
-    Parameters
-    ----------
-    root : Node
-        System file as written, with or without faults.
-    section : str
-        Section of the file, `hosts` or `services`.
     """
     parts = {
         key: node.plain() if node is not None else None for key in ("hosts", section) for node in [root.child(key)]
@@ -57,13 +51,7 @@ def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | Non
 
 
 def host_copies(root: yamlfile.Node) -> dict[str, int]:
-    """Return the number of copies of each host with copies, by name of the host.
-
-    Parameters
-    ----------
-    root : Node
-        Valid system file, as written or with overrides applied.
-    """
+    """Return the number of copies of each host with copies, by name of the host, in a valid system file."""
     node = root.child("hosts")
     written = node.plain() if node is not None else None
     hosts = written.items() if isinstance(written, dict) else ()
@@ -76,15 +64,7 @@ def copies_of(system: SystemFile, host: str | None) -> int | None:
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Report names that copies share with other entries, and references to several copies where one is needed.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    system : SystemFile
-        System as written in the file, where a host with copies is a single entry.
-    """
+    """Report names that copies share with other entries, and references to several copies where one is needed."""
     faults = []
     for name in system.hosts:
         made = copied_names(name, copies_of(system, name))
@@ -121,19 +101,9 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system in which each copy is a separate host or service.
+    """Return the system in which each copy is a separate host or service; the given system if no host has copies.
 
     A target of the load that is a service with copies then consists of all these copies.
-
-    Parameters
-    ----------
-    system : SystemFile
-        System as written in the file.
-
-    Returns
-    -------
-    SystemFile
-        System with separate copies; the given system if no host has copies.
     """
     if all(copies_of(system, name) is None for name in system.hosts):
         return system
@@ -153,9 +123,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and entry of each copy of a service. If its storage is a mount, each copy uses the mount on its own
-    host.
-    """
+    """Yield name and entry of each copy of a service. Each copy uses the mount on its own host, if any."""
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

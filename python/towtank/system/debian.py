@@ -40,14 +40,8 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 def install(names: list[str], run: Run) -> None:
-    """Install packages with apt-get, without starting their services or enabling them at boot.
-
-    Parameters
-    ----------
-    names : list of str
-        Names of packages.
-    run : callable
-        Function that runs a command and returns its exit status.
+    """Install packages with apt-get, without starting their services or enabling them at boot. `run` runs a command and
+    returns its exit status.
 
     Raises
     ------
@@ -130,9 +124,7 @@ def _is_ours() -> bool:
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Disable the services that are enabled at boot during the block; services that were enabled before stay
-    enabled.
-    """
+    """Disable the services that are enabled at boot during the block."""
     before = _enabled()
     try:
         yield

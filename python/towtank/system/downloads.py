@@ -37,16 +37,8 @@ _PARTIAL, _NOTHING_MORE = 206, 416
 
 @dataclass(frozen=True)
 class Artefact:
-    """File of a Maven repository.
-
-    Attributes
-    ----------
-    group, name, version, extension : str
-        Coordinates of the file in the repository.
-    sha256 : str
-        SHA-256 checksum of the content, as 64 hexadecimal digits.
-    size : int
-        Size of the file. [byte]
+    """File of a Maven repository, with its coordinates, its SHA-256 checksum as 64 hexadecimal digits, and its size.
+    [byte]
     """
 
     group: str
@@ -144,12 +136,8 @@ def is_known() -> bool:
 
 
 def mirror_of_settings(settings: Path) -> str | None:
-    """Return the address of a mirror of the default repository in Maven's settings; None if they name none.
-
-    Parameters
-    ----------
-    settings : Path
-        Path of `settings.xml`; the result is None if the file does not exist or is not XML.
+    """Return the address of a mirror of the default repository in Maven's `settings.xml`; None if the file names none,
+    does not exist, or is not XML.
     """
     try:
         root = ElementTree.parse(settings).getroot()

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> list[Fault]:
     """Report each host and disk that a service names although it does not exist or does not support the service.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    system : SystemFile
-        Valid entries of the system file.
-    hosts : list of str
-        Names of all hosts in the file, including those with faults.
+    `hosts` are the names of all hosts in the file, including those with faults.
     """
     faults = []
     for name, service in system.services.items():
@@ -68,9 +60,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield the faults in the further hosts of a service with several nodes, and in its disk if a node cannot access
-    it.
-    """
+    """Yield the faults in the further hosts of a service with several nodes, and in its disk."""
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
         at = ("services", name, "hosts", number)

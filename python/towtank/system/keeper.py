@@ -6,22 +6,20 @@ system. A state file contains the identities of the keeper and of the processes 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from towtank.errors import Stopped, TargetError, TowtankError
 from towtank.system.build import build_system
 from towtank.system.hosts.cleaning import clean_dead
 from towtank.system.model import SystemFile, load_system
-from towtank.system.state import SystemState, lives, remember, state_root, system_states, up_folder
+from towtank.system.state import SystemState, living, remember, state_root, system_states, up_folder
 from towtank.system.system import System
 
 _POLL_S = 0.1
@@ -32,22 +30,9 @@ _KILLED_WITHIN_S = 20.0
 _GUARD_WITHIN_S = 60.0
 
 
-def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """Start a system under a new keeper process, and wait until all its services are ready.
-
-    Parameters
-    ----------
-    name : str
-        Name of the system.
-    path : Path
-        Path of the system file.
-    note : callable
-        Function that is called with a description of each step.
-
-    Returns
-    -------
-    dict
-        State of the system, as in its state file.
+def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, object]:
+    """Start a system under a new keeper process, and wait until all its services are ready. Return the state as in its
+    state file. `note` is called with a description of each step.
 
     Raises
     ------
@@ -55,14 +40,13 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
         If the system could not be started.
     """
     state = SystemState(up_folder() / f"{name}.json")
-    if lives(state.read().get("keeper")):
+    if living((seen := state.read()).get("keeper")):
         note(f"{state.name} is already running")
-        return state.read()
+        return seen
     state.remove()
     logs = state_root() / "logs" / state.name
     logs.mkdir(parents=True, exist_ok=True)
-    request = {"system": str(path.absolute()), "state": str(state.path), "logs": str(logs)}
-    keeper = _start_keeper(request, logs / "keeper.log")
+    keeper = _start_keeper(path.absolute(), state.path, logs)
     try:
         return _await_up(keeper, state, logs)
     except BaseException:
@@ -71,9 +55,9 @@ def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, An
         raise
 
 
-def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
+def _start_keeper(system: Path, state: Path, logs: Path) -> dict[str, int]:
     """Start a keeper process in a new session, so that it outlives this process; return its identity."""
-    command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
+    command = [sys.executable, "-m", "towtank.system.keeper", str(system), str(state), str(logs)]
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     pid = os.posix_spawn(
         sys.executable,
@@ -81,7 +65,7 @@ def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), writing, 0o644),
+            (os.POSIX_SPAWN_OPEN, 1, str(logs / "keeper.log"), writing, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsid=True,
@@ -89,41 +73,41 @@ def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
     return remember(pid)
 
 
-def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[str, Any]:
+def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[str, object]:
     while True:
-        living = lives(keeper)
+        lives = living(keeper)
         seen = state.read()
         if seen.get("status") == "up":
             return seen
         if seen.get("status") == "failed":
             raise TargetError(str(seen.get("message")))
-        if not living:
+        if not lives:
             raise TargetError(f"the keeper of {state.name} ended; see {logs / 'keeper.log'}")
         time.sleep(_POLL_S)
 
 
-def describe_system(state: SystemState) -> dict[str, Any]:
+def describe_system(state: SystemState) -> dict[str, object]:
     """Return the recorded state of a system, with the current state of its keeper and processes."""
     seen = state.read()
-    processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
-    running = all(process["running"] for process in processes.values())
+    processes = {tier: {**process, "running": bool(living(process))} for tier, process in _processes(seen).items()}
     status = seen.get("status", "unknown")
-    if not lives(seen.get("keeper")):
+    if not living(seen.get("keeper")):
         status = "gone"
-    elif status == "up" and not running:
+    elif status == "up" and not all(process["running"] for process in processes.values()):
         status = "damaged"
-    return {**seen, "status": status, "processes": processes}
+    return {**(seen or {"name": state.name}), "status": status, "processes": processes}
+
+
+def _processes(seen: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Return the well-formed entries of the processes in a state file, by name."""
+    found = seen.get("processes")
+    entries = found.items() if isinstance(found, Mapping) else ()
+    return {name: entry for name, entry in entries if isinstance(entry, Mapping)}
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Stop systems, and return their names. Also remove what systems left behind whose keeper was killed.
-
-    Parameters
-    ----------
-    root : Path, optional
-        Folder of the state files; by default that of the current user.
-    only : str, optional
-        Name of the system to stop; by default all systems are stopped.
+    """Stop all systems, or `only` one, and return their names. Also remove what systems left behind whose keeper was
+    killed. The default folder of the state files is that of the current user.
     """
     names = []
     for state in system_states(root):
@@ -132,7 +116,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         seen = state.read()
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
-        for process in seen.get("processes", {}).values():
+        for process in _processes(seen).values():
             # A guard ends its process tree when the keeper has ended. TERM asks it again, and KILL ends a guard that
             # hangs.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
@@ -143,22 +127,21 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
     return names
 
 
-def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float) -> None:
-    if process is None or not lives(process):
+def _end(process: object, number: signal.Signals, within_s: float) -> None:
+    if (pid := living(process)) is None:
         return
     with suppress(ProcessLookupError):
-        os.kill(int(process["pid"]), number)
+        os.kill(pid, number)
     deadline = time.monotonic() + within_s
-    while lives(process) and time.monotonic() < deadline:
+    while living(process) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
 
 
 class _Keeper:
     """Process that keeps one system running until it receives SIGTERM or SIGINT."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        self._request = request
-        self._state = SystemState(Path(request["state"]))
+    def __init__(self, system: Path, state: Path, logs: Path) -> None:
+        self._path, self._state, self._logs = system, SystemState(state), logs
         self._ending = False
         self._file: SystemFile | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -174,7 +157,7 @@ class _Keeper:
 
     def keep(self) -> None:
         """Start the system, wait for a signal, and stop the system."""
-        self._state.write(status="starting", keeper=remember(os.getpid()), logs=self._request["logs"])
+        self._state.write(status="starting", keeper=remember(os.getpid()), logs=str(self._logs))
         try:
             with self._system() as system:
                 self._hold(system)
@@ -186,12 +169,11 @@ class _Keeper:
         self._state.remove()
 
     def _system(self) -> System:
-        path = Path(self._request["system"])
-        self._file = load_system(path)
+        self._file = load_system(self._path)
         return build_system(
             self._file,
-            path.parent,
-            Path(self._request["logs"]),
+            self._path.parent,
+            self._logs,
             check=self._check,
             note=lambda text: print(text, flush=True),
         )
@@ -212,7 +194,7 @@ class _Keeper:
                 for service, files in endpoints.exports.items()
             },
             processes={
-                tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)} for tier, pid in endpoints.groups.items()
+                tier: {"kind": endpoints.tiers[tier].kind, **remember(pid)} for tier, pid in endpoints.groups.items()
             },
         )
         while not self._ending:
@@ -227,4 +209,4 @@ class _Keeper:
 
 
 if __name__ == "__main__":
-    _Keeper(json.loads(sys.argv[1])).keep()
+    _Keeper(*map(Path, sys.argv[1:])).keep()

@@ -21,15 +21,8 @@ _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
 def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) -> dict[str, int | None]:
     """Return the soft resource limits of the command that a guard runs.
 
-    Parameters
-    ----------
-    guard : int
-        Process id of the guard on its machine.
-    read : callable
-        Function that reads files of this machine.
-    read_ports : callable, optional
-        Function that reads the range of local ports in the network namespace of a process. By default, the range of
-        the machine is read.
+    `read` reads files of the guard's machine; `read_ports` reads the range of local ports in the network namespace of a
+    process, by default that of the machine.
 
     Returns
     -------

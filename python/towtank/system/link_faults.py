@@ -25,16 +25,8 @@ _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
 def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report faults in `network`, in `generator`, and in the links of hosts.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    system : SystemFile
-        Valid entries of the system file.
-    known : list of str
-        Names of all hosts in the file, including those with faults.
+    """Report faults in `network`, in `generator`, and in the links of hosts. `known` are the names of all hosts in the
+    file, including those with faults.
     """
     found = [*_generator(system, known), *_link(system), *_sizes(system)]
     return [yamlfile.fault_at(tree, at, message) for at, message in found]

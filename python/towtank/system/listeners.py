@@ -26,14 +26,8 @@ _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 @dataclass(frozen=True)
 class SeenServer:
-    """Result of a search for the server that holds a listening socket.
-
-    Attributes
-    ----------
-    pid : int or None
-        Process id of the server; None if no server was found.
-    path : str or None
-        Path `/proc/PID/fd/NUMBER` of the socket in this process; None if no server was found.
+    """Result of a search for the server that holds a listening socket: its process id, and the path
+    `/proc/PID/fd/NUMBER` of the socket. Both are None if no server was found.
     """
 
     pid: int | None
@@ -216,9 +210,7 @@ class _Machine:
         return {port for _, port, inode in self._listening if inode in inodes}
 
     def held(self, pid: int) -> dict[str, str]:
-        """Return the paths of the sockets that a process has open, by inode; empty if its open files are not
-        visible.
-        """
+        """Return the paths of a process's open sockets, by inode; empty if its open files are not visible."""
         if pid not in self._held:
             self._held[pid] = _held(f"{self._proc}/{pid}/fd")
         return self._held[pid]

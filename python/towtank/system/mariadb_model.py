@@ -76,7 +76,7 @@ def _page(value: int) -> int:
     return value
 
 
-def _more(values: dict[str, Any]) -> dict[str, Any]:
+def _more(values: dict[str, str | int | float]) -> dict[str, str | int | float]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of system variables, with underscores, got {name!r} instead")

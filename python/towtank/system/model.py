@@ -313,7 +313,7 @@ def _service(value: Any) -> Service:
     return known.model_validate(value)
 
 
-AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])]
+AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, object])]
 
 
 _DOMAIN_AT_MOST = 253
@@ -360,7 +360,7 @@ class Tls(FileModel):
             raise ValueError("must have both client_certificate and client_key, or neither")
         return self
 
-    def plan(self, folder: Path) -> dict[str, Any]:
+    def plan(self, folder: Path) -> dict[str, object]:
         """Return the entry `tls` of the engine's plan. Names of files are relative to `folder`, that of the system
         file.
         """
@@ -372,9 +372,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Return the version of HTTP as text. Without quotes in the file, YAML reads it as a number, which is accepted
-    too.
-    """
+    """Return the version of HTTP as text. YAML reads it as a number if it has no quotes."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -493,18 +491,22 @@ class SystemFile(FileModel):
         ]
         return hosts + [address for service in self.services.values() for address in service.outside]
 
-    def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the engine's plan, except its addresses.
+    @property
+    def logins(self) -> dict[str, tuple[str, str]]:
+        """User and password of each target whose addresses contain them."""
+        found = {name: _login_of(self.services[target.all_services[0]]) for name, target in self.all_targets.items()}
+        return {name: login for name, login in found.items() if login is not None}
+
+    def target_options(self, folder: Path) -> dict[str, dict[str, object]]:
+        """Return the options of each target for the engine's plan, except its addresses and its login.
 
         Names of files are relative to `folder`, that of the system file.
         """
-        options: dict[str, dict[str, Any]] = {}
+        options: dict[str, dict[str, object]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
             version = {"http": target.http} if target.http != "1.1" else {}
-            login = _login_of(self.services[target.all_services[0]])
-            written = {"login": login} if login is not None else {}
-            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version, **written}
+            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version}
         return options
 
 

@@ -14,15 +14,7 @@ _TCP_CLIENT = re.compile(r"[^ ]+\((\d+)\)")
 
 
 class OwnConnections:
-    """Connections of this process, such as that over which it reads the statistics of PostgreSQL.
-
-    Parameters
-    ----------
-    proc : Path
-        Folder `/proc`; tests pass a folder of recorded files.
-    tcp, unix : callable
-        Functions that return the TCP sockets and the Unix sockets of this machine.
-    """
+    """Connections of this process, such as that over which it reads the statistics of PostgreSQL."""
 
     def __init__(
         self,
@@ -43,14 +35,8 @@ class OwnConnections:
         return found
 
     def leads_to(self, pid: int, client: str) -> bool:
-        """Return True if a process of PostgreSQL serves a connection of this process.
-
-        Parameters
-        ----------
-        pid : int
-            Id of a process that serves a single connection.
-        client : str
-            Address of the client as PostgreSQL writes it: `HOST(PORT)`, or `[local]` for a Unix socket.
+        """Return True if the process of PostgreSQL that serves a single connection serves one of this process. `client`
+        is the address as PostgreSQL writes it: `HOST(PORT)`, or `[local]` for a Unix socket.
         """
         own = self.inodes()
         if tcp := _TCP_CLIENT.fullmatch(client):

@@ -32,16 +32,7 @@ _FUSE = "/dev/fuse"
 class Package:
     """Debian packages that a kind of service needs.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of service.
-    names : tuple of str
-        Names of the Debian packages.
-    purpose : str
-        Feature that needs the packages.
-    found : callable
-        Function that returns the path of the installed program; None if the program is not installed.
+    `purpose` is the feature that needs them; `found` returns the path of the installed program, or None.
     """
 
     kind: str
@@ -56,18 +47,9 @@ class Package:
 
 @dataclass(frozen=True)
 class Download:
-    """Files, not in any Debian package, that a kind of service needs.
+    """Files in a Maven repository, not in any Debian package, that a kind of service needs.
 
-    Attributes
-    ----------
-    name : str
-        Name of the group of files in messages and JSON documents.
-    kind : str
-        Kind of service.
-    artefacts : tuple of Artefact
-        Files in a Maven repository.
-    purpose : str
-        Feature that needs the files.
+    `name` is that of the group of files in messages and JSON documents; `purpose` is the feature that needs them.
     """
 
     name: str
@@ -94,18 +76,8 @@ class Download:
 class Ability:
     """Ability of this machine, or Python package, that a system needs.
 
-    Attributes
-    ----------
-    kind : str
-        Name of the ability or package.
-    purpose : str
-        Feature that needs the ability or package.
-    found : callable
-        Function that returns the path of the device or package, or `yes`; None if the ability or package is missing.
-    lacking : str
-        Reason why the ability or package is missing.
-    install : str or None
-        Command that installs the missing program or package, if one exists.
+    `purpose` is the feature that needs it; `found` returns the path of the device or package, or `yes`, or None if it
+    is missing; `lacking` is the reason why; `install` is the command that installs it, if one exists.
     """
 
     kind: str
@@ -239,14 +211,8 @@ def _services(file: SystemFile, folder: Path) -> list[Service]:
 def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
     """Download files and install packages, without starting services or enabling them at boot.
 
-    Parameters
-    ----------
-    needs : iterable of Package, Download, Release or Ability
-        Missing requirements; abilities of the machine are ignored.
-    run : callable
-        Function that runs a command and returns its exit status.
-    note : callable
-        Function that is called with a description of each step.
+    Missing abilities of the machine are ignored. `run` runs a command and returns its exit status; `note` is called
+    with a description of each step.
 
     Raises
     ------

@@ -22,18 +22,8 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """Reference `${SECTION}` or `${SECTION.NAME}` in a text.
-
-    Attributes
-    ----------
-    text : str
-        Reference as written.
-    section : str
-        Text before the first dot, for example `settings` or `port`.
-    name : str
-        Text after the first dot; empty if there is none, as in `${port}`.
-    offset : int
-        Index of the first character of the reference in the text that contains it.
+    """Reference `${SECTION}` or `${SECTION.NAME}`, which begins at an offset in a text. The name is empty if there is
+    no dot, as in `${port}`.
     """
 
     text: str

@@ -75,10 +75,6 @@ class HeldPorts:
         self._sockets.clear()
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    return free_ports(host, 1)
-
-
 def free_ports(host: str, count: int) -> int:
     """Return the first of `count` consecutive TCP ports on which no process listens, as `HeldPorts` chooses them."""
     held = HeldPorts(host, count)
@@ -87,16 +83,7 @@ def free_ports(host: str, count: int) -> int:
 
 
 def require_free(host: str, port: int, owner: str) -> None:
-    """Raise an error if another process listens on a port.
-
-    Parameters
-    ----------
-    host : str
-        Address on which a service will listen.
-    port : int
-        Port of the service. [1]
-    owner : str
-        Name of the service, for the message.
+    """Raise an error if another process listens on a port. The name of the service is for the message.
 
     Raises
     ------

@@ -20,16 +20,8 @@ _TITLE_BYTES, _LIST_BYTES = 512, 4096
 
 
 class PostgresqlConnections:
-    """Connections of clients to a PostgreSQL server, except those of this process.
-
-    Parameters
-    ----------
-    leader : int
-        Id of the server's main process.
-    proc : Path
-        Folder `/proc`; tests pass a folder of recorded files.
-    own : OwnConnections
-        Connections of this process.
+    """Connections of clients to a PostgreSQL server, except those of this process. `leader` is the id of the server's
+    main process.
     """
 
     def __init__(self, leader: int, proc: Path, own: OwnConnections) -> None:

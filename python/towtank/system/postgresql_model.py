@@ -129,7 +129,7 @@ def _positions(*names: str) -> Any:
     return BeforeValidator(_word, json_schema_input_type=Literal[names] | bool)
 
 
-def _more(values: dict[str, Any]) -> dict[str, Any]:
+def _more(values: dict[str, str | int | float]) -> dict[str, str | int | float]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")

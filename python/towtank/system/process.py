@@ -131,16 +131,9 @@ class Process(Protocol):
 class HostEntry:
     """Functions and variables by which commands run in the namespaces and control group of a host.
 
-    Attributes
-    ----------
-    guard : callable
-        Function that returns the command of a guard with a prefix for the host.
-    command : callable
-        Function that returns the command that a guard runs with a prefix for the host.
-    environment : mapping of str to str
-        Environment variables in addition to those that `passed_on` returns. Variables of the process take precedence.
-    starting : callable
-        Function that returns a context manager; the process is started in this context.
+    `guard` returns the command of a guard, and `command` the command that a guard runs, with a prefix for the host. The
+    environment is in addition to `passed_on`; variables of the process take precedence. A process is started in the
+    context that `starting` returns.
     """
 
     guard: Callable[[list[str]], list[str]] = list

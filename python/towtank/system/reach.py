@@ -11,13 +11,13 @@ from towtank.dialing import addresses_of, connect_first, fact
 _TIMEOUT_S = 2.0
 
 
-def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
-    """Split `host:port`, `[v6]:port` or `host` into host and port."""
+def split_address(address: str) -> tuple[str, int]:
+    """Split `host:port`, `[v6]:port` or `host` into host and port, by default 80."""
     if address.startswith("["):
         host, _, rest = address[1:].partition("]")
-        return host, int(rest[1:]) if rest.startswith(":") else default_port
+        return host, int(rest[1:]) if rest.startswith(":") else 80
     host, colon, port = address.rpartition(":")
-    return (host, int(port)) if colon else (address, default_port)
+    return (host, int(port)) if colon else (address, 80)
 
 
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:

@@ -42,15 +42,7 @@ def release_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Release:
-    """Debian package of a given version, to be unpacked in the cache.
-
-    Attributes
-    ----------
-    package : str
-        Name and version of the package, as `NAME=VERSION`.
-    program : str
-        Name of the program in the package.
-    """
+    """Debian package `NAME=VERSION`, to be unpacked in the cache, with the name of the program in it."""
 
     package: str
     program: str

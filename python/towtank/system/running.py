@@ -37,20 +37,8 @@ def process_facts(pid: int) -> Mapping[str, Any]:
 
 
 def program_name(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return a short name, of letters, digits, `_` and `-`, of the program that a process runs.
-
-    Parameters
-    ----------
-    pid : int
-        Process id.
-    proc : Path, default "/proc"
-        Folder `/proc`; tests pass a folder of recorded files.
-
-    Returns
-    -------
-    str
-        For an interpreter, the name of its script, module, archive or main class; otherwise the name of the
-        process. `process` if no name can be read.
+    """Return a short name, of letters, digits, `_` and `-`, of the program that a process runs: for an interpreter, the
+    name of its script, module, archive or main class. `process` if no name can be read.
     """
     name, arguments = "", list[str]()
     with suppress(OSError):

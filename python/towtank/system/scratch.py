@@ -14,12 +14,8 @@ _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[
 
 
 def make_scratch(use: str = "system") -> Path:
-    """Create a temporary folder, which any Towtank process may remove after this process has ended.
-
-    Parameters
-    ----------
-    use : str, default "system"
-        Purpose in the name of the folder, `system` or `drive`.
+    """Create a temporary folder, which any Towtank process may remove after this process has ended. Its name contains
+    its purpose, `system` or `drive`.
     """
     sweep_scratch()
     pid, start, namespace = own_identity()

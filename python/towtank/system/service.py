@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Host
@@ -21,22 +21,9 @@ from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, 
 class Place:
     """Folders, CPUs and host for a service.
 
-    Attributes
-    ----------
-    data : Path
-        Folder that remains after the run, for example for a population.
-    scratch : Path
-        Folder of the run, which is removed when the system is stopped.
-    logs : Path
-        Folder for logs.
-    cpus : list of int or None
-        CPUs that the service may use; None if it may use all CPUs.
-    check : callable
-        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
-    note : callable
-        Function that is called with a description of each step.
-    host : Host
-        Host of the service.
+    `data` remains after the run, for example for a population; `scratch` is removed when the system is stopped. The
+    service may use all CPUs if they are None. `check` is called during waits, and raises an error if the user requested
+    a stop; `note` is called with a description of each step.
     """
 
     data: Path
@@ -55,117 +42,19 @@ class Place:
         on: Host | None = None,
         limit_s: float | None = None,
     ) -> None:
-        """Run a program of the service to its end. Its output is appended to `logs/NAME.log`.
-
-        Parameters
-        ----------
-        spec : ProcessSpec
-            Command of the program, with its settings.
-        cpus : list of int, optional
-            CPUs that the program may use; by default the CPUs of the service.
-        on : Host, optional
-            Host of the program; by default the host of the service.
-        limit_s : float, optional
-            Time limit. [s]
+        """Run a program of the service to its end, by default on the CPUs and the host of the service and without a
+        time limit [s]. Its output is appended to `logs/NAME.log`.
         """
         process = (on or self.host).process(spec, self.logs / f"{spec.name}.log", cpus or self.cpus)
         run_to_end(process, check=self.check, limit_s=limit_s)
 
 
-class Service(Protocol):
-    """Service of a system under test.
+class Service:
+    """Service of a system under test; subclasses override the methods whose default does not suffice.
 
-    Attributes
-    ----------
-    name : str
-        Name of the service in the system file.
-    kind : str
-        Kind of the service.
-    host : Host
-        Host of the service.
-    hosts : list of Host
-        Hosts of the processes of the service; empty unless they run on several hosts.
-    ready_within_s : float
-        Longest time from the start of the service until it must be ready. [s]
-    pages : list of str
-        URLs of additional metrics pages that the system file names.
+    `hosts` are those of its processes; empty unless they run on several hosts. The service must be ready within
+    `ready_within_s` [s] from its start. `pages` are URLs of additional metrics pages.
     """
-
-    name: str
-    kind: str
-    host: Host
-    hosts: list[Host]
-    ready_within_s: float
-    pages: list[str]
-
-    def missing(self) -> str | None:
-        """Return a message about missing programs or permissions, with the command that installs the programs; None if
-        nothing is missing.
-        """
-
-    def meet(self, others: list[Service]) -> None:
-        """Find the other services that this service uses. Called before any service is started."""
-
-    def requires(self) -> list[Service]:
-        """Return the services that must be ready before this service starts, including those that it adds to the
-        system.
-        """
-
-    def folders(self) -> list[Path]:
-        """Return existing folders of this machine that the processes of the service read, besides those in `Place`."""
-
-    def prepare(self, place: Place) -> None:
-        """Create all files that the processes need at their start, in the same state for each run."""
-
-    def processes(self, place: Place) -> list[ProcessSpec]:
-        """Return the processes of the service in the order of their start; empty if the service already runs."""
-
-    def starting(self, process: str) -> None:
-        """Prepare the check that the service is ready. Called before each start of one of its processes."""
-
-    def ready(self) -> str | None:
-        """Return None if the service is ready; otherwise the reason why it is not."""
-
-    def process_ready(self, process: str) -> str | None:
-        """Return None if one process of the service is ready; otherwise the reason why it is not."""
-
-    def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down. Called before its processes are ended.
-
-        Parameters
-        ----------
-        for_good : bool
-            True if the service will not be started again, so that its data are not needed any more.
-        """
-
-    def stopped(self) -> None:
-        """Remove files that must not remain. Called after the processes have ended."""
-
-    def addresses(self) -> list[str]:
-        """Return the addresses `host:port` for virtual users, one for each node; empty if they do not use the
-        service.
-        """
-
-    def client_url(self) -> str | None:
-        """Return the URL, with its login, by which other services connect to this service; None if it has no
-        address.
-        """
-
-    def watched(self) -> list[int]:
-        """Return the ids of processes on this machine that belong to the service but that Towtank did not start."""
-
-    def settings_used(self) -> dict[str, object]:
-        """Return the effective configuration of the service, for the manifest of the run."""
-
-    def scrapers(self) -> list[Any]:
-        """Return the scrapers of the service's own metrics."""
-
-    def exports(self) -> Mapping[str, Path]:
-        """Return the files of the service that workloads may use, such as a list of users, by name."""
-
-
-class PlainService:
-    """Default methods of a service; subclasses override those that differ."""
 
     kind = "plain"
     ready_within_s = 30.0
@@ -194,67 +83,77 @@ class PlainService:
         return self._folder
 
     def missing(self) -> str | None:
-        """Return None, because the service needs no programs or permissions."""
+        """Return a message about missing programs or permissions, with the command that installs the programs; None if
+        nothing is missing.
+        """
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Do nothing, because the service uses no other service."""
+        """Find the other services that this service uses. Called before any service is started."""
 
     def requires(self) -> list[Service]:
-        """Return an empty list, because the service uses no other service."""
+        """Return the services that must be ready before this service starts, including those that it adds to the
+        system.
+        """
         return []
 
     def folders(self) -> list[Path]:
-        """Return an empty list, because the processes read no other folders than those in `Place`."""
+        """Return existing folders of this machine that the processes of the service read, besides those in `Place`."""
         return []
 
     def prepare(self, place: Place) -> None:
-        """Do nothing, because the service needs no files or ports before its start."""
+        """Create all files that the processes need at their start, in the same state for each run."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return an empty list, because the service has no processes."""
+        """Return the processes of the service in the order of their start; empty if the service already runs."""
         return []
 
     def starting(self, process: str) -> None:
-        """Do nothing, because the check that the service is ready needs no preparation."""
+        """Prepare the check that the service is ready. Called before each start of one of its processes."""
 
     def ready(self) -> str | None:
-        """Return None, because the service is always ready."""
+        """Return None if the service is ready; otherwise the reason why it is not."""
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Return the result of `ready`, because the service has only one process."""
+        """Return None if one process of the service is ready; otherwise the reason why it is not."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
-        """Do nothing, because the service shuts down when its processes receive the signal TERM."""
+        """Ask the service to shut down. Called before its processes are ended. `for_good` means that its data are not
+        needed any more.
+        """
 
     def stopped(self) -> None:
-        """Do nothing, because the service leaves no files behind."""
+        """Remove files that must not remain. Called after the processes have ended."""
 
     def addresses(self) -> list[str]:
-        """Return an empty list, because virtual users do not use the service."""
+        """Return the addresses `host:port` for virtual users, one for each node; empty if they do not use the
+        service.
+        """
         return []
 
     def client_url(self) -> str | None:
-        """Return the first address of the service as a URL, by default with `http://`; None if it has no address."""
+        """Return the URL, with its login, by which other services connect to this service; by default its first address
+        with `http://`, or None if it has no address.
+        """
         found = self.addresses()
         return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
 
     def watched(self) -> list[int]:
-        """Return an empty list, because Towtank starts all processes of the service."""
+        """Return the ids of processes on this machine that belong to the service but that Towtank did not start."""
         return []
 
     def settings_used(self) -> dict[str, object]:
-        """Return an empty dictionary, because the service has no settings."""
+        """Return the effective configuration of the service, for the manifest of the run."""
         return {}
 
     def scrapers(self) -> list[Any]:
-        """Return an empty list, because the service has no metrics."""
+        """Return the scrapers of the service's own metrics."""
         return []
 
     def exports(self) -> Mapping[str, Path]:
-        """Return an empty dictionary, because the service has no files for workloads."""
+        """Return the files of the service that workloads may use, such as a list of users, by name."""
         return {}
 
 

@@ -137,15 +137,7 @@ def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
 
 def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
     """Report each member of a gateway that does not exist, does not use HTTP, or forwards requests back to the gateway.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    services : mapping of str to Service
-        Valid entries of services, by name.
-    known : list of str
-        Names of all services in the file, including those with faults.
+    `known` are the names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():

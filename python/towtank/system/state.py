@@ -22,11 +22,11 @@ def state_root() -> Path:
     return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
 
 
-def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
+def data_folder(name: str, population: object) -> Path:
     """Return the folder for the population of a system, which depends on the system's name and population settings."""
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
-    return (root or state_root()) / "systems" / f"{name}-{digest}"
+    return state_root() / "systems" / f"{name}-{digest}"
 
 
 def up_folder(root: Path | None = None) -> Path:
@@ -43,7 +43,7 @@ class SystemState:
     def name(self) -> str:
         return self.path.stem
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, object]:
         """Return the content of the state file; empty if the file does not exist or cannot be read."""
         with suppress(OSError, ValueError):
             document = json.loads(self.path.read_text("utf-8"))
@@ -76,8 +76,9 @@ def remember(pid: int) -> dict[str, int]:
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 
 
-def lives(process: dict[str, Any] | None) -> bool:
-    """Return True if a recorded process is alive, and its id has not been reused by another process."""
-    if not process or "pid" not in process:
-        return False
-    return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))
+def living(process: object) -> int | None:
+    """Return the id of a recorded process; None if it has ended or another process has reused its id."""
+    match process:
+        case {"pid": int(pid), "start_ticks": int(ticks)} if identity(pid) == (pid, ticks):
+            return pid
+    return None

@@ -216,15 +216,7 @@ def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
     """Report servers of mounts that do not exist or are of another kind, and storages that a host of a service lacks.
-
-    Parameters
-    ----------
-    tree : Node
-        System file without its malformed entries.
-    services, hosts : mapping
-        Valid entries of services and hosts, by name.
-    known : list of str
-        Names of all services in the file, including those with faults.
+    `known` are the names of all services in the file, including those with faults.
     """
     faults = []
     for name, service in services.items():

@@ -38,15 +38,7 @@ _KILLED_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class GeneratorPlace:
-    """Host in whose network the load generator runs.
-
-    Attributes
-    ----------
-    host : Enterable or None
-        Host; None if the generator runs outside all hosts.
-    name : str or None
-        Name of the host; None if the generator runs outside all hosts.
-    """
+    """Host in whose network the load generator runs, with its name; None if the generator runs outside all hosts."""
 
     host: Enterable | None = None
     name: str | None = None
@@ -63,6 +55,23 @@ class GeneratorPlace:
 
 
 @dataclass(frozen=True)
+class Tier:
+    """Process of a service, or packet relay: its host, the CPUs to which it is pinned, and its resource limits if it is
+    a process.
+    """
+
+    kind: str
+    host: str | None
+    cpus: list[int]
+    limits: dict[str, int | None] | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the tier as in the manifest of a run."""
+        limits = {} if self.limits is None else {"limits": self.limits}
+        return {"kind": self.kind, "host": self.host, "cpus": self.cpus, **limits}
+
+
+@dataclass(frozen=True)
 class Endpoints:
     """Addresses, processes and other properties of a running system.
 
@@ -74,7 +83,7 @@ class Endpoints:
         Root process id of each tier on this machine, by name of the tier (a process of a service or a packet
         relay).
     tiers : dict
-        Kind, host, CPUs and resource limits of each tier, by name.
+        All tiers of the system, by name.
     settings : dict
         Effective settings of each service, by name.
     scrapers : list
@@ -93,11 +102,11 @@ class Endpoints:
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
-    tiers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tiers: dict[str, Tier] = field(default_factory=dict)
     settings: dict[str, dict[str, object]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
-    hosts: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, object] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
     watched: dict[str, list[int]] = field(default_factory=dict)
     generator: GeneratorPlace = field(default_factory=GeneratorPlace)
@@ -105,17 +114,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class EndedService:
-    """Process of a service that ended unexpectedly.
-
-    Attributes
-    ----------
-    tier : str
-        Name of the process.
-    text : str
-        Description of how the process ended.
-    last_lines : str
-        Last lines of the log of the process, indented; empty if the log is empty.
-    """
+    """Process of a service that ended unexpectedly: its name, how it ended, and the last lines of its log, indented."""
 
     tier: str
     text: str
@@ -312,15 +311,11 @@ class System:
                 **carriers,
             },
             tiers={
-                process.spec.name: {
-                    "kind": service.kind,
-                    "host": (process.spec.host or service.host).name,
-                    "cpus": self._cpus_of(process.spec.host or service.host),
-                    "limits": process.limits(),
-                }
+                process.spec.name: Tier(service.kind, host.name, self._cpus_of(host), process.limits())
                 for service, process in self._processes
+                for host in [process.spec.host or service.host]
             }
-            | {name: {"kind": "relay", "host": None, "cpus": self._cpus or []} for name in carriers},
+            | {name: Tier("relay", None, self._cpus or []) for name in carriers},
             settings={service.name: service.settings_used() for service in self._services},
             scrapers=[
                 *(scraper for service in self._services for scraper in scrapers_of(service)),
@@ -370,9 +365,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return all processes of a service, or one process, by name, each with its index in the list of all
-        processes.
-        """
+        """Return all processes of a service, or one process, by name, each with its index in the whole list."""
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
         found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]
@@ -385,14 +378,7 @@ class System:
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, pause or resume a service, or one of its processes, by a signal.
-
-        Parameters
-        ----------
-        name : str
-            Name of the service, for all its processes, or name of one process.
-        what : str
-            Action: `kill`, `hold` (pause) or `go on` (resume).
+        """Kill, pause (`hold`) or resume (`go on`) a service, or one of its processes, by a signal.
 
         Raises
         ------
@@ -456,12 +442,9 @@ class System:
             self._processes[place] = (owner, process)
             return process
 
-    def status(self) -> dict[str, dict[str, Any]]:
-        """Return the kind of service, process id and state of each process, by name of the process."""
-        return {
-            process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
-            for service, process in self._processes
-        }
+    def processes(self) -> dict[str, Process]:
+        """Return the processes that were started, by name."""
+        return {process.spec.name: process for _, process in self._processes}
 
     def down(self) -> None:
         """Stop all services in the reverse order of their start; do nothing if no service runs.

@@ -28,16 +28,8 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, pause or resume all descendants of a guard process, but not the guard itself.
-
-    Parameters
-    ----------
-    execute : callable
-        Function that runs a command on the guard's machine, with a time limit. [s]
-    guard : int
-        Process id of the guard on its machine.
-    what : str
-        Action: `kill`, `hold` (pause) or `go on` (resume).
+    """Kill, pause (`hold`) or resume (`go on`) all descendants of a guard process, but not the guard itself. `execute`
+    runs a command on the guard's machine, with a time limit. [s]
 
     Raises
     ------

@@ -32,16 +32,8 @@ _MOST_ROOTS = 20
 
 
 def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[int]:
-    """Return the ids of the processes that match a description, without descendants of other matching processes.
-
-    Parameters
-    ----------
-    watched : Watched
-        Description of the processes by process id, pid file, port, unit, container or command line.
-    base : Path
-        Folder to which a relative `pid_file` refers.
-    proc : Path
-        Folder `/proc`; tests pass a folder of recorded files.
+    """Return the ids of the processes that match a description, without descendants of other matching processes. A
+    relative `pid_file` refers to `base`.
 
     Returns
     -------

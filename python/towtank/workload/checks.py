@@ -22,16 +22,8 @@ _SUM_TOLERANCE = 1e-6
 class WorkloadCheck:
     """Checks the content of a workload file, such as names, shares, variables and data files.
 
-    Parameters
-    ----------
-    workload : WorkloadFile
-        Workload file, without keys that have malformed values.
-    tree : Node
-        Syntax tree of `workload`, with source positions.
-    written : Node
-        Complete syntax tree of the file. The names of malformed entries count as known.
-    folder : Path
-        Folder to which file names are relative.
+    `written` is the complete syntax tree of the file, because the names of malformed entries count as known. File names
+    are relative to `folder`.
     """
 
     def __init__(self, workload: WorkloadFile, tree: Node, written: Node, folder: Path) -> None:

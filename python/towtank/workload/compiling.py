@@ -5,6 +5,7 @@ The plan refers to variables, steps and targets by index, not by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,17 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Key in the options of a target: user and password for its requests. The plan repeats these in each request and not in
-# the target.
-_LOGIN = "login"
-
 
 def compile_workload(
     workload: Workload,
     *,
     targets: dict[str, list[str]],
     exports: dict[str, dict[str, str]] | None = None,
-    parameters: dict[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     balance: dict[str, str] | None = None,
-    options: dict[str, dict[str, Any]] | None = None,
+    options: Mapping[str, Mapping[str, object]] | None = None,
     services: dict[str, list[str]] | None = None,
+    logins: Mapping[str, tuple[str, str]] | None = None,
 ) -> dict[str, Any]:
     """Build the workload part of a plan, see `docs/reference/plan.md`.
 
@@ -54,16 +52,19 @@ def compile_workload(
     balance : dict of str to str, optional
         Balancing of each target: `round_robin` (the default), `random` or `user`.
     options : dict, optional
-        Further keys of each target in the plan: `scheme`, `host`, `tls`, `http`; and `login`, user and password for
-        requests without their own authorization.
+        Further keys of each target in the plan: `scheme`, `host`, `tls`, `http`.
     services : dict of str to list of str, optional
         Service at each address of a target, for targets with several services.
+    logins : dict, optional
+        User and password of each target, for requests without their own authorization. The plan repeats these in each
+        request and not in the target.
 
     Returns
     -------
     dict
         `targets`, `connections`, `timeouts`, `pools`, `variables`, `lists`, `steps`, `pages`, `transactions`, `groups`,
         `secrets`.
+
     Raises
     ------
     StudyError
@@ -71,7 +72,7 @@ def compile_workload(
     """
     if parameters:
         workload = workload.with_parameters(parameters)
-    details = _TargetDetails(balance or {}, options or {}, services or {})
+    details = _TargetDetails(balance or {}, options or {}, services or {}, logins or {})
     return {**_Compiler(without_reading(workload), targets, exports or {}, details).plan(), **workload.secrets_part}
 
 
@@ -80,8 +81,9 @@ class _TargetDetails:
     """Properties of the targets except their addresses; the keys are names of targets."""
 
     balance: dict[str, str]
-    options: dict[str, dict[str, Any]]
+    options: Mapping[str, Mapping[str, object]]
     services: dict[str, list[str]]
+    logins: Mapping[str, tuple[str, str]]
 
 
 class _Indexes:
@@ -110,7 +112,7 @@ class _Compiler:
         self.targets = targets
         self.details = details
         self.target_index = {name: index for index, name in enumerate(targets)}
-        self.logins = [self.details.options.get(name, {}).get(_LOGIN) for name in targets] or [None]
+        self.logins = [details.logins.get(name) for name in targets] or [None]
         self.spoken = {name: drivers.speaks(addresses) for name, addresses in targets.items()}
         self.variables, self.lists = _Indexes(), _Indexes()
         self.steps, self.pages = _Indexes(), _Indexes()
@@ -132,7 +134,7 @@ class _Compiler:
             for name in templates.variables(text)
         }
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         faults = self._missing_targets() + self._missing_exports() + self._idle_streams() + self._homeless_users()
         if faults:
             raise StudyError(faults)
@@ -210,7 +212,7 @@ class _Compiler:
             "scheme": "http",
             "addresses": plain,
             "host": plain[0],
-            **{key: value for key, value in self.details.options.get(name, {}).items() if key != _LOGIN},
+            **self.details.options.get(name, {}),
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, object]:

@@ -98,19 +98,8 @@ def check_rows(path: Path, weight_column: str | None) -> None:
 
 
 def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
-    """Return the first placeholder `${...}` in a text file for which the workload could have a value.
-
-    Parameters
-    ----------
-    path : Path
-        File that requests send unchanged. Only the beginning of a long file is searched.
-    is_filled : callable
-        Function that returns True if the workload has a value for a part of a template.
-
-    Returns
-    -------
-    str or None
-        None if the file has no such placeholder.
+    """Return the first placeholder `${...}` in a text file for which the workload could have a value; None if the file
+    has no such placeholder. Only the beginning of a long file is searched.
     """
     try:
         with path.open("rb") as stream:

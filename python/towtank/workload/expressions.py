@@ -25,12 +25,8 @@ _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 
 def json_path(expression: str) -> str:
-    """Check a JSON path and return it in the canonical form that the engine reads.
-
-    Parameters
-    ----------
-    expression : str
-        `$` followed by `.name`, `['name']`, `[2]`, `[-1]`, `[*]`, `..name`.
+    """Check a JSON path and return it in the canonical form that the engine reads. A path is `$` followed by `.name`,
+    `['name']`, `[2]`, `[-1]`, `[*]`, `..name`.
 
     Raises
     ------

@@ -37,14 +37,7 @@ class Filter:
 
 
 def parse(text: str, first: int = 0) -> Filter:
-    """Parse an LDAP filter.
-
-    Parameters
-    ----------
-    text : str
-        Text of the filter.
-    first : int
-        Index of the filter's first value among all values of the call.
+    """Parse an LDAP filter, whose first value has the index `first` among all values of the call.
 
     Raises
     ------

@@ -18,12 +18,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     """Yield the faults of stored items: in their kinds, in requests that name the kinds, and in transactions that read
     items back.
 
-    Parameters
-    ----------
-    workload : WorkloadFile
-        Workload file, without keys that have malformed values.
-    transactions, kinds : list of str
-        Names of transactions and of kinds in the file, including names whose values are malformed.
+    `transactions` and `kinds` are all names in the file, including names whose values are malformed.
     """
     if workload.stored and STORED in workload.data:
         yield (
@@ -50,9 +45,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name existing kinds of stored items, and that `reads` is used only in read-back
-    transactions.
-    """
+    """Check that requests name existing kinds of stored items, and that only read-back transactions use `reads`."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):

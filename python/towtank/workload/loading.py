@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -23,29 +22,21 @@ from towtank.yamlfile import Document, Node, Path_
 class Workload:
     """Loaded workload file, without its malformed parts.
 
-    Attributes
-    ----------
-    file : WorkloadFile
-        Content of the file, with parameters substituted.
-    document : Document
-        File as written.
-    tree : Node
-        Tree of the file with parameters substituted, for the source positions of faults.
-    parameters : dict
-        Parameter values that replace the values in the file.
+    `file` and `tree`, which has the source positions for faults, have the parameters substituted; `document` is as
+    written. `parameters` replace the values in the file.
     """
 
     file: WorkloadFile
     document: Document
     tree: Node
-    parameters: dict[str, Any]
+    parameters: Mapping[str, object]
 
     @property
     def folder(self) -> Path:
         """Folder to which file names are relative."""
         return self.document.path.parent
 
-    def with_parameters(self, parameters: dict[str, Any]) -> Workload:
+    def with_parameters(self, parameters: Mapping[str, object]) -> Workload:
         """Return the workload with other parameter values.
 
         Raises
@@ -92,7 +83,7 @@ class Workload:
                     yield (*path, *placed.path), placed.text
 
 
-def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+def check_workload(document: Document, parameters: Mapping[str, object]) -> tuple[Workload | None, list[Fault]]:
     """Check the form and the content of a workload file; return the workload and its faults.
 
     A misspelt word counts as one fault: its consequences in other parts of the file are not reported.
@@ -100,7 +91,9 @@ def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Work
     return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
 
 
-def check_workload_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+def check_workload_as_written(
+    document: Document, parameters: Mapping[str, object]
+) -> tuple[Workload | None, list[Fault]]:
     """Check a workload file as written; return the workload and all its faults.
 
     Unlike `check_workload`, this function also reports the faults that a misspelt word causes in other parts of the
@@ -119,15 +112,8 @@ def check_workload_as_written(document: Document, parameters: dict[str, Any]) ->
     return Workload(checked.model, document, checked.tree, parameters), found
 
 
-def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) -> Workload:
-    """Read and check a workload file.
-
-    Parameters
-    ----------
-    path : Path or str
-        Path of the file.
-    parameters : dict, optional
-        Parameter values that replace the values in the file.
+def load_workload(path: Path | str, parameters: Mapping[str, object] | None = None) -> Workload:
+    """Read and check a workload file. Given parameter values replace those in the file.
 
     Raises
     ------

@@ -84,13 +84,6 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 def note_part(step: Any, write: Any) -> dict[str, object]:
     """Return the entry `note` of a step in the form of the engine's plan; an empty mapping if the step refers to no
     stored item.
-
-    Parameters
-    ----------
-    step : Request or CallStep
-        Step to convert.
-    write : callable
-        Converts a template for the engine's plan.
     """
     note = note_of(step)
     if note is None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.errors import Fault
 from towtank.secret_names import may_be_secret_name
@@ -32,14 +31,9 @@ _NAMED = re.compile(
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Return the names of the parameters that are used as secrets.
+    """Return the names of the parameters that are used as secrets in the workload file as written.
 
     Such a parameter is used in the value of a key such as `password`, or after such a name within a text.
-
-    Parameters
-    ----------
-    root : Node
-        Tree of the workload file as written.
     """
     return frozenset(
         name
@@ -57,16 +51,10 @@ def _secrets_in(text: str, path: Path_) -> list[str]:
 
 @dataclass
 class Substituted:
-    """Workload file with its parameters substituted.
+    """Workload file with its parameters substituted, and faults of unknown parameters and of invalid values.
 
-    Attributes
-    ----------
-    tree : Node
-        Tree of the file; source positions are unchanged.
-    faults : list of Fault
-        Faults of unknown parameters and of invalid values.
-    places : set of (int, int)
-        Source positions of values that could not be substituted; other faults at these positions are dropped.
+    `places` are the source positions of values that could not be substituted; other faults at these positions are
+    dropped.
     """
 
     tree: Node
@@ -74,17 +62,11 @@ class Substituted:
     places: set[tuple[int, int]]
 
 
-def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
-    """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`.
+def substitute(root: Node, changed: Mapping[str, object]) -> Substituted:
+    """Return the tree of a workload file in which parameter values replace `${parameters.NAME}`; `changed` values
+    replace those in the file.
 
     A text that consists only of `${parameters.NAME}` becomes the value itself, so that numbers stay numbers.
-
-    Parameters
-    ----------
-    root : Node
-        Tree of the workload file, which is not changed.
-    changed : dict
-        Parameter values that replace the values in the file.
     """
     done = Substituted(root.copy(), [], set())
     section = done.tree.child("parameters")
@@ -97,7 +79,7 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
     return done
 
 
-def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
+def _fill(node: Node, values: Mapping[str, object], changed: set[str], done: Substituted) -> None:
     names = [match.group(1) for match in _PLACE.finditer(node.value)]
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
@@ -114,11 +96,11 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
         node.value = _PLACE.sub(lambda match: _ENCODED[match.group(2)](str(values[match.group(1)])), node.value)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _wrong(name: str, values: dict[str, Any]) -> str:
+def _wrong(name: str, values: Mapping[str, object]) -> str:
     if name in values:
         return f"must get a number or text from the parameter {name!r}, got {shown(values[name])} instead"
     known = ", ".join(values) or "none"

@@ -28,16 +28,8 @@ def without_reading(workload: Workload) -> Workload:
 
 
 def read_back_workload(workload: Workload, kind: str, keys: Path) -> Workload:
-    """Return a workload that reads each stored item of a kind once and records the digests of the responses.
-
-    Parameters
-    ----------
-    workload : Workload
-        Workload with its parameters substituted.
-    kind : str
-        Name of the kind of stored items.
-    keys : Path
-        CSV file whose column `key` has the keys of the items.
+    """Return a workload that reads each stored item of a kind once and records the digests of the responses. The column
+    `key` of a CSV file has the keys of the items.
     """
     file = workload.file
     name = file.stored[kind].read_back

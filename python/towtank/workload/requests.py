@@ -23,18 +23,8 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiles HTTP requests to operations of the engine's plan.
-
-    Parameters
-    ----------
-    writer : Writer
-        Converts templates for the engine's plan.
-    variable, list_ : callable
-        Functions that return the index of a variable and of a list.
-    defaults : Defaults
-        Settings for requests that do not override them.
-    folder : Path
-        Folder to which file names are relative.
+    """Compiles HTTP requests to operations of the engine's plan. `variable` and `list_` return the index of a variable
+    and of a list. File names are relative to `folder`.
     """
 
     def __init__(
@@ -90,9 +80,7 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request, and the default headers that it does not replace. Names are compared without
-        case.
-        """
+        """Return the headers of a request, and the defaults that it does not replace in any case of letters."""
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}

@@ -23,16 +23,8 @@ Problem = tuple[Path_, str]
 class Scope:
     """Checks the variables and lists that the transactions of each user group read and set.
 
-    Parameters
-    ----------
-    workload : WorkloadFile
-        Loaded workload file.
-    columns : dict of str to list of str or None
-        Columns of each pool; None if the columns are known only while the system runs.
-    pools : list of str
-        Names of all pools.
-    doubtful : set of str
-        Names that malformed steps would set; these names are not checked.
+    The columns of a pool are None if they are known only while the system runs. Names that malformed steps would set
+    are `doubtful`; these names are not checked.
     """
 
     def __init__(

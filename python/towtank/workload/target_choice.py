@@ -42,14 +42,8 @@ def targets_of_workload(workload: Workload, spoken: Mapping[str, str]) -> list[s
 
 
 def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
-    """Return the faults of targets that do not exist, have another protocol, or are ambiguous.
-
-    Parameters
-    ----------
-    workload : Workload
-        Loaded workload.
-    spoken : mapping of str to str
-        Protocol of each target, by name.
+    """Return the faults of targets that do not exist, have another protocol, or are ambiguous; `spoken` is the protocol
+    of each target.
     """
     faults = []
     known = list(spoken)

@@ -145,7 +145,7 @@ def check_targets(
     return resolved
 
 
-def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, object]:
     """Replace host names in a plan by the checked addresses, so that the engine contacts no other address.
 
     Parameters
@@ -160,18 +160,16 @@ def pinned_plan(plan: Mapping[str, Any], numbers: Mapping[str, Sequence[str]]) -
     TargetError
         If an address is neither in a loopback, private or link-local network nor among the checked addresses.
     """
-    return {**plan, "targets": [_pinned_target(target, numbers) for target in plan["targets"]]}
+    targets = [
+        target_with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
+        for target in plan["targets"]
+    ]
+    return {**plan, "targets": targets}
 
 
-def target_with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return a target of a plan with the first address of each name, and its other addresses as fallbacks.
-
-    Parameters
-    ----------
-    target : dict
-        Target of a plan.
-    ways : sequence of sequence of str
-        Addresses of each name, in the order in which they are tried.
+def target_with_fallbacks(target: Mapping[str, object], ways: Sequence[Sequence[str]]) -> dict[str, object]:
+    """Return a target of a plan with the first address of each name, and its other addresses as fallbacks, in the order
+    in which they are tried.
     """
     further = [list(each[1:]) for each in ways]
     known = {**target, "addresses": [each[0] for each in ways]}
@@ -183,14 +181,8 @@ def numeric_address(number: str, port: int) -> str:
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 
-def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return target_with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
-
-
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checked addresses for the host of a target, each with the port, in the order in which the engine
-    tries them.
-    """
+    """Return the checked addresses of a target's host, with the port, in the order of the engine's attempts."""
     if address.startswith("unix:"):
         return [address]
     host, port = host_and_port(address)

@@ -56,12 +56,7 @@ Part = str | Variable | Function | Export
 
 
 def parse(text: str) -> list[Part]:
-    """Parse a template.
-
-    Parameters
-    ----------
-    text : str
-        Text with placeholders `${...}`.
+    """Parse a template, that is, a text with placeholders `${...}`.
 
     Returns
     -------
@@ -179,14 +174,8 @@ def exports(text: str) -> list[Export]:
 
 
 class Writer:
-    """Converts templates for the engine's plan.
-
-    Parameters
-    ----------
-    number_of : callable
-        Returns the index of a variable.
-    exported : dict of str to dict of str to str
-        Exports of the running system, by service and name.
+    """Converts templates for the engine's plan. `number_of` returns the index of a variable; `exported` has the exports
+    of the running system, by service and name.
     """
 
     def __init__(self, number_of: Callable[[str], int], exported: dict[str, dict[str, str]]) -> None:
@@ -206,14 +195,8 @@ class Writer:
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
         """Return a template in the form of the engine's plan, as a list of texts and placeholders.
 
-        Parameters
-        ----------
-        text : str
-            The template.
-        encode : str
-            Encoding of placeholders that do not name an encoding.
-        literal : callable
-            Encodes the literal text and the exported values.
+        `encode` applies to placeholders that do not name an encoding; `literal` encodes the literal text and the
+        exported values.
         """
         written: list[Any] = []
         for part in parse(text):

@@ -6,7 +6,6 @@ The message lists the keys of the step and suggests the most similar valid key, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic_core import InitErrorDetails
 
@@ -48,16 +47,8 @@ def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDeta
     return misspelt_key(value, _allowed(keys), keys)
 
 
-def no_step(value: dict[str, Any], keys: list[str]) -> str:
-    """Return the message about a mapping that is not a step.
-
-    Parameters
-    ----------
-    value : dict
-        The mapping.
-    keys : list of str
-        Keys of all kinds of steps.
-    """
+def no_step(value: Mapping[str, object], keys: list[str]) -> str:
+    """Return the message about a mapping that is not a step; `keys` are those of all kinds of steps."""
     return f"{_allowed(keys)}, got {_unknown_keys(value, keys)}"
 
 

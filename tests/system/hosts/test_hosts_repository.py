@@ -105,7 +105,7 @@ def test_two_nodes_on_two_hosts_have_their_contents_on_one_mount(
             pytest.skip(missing)
     with build_system(file, tmp_path, tmp_path / "logs") as system:
         endpoints = system.up()
-        hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "cmis_repository"}
+        hosts = {name: tier.host for name, tier in endpoints.tiers.items() if tier.kind == "cmis_repository"}
         assert hosts == {"content": "app-1", "content-2": "app-2"}
         first, second = [CmisClient(address) for address in endpoints.addresses["content"]]
         text = b"harbour " * 1000

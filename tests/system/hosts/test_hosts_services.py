@@ -62,7 +62,7 @@ def test_a_gateway_on_one_host_forwards_to_another(kind: str, tmp_path: Path) ->
         for scraper in endpoints.scrapers:
             assert scraper.scrape(), scraper.service
             scraper.close()
-        assert endpoints.tiers["front"]["host"] == "edge"
+        assert endpoints.tiers["front"].host == "edge"
         assert system.ended() == []
 
 

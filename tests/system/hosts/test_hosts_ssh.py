@@ -64,8 +64,8 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
         endpoints = system.up()
         assert refuses_connection(endpoints.addresses["web"][0]) is None
         web = endpoints.tiers["web"]
-        assert (web["kind"], web["host"], web["cpus"]) == ("null_server", "far", [])
-        assert web["limits"]["open_files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        assert (web.kind, web.host, web.cpus) == ("null_server", "far", [])
+        assert web.limits["open_files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         assert endpoints.groups == {}, "the process runs on the remote machine"
         assert endpoints.hosts["far"]["provider"] == "ssh"
         with Observation(run, {}, endpoints.scrapers, 0.1, endpoints.probes) as observation:

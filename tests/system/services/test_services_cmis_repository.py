@@ -143,7 +143,7 @@ def test_settings_reach_the_running_jvm_and_the_sheet_names_the_files(running: R
         assert reported["parallel_workers"] == "1"
     assert used["files"]["org.apache.jackrabbit:jackrabbit-webapp"].startswith("2.20.17, SHA-256 7ac58928")
     assert len(used["files"]) == 4
-    process = running.system.status()["content"]["pid"]
+    process = running.system.processes()["content"].pid
     (java,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     command = Path(f"/proc/{java}/cmdline").read_bytes().decode().split("\0")
     assert {"-Xmx201326592", "-Xmn67108864", "-XX:+UseParallelGC", "-XX:ParallelGCThreads=1"} < set(command)
@@ -167,7 +167,7 @@ def test_requests_and_collections_are_counted(running: Running) -> None:
 
 
 def test_a_node_that_is_killed_is_reported_and_the_other_goes_on(running: Running) -> None:
-    process = running.system.status()["content-2"]["pid"]
+    process = running.system.processes()["content-2"].pid
     (java,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     os.kill(int(java), signal.SIGKILL)
     ended = until(running.system.ended)

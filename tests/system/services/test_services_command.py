@@ -83,7 +83,7 @@ def test_texts_and_files_are_filled_and_closed_to_others(tmp_path: Path) -> None
         assert asked(address, "/variable?STORE") == store
         assert stat.S_IMODE(Path(file).stat().st_mode) == 0o600
         assert endpoints.settings["app"]["pool"] == 4
-        assert endpoints.tiers["app"]["kind"] == "command"
+        assert endpoints.tiers["app"].kind == "command"
     assert not Path(file).exists()
 
 
@@ -97,7 +97,7 @@ def test_variables_of_towtank_are_passed_only_by_name(tmp_path: Path, monkeypatc
         (address,) = endpoints.addresses["app"]
         assert asked(address, "/variable?DB_PASSWORD") == "hunter2"
         assert asked(address, "/variable?TOWTANK_SHOP_PASSWORD") == "(none)"
-        assert "hunter2" not in json.dumps([endpoints.settings, endpoints.tiers])
+        assert "hunter2" not in json.dumps(endpoints.settings) + repr(endpoints.tiers)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_program_that_is_not_ready_in_time_is_ended(tmp_path: Path, ready: dic
     with pytest.raises(TargetError, match="app was not ready within 1 s") as refused:
         system.up()
     assert words in str(refused.value)
-    assert system.status() == {}
+    assert system.processes() == {}
 
 
 def test_a_line_of_an_earlier_start_is_not_taken_for_readiness(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_nothing_is_left_of_children_that_ignore_signals(tmp_path: Path) -> None
     keys = {"program": "sh", "arguments": ["-c", script], "port": None, "ready": {"log": "up"}}
     with system_of(tmp_path, stop={"signal": "INT", "grace": "500 ms"}, **keys) as system:
         system.up()
-        below = until(lambda: len(found := list(descendants(system.status()["app"]["pid"]))) >= 4 and found)
+        below = until(lambda: len(found := list(descendants(system.processes()["app"].pid))) >= 4 and found)
     assert [pid for pid in below if identity(pid) is not None] == []
 
 
@@ -205,7 +205,7 @@ def test_nothing_is_left_after_towtank_is_killed(tmp_path: Path) -> None:
         "from towtank.system.model import load_system\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "system = build_system(load_system(folder / 'system.yaml'), folder, folder / 'logs')\n"
-        "system.up(); print(system.status()['app']['pid'], flush=True); time.sleep(600)"
+        "system.up(); print(system.processes()['app'].pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as towtank:
         assert towtank.stdout is not None
@@ -274,5 +274,5 @@ def test_limits_and_disks_of_a_host_hold_for_it(tmp_path: Path) -> None:
         (rows,) = json.loads(asked(address))["arguments"]
         assert asked(address, f"/file?{rows}") == "kept\n"
         assert endpoints.hosts["here"]["sizes"]["cpus"] == 0.5
-        groups = [Path(f"/proc/{pid}/cgroup").read_text() for pid in descendants(system.status()["app"]["pid"])]
+        groups = [Path(f"/proc/{pid}/cgroup").read_text() for pid in descendants(system.processes()["app"].pid)]
         assert all("towtank" in text for text in groups), groups

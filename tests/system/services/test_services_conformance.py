@@ -38,7 +38,7 @@ def processes_of(mark: Path) -> list[int]:
 def server_of(bench: Bench) -> int:
     """Return the process id of the server, which is the child process of its guard process."""
     assert bench.system is not None
-    guard = bench.system.status()["served"]["pid"]
+    guard = bench.system.processes()["served"].pid
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 
@@ -49,7 +49,7 @@ def test_comes_up_on_a_free_port_works_and_leaves_nothing(bench: Bench) -> None:
         service = bench.service()
         bench.case.use(service)
         scratch = system._scratch
-        assert endpoints.tiers["served"]["kind"] == bench.case.kind
+        assert endpoints.tiers["served"].kind == bench.case.kind
         assert endpoints.settings["served"]
         assert (bench.folder / "logs" / "served.log").exists()
         assert processes_of(bench.folder)
@@ -151,5 +151,5 @@ def test_it_does_not_outlive_its_guard(bench: Bench) -> None:
     with bench.make() as system:
         system.up()
         server = server_of(bench)
-        os.kill(system.status()["served"]["pid"], signal.SIGKILL)
+        os.kill(system.processes()["served"].pid, signal.SIGKILL)
         assert until(lambda: identity(server) is None)

@@ -219,7 +219,7 @@ def test_each_mount_reports_what_its_own_host_does(shared: Shared) -> None:
 
 def test_processes_and_settings_name_their_hosts(shared: Shared) -> None:
     reported = shared.system._endpoints()
-    hosts = {name: tier["host"] for name, tier in reported.tiers.items() if tier["kind"] == "glusterfs_mount"}
+    hosts = {name: tier.host for name, tier in reported.tiers.items() if tier.kind == "glusterfs_mount"}
     assert hosts == {"area": "web-1", "area-2": "web-2", "area-3": "web-3"}
     settings = json.loads(json.dumps(reported.settings["area"]))
     assert settings["mounted_at"] == {f"web-{number}": "/tmp/mounts/area" for number in (1, 2, 3)}
@@ -252,7 +252,7 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
             text = f"document {number} ".encode() * (1 + 1000 * number)
             stored = nodes[number % 2].create(folder, f"new-{number}.txt", text)["cmis:objectId"]
             assert nodes[1 - number % 2].content(stored) == text
-        hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
+        hosts = {name: tier.host for name, tier in endpoints.tiers.items() if tier.kind == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
         # The mount of the second node is killed and started again. Then the node can read a document that it had read

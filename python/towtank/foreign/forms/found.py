@@ -11,16 +11,9 @@ from towtank.foreign.requests import Summary
 class Found:
     """Result of reading a file; its individual requests are in a `Collector` instead.
 
-    Attributes
-    ----------
-    summary : Summary or None
-        Summary of the file; None for a file of individual requests.
-    notes : tuple of str
-        Properties of the format that matter for the interpretation of the file's figures.
-    not_sent : int
-        Requests that the load generator planned and did not send. [1]
-    cut : str
-        Reason why the file is incomplete; empty if it is complete.
+    The summary is None for a file of individual requests. `notes` are properties of the format that matter for the
+    interpretation of the file's figures; `not_sent` requests were planned and not sent [1]; `cut` is the reason why the
+    file is incomplete.
     """
 
     summary: Summary | None = None

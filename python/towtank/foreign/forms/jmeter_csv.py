@@ -25,12 +25,8 @@ def recognises(head: str) -> bool:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample of JMeter: one measured request, or the sum of several samples.
-
-    Attributes
-    ----------
-    sums_up : bool
-        True if a Transaction Controller wrote the sample as the sum of other samples.
+    """Sample of JMeter: one measured request or, with `sums_up`, the sum of several samples, which a Transaction
+    Controller wrote.
     """
 
     start_s: float
@@ -67,9 +63,7 @@ def _sample(row: Mapping[str, str]) -> Sample:
 
 
 def _stamp(text: str) -> float:
-    """Parse the start time of a sample, written in milliseconds since 1970 or as a date; return seconds since 1970.
-    [s]
-    """
+    """Parse the start time of a sample, in milliseconds since 1970 or as a date; return seconds since 1970. [s]"""
     for form in _FORMATS if "-" in text[1:] or "/" in text else ():
         try:
             return datetime.strptime(text, form).timestamp()

@@ -21,12 +21,8 @@ def recognises(head: str) -> bool:
 
 
 class _Elements:
-    """Elements directly below the root element. Samples nested in another sample are not yielded.
-
-    Attributes
-    ----------
-    cut : str
-        Reason why the file is incomplete; empty if it is complete.
+    """Elements directly below the root element. Samples nested in another sample are not yielded. `cut` is the reason
+    why the file is incomplete; empty if it is complete.
     """
 
     def __init__(self, source: Source) -> None:

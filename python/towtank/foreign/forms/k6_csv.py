@@ -33,9 +33,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _end(text: str) -> float:
-    """Parse the time at which a request ended: RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since
-    1970. [s]
-    """
+    """Parse the end of a request: RFC 3339, or seconds, milli-, micro- or nanoseconds since 1970. [s]"""
     if "T" in text:
         return instant(text, "timestamp")
     digits = len(text.partition(".")[0].lstrip("-"))

@@ -9,13 +9,13 @@ from datetime import datetime
 from towtank.foreign.requests import BadRowError, Collector
 from towtank.foreign.source import Source
 
-DELIMITERS = ",;\t|"
+_DELIMITERS = ",;\t|"
 
 
-def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
+def header_of(head: str) -> tuple[list[str], str]:
     """Return the column names of a table in lower case, and the delimiter that occurs most often in its first row."""
     first = next((line for line in head.splitlines() if line.strip()), "")
-    found = max(delimiters, key=first.count)
+    found = max(_DELIMITERS, key=first.count)
     try:
         row = next(csv.reader([first], delimiter=found), [])
     except csv.Error:

@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 
 
 class Cable:
-    """Pair of veth devices that connects a host to the bridge; base class of all kinds of links.
-
-    Parameters
-    ----------
-    site : Site
-        Common resources of the hosts.
-    name : str
-        Name of the host.
-    link : Link
-        Properties of the link, such as delay and loss.
-    """
+    """Pair of veth devices that connects a host to the bridge; base class of all kinds of links."""
 
     kind = "bridge"
     delayed_by: str | None = None
@@ -158,9 +148,7 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the host's device on or off. A device that is off also takes the carrier from the other host's
-        device.
-        """
+        """Switch the host's device on or off; off also takes the carrier from the other host's device."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 

@@ -38,16 +38,8 @@ PROGRAMS = {
 class Capability:
     """Ability of this machine that hosts may need, such as network delay in the kernel.
 
-    Attributes
-    ----------
-    name : str
-        Name in messages and in the report of `towtank doctor`.
-    lacking : str or None
-        Reason why the capability is not available; None if it is available.
-    install : str or None
-        Command that installs the missing program; None if no program is missing.
-    remark : str
-        Feature of hosts that needs the capability.
+    `lacking` is the reason why it is not available, or None; `install` is the command that installs the missing
+    program, if any; `remark` is the feature of hosts that needs the capability.
     """
 
     name: str

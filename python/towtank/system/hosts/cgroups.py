@@ -96,15 +96,7 @@ def find_trees(proc: Path = Path("/proc/self")) -> Trees:
 
 
 class ControlGroup:
-    """Control group of one host, with a folder in each tree.
-
-    Parameters
-    ----------
-    trees : Trees
-        Trees in which the control group is created.
-    name : str
-        Path `PREFIX/HOST` of the control group, below the group of this process.
-    """
+    """Control group of one host, with a folder in each tree: `PREFIX/HOST` below the group of this process."""
 
     def __init__(self, trees: Trees, name: str) -> None:
         self._trees, self.name = trees, name

@@ -37,16 +37,7 @@ _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line
 class Login:
     """Address and credentials of a machine for SSH.
 
-    Attributes
-    ----------
-    address, port : str, int
-        Address and port of the SSH server.
-    user : str or None
-        Name of the user on the machine; None for the default of OpenSSH.
-    key, known_hosts : Path or None
-        Files of the private key and of known hosts; None for those of the local user.
-    password : str or None
-        Password, which is never printed.
+    None stands for the default of OpenSSH, or the files of the local user. The password is never printed.
     """
 
     address: str
@@ -61,7 +52,7 @@ class Login:
 
     def options(self) -> dict[str, Any]:
         """Return the login as options for asyncssh; the defaults of OpenSSH apply to omitted options."""
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
             "known_hosts": None if self.known_hosts is None else str(self.known_hosts),
@@ -83,11 +74,6 @@ def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
 
 class Connection:
     """Open SSH connection to a machine.
-
-    Parameters
-    ----------
-    login : Login
-        Address and credentials.
 
     Raises
     ------
@@ -128,18 +114,8 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command on the remote machine to its end, and return its exit status and output.
-
-        Parameters
-        ----------
-        command : list of str
-            Command and its arguments.
-        limit_s : float
-            Time limit. [s]
-        environment : mapping, optional
-            Environment variables of the command.
-        hold_input : bool, default False
-            True to keep the standard input of the command open until the command ends.
+        """Run a command on the remote machine to its end, within a time [s], and return its exit status and output.
+        With `hold_input`, the standard input of the command stays open until the command ends.
 
         Raises
         ------

@@ -36,19 +36,11 @@ def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
 
 @dataclass
 class MountedDisk:
-    """Disk that is mounted on a host.
+    """Disk that is mounted on a host, with its loop devices, one for each image, and its mount point as the host sees
+    it.
 
-    Attributes
-    ----------
-    disk : Disk
-        Description of the disk in the system file.
-    devices : list of str
-        Loop devices `/dev/loopN`, one for each image.
-    point : Path
-        Mount point, as the host sees it.
-    room_bytes, room_files : int
-        Free space on the new disk: bytes that ordinary users can write, and number of files that can be created,
-        which is 0 if the file system has no limit for it. [byte], [1]
+    `room_bytes` and `room_files` are the free space on the new disk: bytes that ordinary users can write, and number of
+    files that can be created, which is 0 if the file system has no limit for it. [byte], [1]
     """
 
     disk: Disk

@@ -25,21 +25,9 @@ _SMALLEST = 4096
 
 
 def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-    """Fill a mounted file system up to the given numbers of free bytes and files.
+    """Fill a mounted file system up to the given numbers of free bytes and files; None uses up none. [byte, 1]
 
-    Parameters
-    ----------
-    point : Path
-        Mount point of the file system.
-    leave_bytes : int or None
-        Bytes to leave free; None to use up no bytes. [byte]
-    leave_files : int or None
-        Number of files to leave free; None to use up no inodes. [1]
-
-    Returns
-    -------
-    dict of str to int
-        `free_bytes` and `free_files` after filling. [byte], [1]
+    Return `free_bytes` and `free_files` after filling. [byte, 1]
 
     Raises
     ------

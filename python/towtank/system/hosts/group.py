@@ -20,14 +20,8 @@ if TYPE_CHECKING:
 
 
 class Hosts:
-    """Hosts of a system, by name.
-
-    Parameters
-    ----------
-    hosts : dict
-        Hosts in the order of the system file, without hosts that neither a service nor the load generator uses.
-    site : Site, optional
-        Common resources of the hosts of provider `namespaces`.
+    """Hosts of a system, by name, in the order of the system file, without hosts that neither a service nor the load
+    generator uses.
     """
 
     def __init__(self, hosts: dict[str, Host] | None = None, site: Site | None = None) -> None:
@@ -118,14 +112,8 @@ class Hosts:
 
 
 def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
-    """Return the hosts of a system file, without creating anything in the kernel.
-
-    Parameters
-    ----------
-    file : SystemFile
-        The system file.
-    base : Path
-        Folder to which relative paths in the system file refer.
+    """Return the hosts of a system file, without creating anything in the kernel. Relative paths in the file refer to
+    `base`.
     """
     parts = {name: file.hosts[name] for name in file.hosts_in_use}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}

@@ -36,15 +36,8 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
-    """Wait until a helper program is ready. Return None if it is ready, otherwise its error message, which may be
-    empty.
-
-    Parameters
-    ----------
-    helper : Popen
-        Helper process.
-    within_s : float, default 30.0
-        Time limit. [s]
+    """Wait until a helper program is ready, within a time [s]. Return None if it is ready, otherwise its error message,
+    which may be empty.
     """
     assert helper.stdout is not None
     deadline = time.monotonic() + within_s

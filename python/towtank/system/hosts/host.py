@@ -19,14 +19,9 @@ T = TypeVar("T")
 class Capabilities:
     """Features that a kind of host supports.
 
-    Attributes
-    ----------
-    starts : bool
-        True if Towtank starts the services on the host; False if they run already.
-    shares_files : bool
-        True if this process can access files of the host, by the path that `Host.outside` returns.
-    sizes : frozenset of str
-        Keys of the host in the system file, such as limits, that the provider supports.
+    Towtank `starts` the services on the host, or they run already. This process can access files of the host, by the
+    path that `Host.outside` returns, if the host `shares_files`. `sizes` are the keys of the host in the system file,
+    such as limits, that the provider supports.
     """
 
     starts: bool = True
@@ -36,14 +31,8 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of a command that ran to its end.
-
-    Attributes
-    ----------
-    status : int
-        Exit status.
-    output : str
-        Standard output and standard error, in the order in which they were written.
+    """Exit status of a command that ran to its end, and its standard output and standard error, in the order in which
+    they were written.
     """
 
     status: int
@@ -54,16 +43,9 @@ class Answer:
 class HostSettings:
     """Settings of a running system that are the same for all its hosts.
 
-    Attributes
-    ----------
-    folder : Path
-        Folder of the run, below which the hosts store their files.
-    kept : tuple of Path
-        Folders of this machine that processes on every host must see under the same path.
-    check : callable
-        Function that is called repeatedly during waits; it raises an error if the user requested a stop.
-    cpus : tuple of int
-        CPUs of the system under test; empty if it may use all CPUs.
+    Hosts store their files below `folder`. Processes on every host must see the folders `kept` of this machine under
+    the same path. `check` is called during waits; it raises an error if the user requested a stop. The system may use
+    all CPUs if `cpus` is empty.
     """
 
     folder: Path
@@ -74,16 +56,8 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class Watching:
-    """Scrapers and probes that observe a host during the load.
-
-    Attributes
-    ----------
-    scrapers : list
-        Scrapers of metrics of the whole host.
-    probes : list
-        Probes on another machine (`towtank.observe.RemoteProbe`).
-    processes : dict
-        Process ids of helper programs on this machine that work for the host, such as packet relays, by name.
+    """Scrapers and probes that observe a host during the load, and ids of processes on this machine that work for the
+    host, such as packet relays, by name.
     """
 
     scrapers: list[Any] = field(default_factory=list)
@@ -94,16 +68,8 @@ class Watching:
 class Host(Protocol):
     """Host of a system under test, such as this machine or a virtual host.
 
-    Attributes
-    ----------
-    name : str
-        Name of the host in the system file.
-    provider : str
-        Name of the provider.
-    address : str
-        Address on which services of the host listen, and by which the generator and other hosts reach them.
-    cpus : list of int or None
-        CPUs to which the processes of the host are pinned; None if they are not pinned.
+    Services of the host listen on its address, by which the generator and other hosts reach them. Its processes are
+    pinned to `cpus`, unless these are None.
     """
 
     name: str
@@ -129,11 +95,8 @@ class Host(Protocol):
     def confine(self, folders: Sequence[Path] = ()) -> None:
         """Apply the limits of the host, once its services have started. Earlier, the limits would slow down the start.
 
-        Parameters
-        ----------
-        folders : sequence of Path
-            Folders of this machine that contain files of the host's services. If the system file requests an empty
-            page cache at the start of the load, these files are evicted from the cache.
+        If the system file requests an empty page cache at the start of the load, the files of the host's services in
+        the given folders of this machine are evicted from the cache.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:

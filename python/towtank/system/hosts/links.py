@@ -34,14 +34,7 @@ def bucket(rate: float, mtu: int) -> str:
 def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     """Return lines for `tc -batch` that apply rate, delay and loss of a link to a device.
 
-    Parameters
-    ----------
-    device : str
-        Name of the device.
-    link : Link
-        Properties of the link.
-    netem : bool
-        True if the kernel applies delay and loss; False if a relay program does, so that only the rate is set here.
+    `netem` is False if a relay program applies delay and loss, so that only the rate is set here.
     """
     lines = []
     root = "root handle 1:"

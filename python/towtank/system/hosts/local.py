@@ -99,13 +99,7 @@ class SharedFiles:
 
 
 class LocalHost(SharedFiles):
-    """This machine, as the host on which a system under test runs.
-
-    Parameters
-    ----------
-    name : str
-        Name of the host in the system file.
-    """
+    """This machine, as the host on which a system under test runs."""
 
     provider = "local"
 

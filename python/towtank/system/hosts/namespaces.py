@@ -21,17 +21,10 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
 
 class Namespaces:
-    """Namespaces of one host or of the virtual network.
+    """Namespaces of one host or of the virtual network, of the kinds `net`, `mnt` and `uts`.
 
     Namespaces exist as long as a process is in them. They are held by a small process that ends when its standard input
     closes. Only this process keeps that input open, so the namespaces disappear when Towtank ends.
-
-    Parameters
-    ----------
-    kinds : tuple of str
-        Kinds of namespaces to create, from `net`, `mnt` and `uts`.
-    environment : dict
-        Environment of the process that holds the namespaces.
     """
 
     def __init__(self, kinds: tuple[str, ...], environment: dict[str, str]) -> None:

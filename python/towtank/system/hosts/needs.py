@@ -62,16 +62,8 @@ def network_needs(network: Network) -> Iterator[tuple[str, str]]:
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return a line for each missing capability, with the first key of the system file that needs it.
-
-    Parameters
-    ----------
-    where : str
-        Path of the section of the system file that contains the keys.
-    needs : iterator
-        Keys and names of capabilities; `netem or tap` means that one of both capabilities suffices.
-    offered : dict
-        Capabilities of this machine by name.
+    """Return a line for each missing capability, with the first key of the section `where` that needs it. `netem or
+    tap` means that one of both capabilities suffices.
     """
     lines: dict[str, str] = {}
     for key, name in needs:

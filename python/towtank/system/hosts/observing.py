@@ -47,20 +47,8 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Scraper that reads the kernel's files about one host. Each scrape takes about 1 ms of CPU time.
-
-    Parameters
-    ----------
-    service : str
-        Name of the stream.
-    group : ControlGroup
-        Control group of the host.
-    namespaces : Namespaces
-        Namespaces of the host, in which its network is read.
-    disks : dict
-        Disks of the host by name.
-    cpus : float or None
-        Number of CPUs that the host may use; None if it is not limited. [1]
+    """Scraper that reads the kernel's files about one host. Each scrape takes about 1 ms of CPU time. `cpus` is the
+    number of CPUs that the host may use; None if it is not limited. [1]
     """
 
     source = "host"

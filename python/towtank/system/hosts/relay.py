@@ -81,18 +81,8 @@ class Direction:
 
 
 def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
-    """Forward packets in both directions until standard input closes.
-
-    Parameters
-    ----------
-    one, other : int
-        File descriptors of the two tap devices.
-    delay_s : float
-        Delay of each packet, in each direction. [s]
-    loss : float
-        Fraction of packets that are lost, in [0, 1].
-    seed : int
-        Seed of the random choice of lost packets.
+    """Forward packets in both directions between two tap devices until standard input closes, each with the delay [s],
+    and without the fraction `loss` in [0, 1]. `seed` determines the lost packets.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),

@@ -58,17 +58,7 @@ _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
 class RemoteHost:
-    """Remote machine, reached by SSH.
-
-    Parameters
-    ----------
-    name : str
-        Name of the host in the system file.
-    part : SshHost
-        Entry of the host in the system file.
-    base : Path
-        Folder to which relative paths in the system file refer.
-    """
+    """Remote machine, reached by SSH. Relative paths in its entry refer to `base`."""
 
     provider = "ssh"
 
@@ -78,7 +68,7 @@ class RemoteHost:
         self._connection: Connection | None = None
         self._cleaner: RemoteCommand | None = None
         self._log: Any = None
-        self._facts: dict[str, Any] = {}
+        self._facts: dict[str, object] = {}
         self._given_ports: set[int] = set()
         self._processes: list[RemoteProcess] = []
         self._pids = 0

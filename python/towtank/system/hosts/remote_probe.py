@@ -22,13 +22,7 @@ _CHECKSUM = 9
 
 
 class RemoteHostProbe:
-    """Probe on one remote host.
-
-    Parameters
-    ----------
-    machine : RemoteHost
-        Remote machine that the probe observes.
-    """
+    """Probe on one remote host."""
 
     def __init__(self, machine: RemoteHost) -> None:
         self.host, self._machine = machine.name, machine

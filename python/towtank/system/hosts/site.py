@@ -52,16 +52,8 @@ ip link set card up
 class Site:
     """Resources that all hosts of one system share.
 
-    Parameters
-    ----------
-    names : list of str
-        Names of the hosts.
-    network : Network
-        Settings of the virtual network, including those of the generator's link.
-    mtu : int
-        Size of the largest packet on all links. [byte]
-    generator : str, optional
-        Name of the host that runs the load generator; by default the generator runs outside all hosts.
+    `mtu` is the size of the largest packet on all links [byte]; `generator` is the host that runs the load generator,
+    which by default runs outside all hosts.
     """
 
     def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
@@ -177,18 +169,8 @@ class Site:
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:
         """Connect the bridge to the network namespace of a process by a veth pair.
 
-        Parameters
-        ----------
-        port : str
-            Name of the device at the bridge.
-        pid : int
-            Id of the process.
-        device, address : str
-            Name and address of the device in the network namespace of the process.
-        link : Link
-            Properties of the link.
-        netem : bool
-            True if the kernel applies delay and loss; otherwise these properties are ignored.
+        `port` is the name of the device at the bridge; `device` and `address` are those in the network namespace. Delay
+        and loss of the link are ignored unless the kernel applies them (`netem`).
         """
         size = f"mtu {link.mtu}"
         self._switch_ip([f"link add name {port} {size} type veth peer name {device} {size} netns {pid}"])
@@ -213,16 +195,8 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Connect two hosts directly by a veth pair. The first call stores one host, the second call connects both.
-
-        Parameters
-        ----------
-        name : str
-            Name of the host.
-        pid : int
-            Id of a process in the network namespace of the host.
-        link : Link
-            Properties of the link, for the direction from this host.
+        """Connect two hosts directly by a veth pair. The first call stores one host, the second call connects both. The
+        properties of the link are for the direction from this host.
         """
         if self._loose is None:
             self._loose = (name, pid, link)

@@ -16,17 +16,8 @@ _COUNTERS = {
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Return the TCP counters of the network namespace of a process, since the namespace was created.
-
-    Parameters
-    ----------
-    pid : int
-        Id of the process.
-
-    Returns
-    -------
-    dict of str to float
-        Counters by series name, without counters that the kernel lacks. [1]
+    """Return the TCP counters of the network namespace of a process, since the namespace was created, by series name,
+    without counters that the kernel lacks. [1]
 
     Raises
     ------

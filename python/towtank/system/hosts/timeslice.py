@@ -32,29 +32,29 @@ def _call(number: int, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def _attributes(thread: int) -> list[int]:
+def _attributes() -> list[int]:
     calls = _CALLS.get(platform.machine())
     if calls is None:
         raise OSError(0, f"the number of the system call on {platform.machine()} is not known")
     buffer = ctypes.create_string_buffer(_ATTRIBUTES.size)
-    _call(calls[1], thread, buffer, _ATTRIBUTES.size, 0)
+    _call(calls[1], 0, buffer, _ATTRIBUTES.size, 0)
     return list(_ATTRIBUTES.unpack(buffer.raw[: _ATTRIBUTES.size]))
 
 
-def slice_of(thread: int = 0) -> float:
-    """Return the time slice of a thread of the fair scheduling class; thread id 0 is the calling thread. [s]
+def slice_of() -> float:
+    """Return the time slice of the calling thread of the fair scheduling class. [s]
 
     Raises
     ------
     OSError
         If the kernel does not report the time slice.
     """
-    return _attributes(thread)[5] / _NS
+    return _attributes()[5] / _NS
 
 
 def _set(slice_s: float) -> None:
     """Set the time slice of the calling thread; 0 restores the kernel's default. [s]"""
-    attributes = _attributes(0)
+    attributes = _attributes()
     attributes[0], attributes[2], attributes[5:] = _ATTRIBUTES.size, 0, [round(slice_s * _NS), 0, 0]
     _call(_CALLS[platform.machine()][0], 0, _ATTRIBUTES.pack(*attributes), 0)
 

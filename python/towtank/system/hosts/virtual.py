@@ -46,19 +46,8 @@ _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift;
 
 
 class VirtualHost(SharedFiles):
-    """Host that consists of Linux namespaces and a control group on this machine.
-
-    Parameters
-    ----------
-    name : str
-        Name of the host in the system file.
-    part : NamespacesHost
-        Entry of the host in the system file.
-    site : Site
-        Resources that all hosts of the system share.
-    network : Network
-        Settings of the virtual network; the first host of a system also checks the capabilities that these settings
-        need.
+    """Host that consists of Linux namespaces and a control group on this machine. The first host of a system also
+    checks the capabilities that the settings of the virtual network need.
     """
 
     provider = "namespaces"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -42,16 +42,8 @@ _JETTY_HEAD = (
 def repository_xml(settings: CmisRepositorySettings, database: str, contents: Path, node: str | None) -> str:
     """Return Jackrabbit's configuration of one node as XML.
 
-    Parameters
-    ----------
-    settings : CmisRepositorySettings
-        Settings of the repository in the system file.
-    database : str
-        Address of the database, `postgresql://user@host:port/name`.
-    contents : Path
-        Folder for the contents of documents, which all nodes share.
-    node : str or None
-        Name of the node in the cluster; None for a repository without a cluster.
+    All nodes share the folder for the contents of documents. `node` is the name of the node in the cluster; None for a
+    repository without a cluster.
     """
     root = Element("Repository")
     _data_source(SubElement(root, "DataSources"), settings, database)
@@ -85,13 +77,13 @@ def repository_xml(settings: CmisRepositorySettings, database: str, contents: Pa
     return _HEAD + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _part(parent: Element, tag: str, class_name: str, **parameters: Any) -> Element:
+def _part(parent: Element, tag: str, class_name: str, **parameters: object) -> Element:
     made = SubElement(parent, tag, {"class": class_name})
     _parameters(made, parameters)
     return made
 
 
-def _parameters(parent: Element, parameters: dict[str, Any]) -> None:
+def _parameters(parent: Element, parameters: Mapping[str, object]) -> None:
     for name, value in parameters.items():
         SubElement(parent, "param", name=name, value=str(value))
 

@@ -21,14 +21,8 @@ LISTS = ("documents", "folders", "searches", "terms", "accounts")
 
 
 def write_list(data: Path, target: Path) -> None:
-    """Write the objects of a population to a list in the format of `system/java/towtank/Populate.java`.
-
-    Parameters
-    ----------
-    data : Path
-        Data folder of a populated content server that uses SQLite.
-    target : Path
-        File to which the list is written.
+    """Write the objects in the data folder of a populated content server that uses SQLite to a list, in the format of
+    `system/java/towtank/Populate.java`.
     """
     target.write_text("".join("\t".join(fields) + "\n" for fields in _objects(data)), "utf-8")
 

@@ -160,9 +160,7 @@ class CmisRepository(NodesService):
         return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, contents, node)
 
     def _java(self, host: Host, home: Path, node: str | None, log: Path) -> list[str]:
-        """Return the `java` command with its options, and with the properties that the classes in `system/java`
-        read.
-        """
+        """Return the `java` command with its options and the properties for the classes in `system/java`."""
         self._configure(host, home, node)
         (home / "temporary").mkdir(exist_ok=True)
         program = find_program("java") or "java"

@@ -26,7 +26,7 @@ from towtank.system.hosts.local import LocalHost
 from towtank.system.placeholders import Reference, as_text, filled
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_http
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 from towtank.system.services.private_server import no_program, program_at, server_account
 
 # Time limit of the command that checks if the program is ready. [s]
@@ -39,7 +39,7 @@ _LINE_BYTES = 2**16
 _GROUP_FOLDER_MODE = 0o710
 
 
-class CommandService(PlainService):
+class CommandService(Service):
     """Service that runs one program, with its child processes."""
 
     kind = "command"
@@ -79,9 +79,7 @@ class CommandService(PlainService):
         return None if late in done else done
 
     def _found(self, program: str) -> str | None:
-        """Return the path of a program, which is relative to the system file or, for a plain name, searched in
-        `PATH`.
-        """
+        """Return the path of a program: relative to the system file or, for a plain name, found in `PATH`."""
         return program_at(program, self._base, self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
@@ -204,9 +202,7 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference such as `${port}`, which must be valid; the check of the system file ensures
-        this.
-        """
+        """Return the value of a reference such as `${port}`, which the check of the system file ensures."""
         plain = {
             "host": lambda: self.host.address,
             "port": lambda: str(self._port),
@@ -298,13 +294,7 @@ def _group_of(account: str) -> str:
 
 
 class LogWatch:
-    """Searches for a pattern in the lines that a program appends to its log.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the log, which need not exist yet.
-    """
+    """Searches for a pattern in the lines that a program appends to its log, which need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from towtank.errors import TargetError
 from towtank.system import model
 from towtank.system.reach import refuses_connection
-from towtank.system.service import PlainService
+from towtank.system.service import Service
 from towtank.system.watched import roots_of
 
 
-class Existing(PlainService):
+class Existing(Service):
     """Service that already runs, with its addresses and, optionally, a metrics page and files for workloads."""
 
     kind = "existing"

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from towtank.errors import TargetError
 from towtank.system import plain_models
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 
 _PREFIX = "towtank-folder-"
 
 
-class Folder(PlainService):
+class Folder(Service):
     """Folder for the files of virtual users, created for each run."""
 
     kind = "folder"

@@ -81,12 +81,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
     """Return the volume file (configuration) of a mount.
 
-    Parameters
-    ----------
-    settings : GlusterfsMountSettings
-        Settings of the mount.
-    servers : mapping of str to tuple
-        Address, port and secret of each server by name. The order of the servers determines where copies are.
+    Each server has an address, a port and a secret. The order of the servers determines where copies are.
     """
     texts = []
     for name, where in servers.items():

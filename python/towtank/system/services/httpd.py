@@ -142,9 +142,7 @@ class Httpd(PrivateFileGateway):
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
     def _modules(self) -> Path:
-        """Return the folder of the modules, which is beside the program or, if it is not there, that of the
-        distribution.
-        """
+        """Return the folder of the modules beside the program or, without one, that of the distribution."""
         places = (Path(self.path).parent.parent / "lib/apache2/modules", *_PLACES)
         return next((place for place in places if place.is_dir()), _PLACES[0])
 

@@ -22,17 +22,10 @@ def missing_programs() -> list[str]:
 
 
 def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
-    """Return the command-line options of `java` for the settings of a JVM.
+    """Return the command-line options of `java` for the settings of a JVM; `log` is that of the garbage collector.
 
-    Parameters
-    ----------
-    settings : JvmSettings
-        Settings of the JVM in the system file.
-    host : Host
-        Host of the JVM. The JVM chooses its number of threads at its start, when the CPU limit of the host does not
-        apply yet. It therefore receives the number of CPUs as an option.
-    log : Path
-        Path of the garbage collector's log.
+    The JVM chooses its number of threads at its start, when the CPU limit of the host does not apply yet. It therefore
+    receives the number of CPUs as an option.
     """
     given = [f"-Xmx{settings.heap}", f"-XX:+{_COLLECTORS[settings.collector]}"]
     given += [f"-Xms{settings.initial_heap}"] if settings.initial_heap is not None else []

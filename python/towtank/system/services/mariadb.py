@@ -60,9 +60,7 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Option that names the client's options file. The file contains the password, which must not be an
-        argument.
-        """
+        """Option that names the client's options file, because the password must not be an argument."""
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property

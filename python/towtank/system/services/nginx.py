@@ -72,9 +72,7 @@ class Nginx(PrivateFileGateway):
         ]
 
     def _upstream(self) -> list[str]:
-        """Return the directives for the upstream servers (members), and for the numbers that represent them in the
-        log.
-        """
+        """Return the directives for the upstream servers (members), and for their numbers in the log."""
         given = self._settings
         kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
         addresses = list(self.members.values())

@@ -9,26 +9,16 @@ from towtank.system import model
 from towtank.system.hosts.host import Host
 from towtank.system.node_models import NodesService as Part
 from towtank.system.process import ProcessSpec
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
 
 _READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
-class NodesService(PlainService):
-    """Server that consists of several nodes, each of which is one process.
-
-    Parameters
-    ----------
-    name : str
-        Name of the service.
-    part : NodesService
-        Entry of the service in the system file.
-    base : Path
-        Folder of the system file.
-    port : int
-        Port of the first node; the other nodes use the following ports. If 0, free ports are chosen.
+class NodesService(Service):
+    """Server that consists of several nodes, each of which is one process. The nodes use consecutive ports from `port`
+    on; if it is 0, free ports are chosen.
     """
 
     def __init__(self, name: str, part: Part, base: Path, port: int) -> None:

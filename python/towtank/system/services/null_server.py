@@ -11,10 +11,10 @@ from pathlib import Path
 from towtank.system import model
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 
 
-class NullServer(PlainService):
+class NullServer(Service):
     """Server with fixed responses, run by one process `towtank-engine null-server`."""
 
     kind = "null_server"

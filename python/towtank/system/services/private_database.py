@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from towtank.errors import TargetError
 from towtank.system.identity import has_ended, is_own_folder, note_identity, noted_identity
-from towtank.system.service import PlainService, Service
+from towtank.system.service import Service
 from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
@@ -30,7 +30,7 @@ _SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 
 
-class PrivateDatabase(PlainService):
+class PrivateDatabase(Service):
     """Database server that Towtank starts for each run."""
 
     title: ClassVar[str] = ""

@@ -19,7 +19,7 @@ from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
 from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.releases import Release
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 
 # Folders of server programs that may be missing from PATH.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
@@ -70,18 +70,9 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
     return [*change, *options, "--", *command]
 
 
-class ProgramService(PlainService):
-    """Service that runs a third-party program.
-
-    Parameters
-    ----------
-    name : str
-        Name of the service.
-    part : Released, optional
-        Entry of the service in the system file, which may name a program or a package. By default, the program that is
-        installed on this machine is used.
-    base : Path, optional
-        Folder of the system file.
+class ProgramService(Service):
+    """Service that runs a third-party program, which its entry in the system file may name; by default, the program
+    that is installed on this machine.
     """
 
     program: ClassVar[str] = ""

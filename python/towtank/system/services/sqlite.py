@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from towtank.errors import TargetError
 from towtank.system import sql_models
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 from towtank.system.services.sql_script import filled_script
 
 _PREFIX = "towtank-sqlite-"
 
 
-class Sqlite(PlainService):
+class Sqlite(Service):
     """SQLite database, created for each run."""
 
     kind = "sqlite"

@@ -8,12 +8,12 @@ from urllib.parse import quote
 from towtank.system import plain_models
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_unix
-from towtank.system.service import Place, PlainService
+from towtank.system.service import Place, Service
 
 UNIX = "unix:"
 
 
-class TcpPeer(PlainService):
+class TcpPeer(Service):
     """TCP peer, run by one process `towtank-engine peer`."""
 
     kind = "tcp_peer"

@@ -25,16 +25,7 @@ IMPORT_FORMATS = {
 
 
 def read_import(form: str, path: Path, options: ImportOptions) -> ImportDraft:
-    """Read a file of another tool into a draft.
-
-    Parameters
-    ----------
-    form : str
-        Name of the format, a key of `IMPORT_FORMATS`.
-    path : Path
-        Path of the file.
-    options : ImportOptions
-        Import options of the user.
+    """Read a file of another tool into a draft. The form is a key of `IMPORT_FORMATS`.
 
     Raises
     ------

@@ -102,17 +102,8 @@ class UnaccountedError(RuntimeError):
 class Ledger:
     """Checks that every key of an imported file is handled as the table of the file's format states.
 
-    Parameters
-    ----------
-    notes : ImportNotes
-        Receives a note for each key whose value is lost.
-    table : Table
-        For each kind of construct, the handling of its keys.
-    strict : bool
-        If True, a key that is listed as converted but was not read raises an exception.
-    own : callable
-        Returns True if a key that is missing from the table is an extension by the program that wrote the file; such a
-        key is ignored.
+    With `strict`, a key that is listed as converted but was not read raises an exception. `own` returns True if a key
+    that is missing from the table is an extension by the program that wrote the file; such a key is ignored.
     """
 
     def __init__(
@@ -145,16 +136,8 @@ class Ledger:
             self.notes.add(place, f"{kind}: {shown}", "was not imported: this is a fault of the importer")
 
     def settle_tree(self, node: Node, kind: str, resolve: Callable[[Node], Node | None] = lambda node: node) -> None:
-        """Check all keys in a tree of JSON or YAML nodes. A node to which several references lead is checked once.
-
-        Parameters
-        ----------
-        node : Node
-            Root mapping of the tree.
-        kind : str
-            Kind of the root mapping in the table.
-        resolve : callable
-            Returns the node to which a reference leads.
+        """Check all keys in a tree of JSON or YAML nodes, whose root is of a kind in the table. A node to which several
+        references lead is checked once.
         """
         waiting, seen = [(node, kind)], set()
         while waiting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from towtank.workload.importers.draft import Body, literal
@@ -14,14 +15,8 @@ _JSON_DEPTH = 30
 
 
 def body_of(text: str, content_type: str) -> Body:
-    """Return the body with the key with which the engine sends the same text: `json`, `form` or `body`.
-
-    Parameters
-    ----------
-    text : str
-        Text of the body.
-    content_type : str
-        Media type with parameters; empty if unknown.
+    """Return the body with the key with which the engine sends the same text: `json`, `form` or `body`. The media type
+    is empty if unknown.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json":
@@ -65,7 +60,7 @@ def _json(text: str) -> Any:
     return escaped(value) if isinstance(value, dict | list) and _plain(value, _JSON_DEPTH) else None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the pairs of a JSON object as a mapping; raise ValueError for a repeated key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -87,8 +82,13 @@ def _plain(value: Any, depth: int) -> bool:
 
 def escaped(value: Any) -> Any:
     """Return a JSON value whose texts are escaped, so that templates reproduce them unchanged."""
+    return changed_leaves(value, lambda leaf, _: literal(leaf) if isinstance(leaf, str) else leaf)
+
+
+def changed_leaves(value: Any, change: Callable[[Any, str], Any], name: str = "") -> Any:
+    """Return a JSON value whose leaves are replaced by the results of a function of the leaf and its field's name."""
     if isinstance(value, dict):
-        return {key: escaped(inner) for key, inner in value.items()}
+        return {key: changed_leaves(inner, change, str(key)) for key, inner in value.items()}
     if isinstance(value, list):
-        return [escaped(inner) for inner in value]
-    return literal(value) if isinstance(value, str) else value
+        return [changed_leaves(inner, change, name) for inner in value]
+    return change(value, name)

@@ -8,7 +8,7 @@ pass through `literal`: a `${` in them must not become a placeholder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,8 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 from towtank.workload.importers.expected import Expected
 
 Step = dict[str, Any]
+Pause = str | Mapping[str, str | Mapping[str, str]]
+"""Pause of a think step in the form of the workload file: a length, or a distribution with its parameters."""
 
 # Largest number of positions that a note lists. Without this limit, a log of a million lines could give a million
 # positions. [1]
@@ -120,6 +122,39 @@ class ImportNotes:
 
 
 @dataclass
+class DraftPool:
+    """Data pool of a draft: a CSV file relative to the folder of the workload, or columns with their rows."""
+
+    csv: str | None = None
+    columns: list[str] = field(default_factory=list)
+    rows: list[list[Any]] = field(default_factory=list)
+    weight: str | None = None
+    order: str | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the pool in the form of the workload file."""
+        return {key: value for key, value in vars(self).items() if value}
+
+
+@dataclass
+class DraftGroup:
+    """User group of a draft, whose users repeat transactions of a mix with a think time or, if given, a pacing."""
+
+    mix: Mapping[str, float]
+    think: Pause = "0 s"
+    pacing: str | None = None
+    once: list[str] = field(default_factory=list)
+    cookies: Step = field(default_factory=dict)
+    share: str | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the group in the form of the workload file."""
+        loop = {**({"pacing": self.pacing} if self.pacing else {"think": self.think}), "mix": self.mix}
+        keys = {"share": self.share, "once": self.once, "loop": loop, "cookies": self.cookies}
+        return {key: value for key, value in keys.items() if value}
+
+
+@dataclass
 class ImportDraft:
     """Result of reading an imported file, from which the workload file is written.
 
@@ -143,10 +178,10 @@ class ImportDraft:
     title: str = ""
     targets: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, str | int | float] = field(default_factory=dict)
-    data: dict[str, dict[str, Any]] = field(default_factory=dict)
-    defaults: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, DraftPool] = field(default_factory=dict)
+    defaults: dict[str, object] = field(default_factory=dict)
     transactions: dict[str, list[Step]] = field(default_factory=dict)
-    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: dict[str, DraftGroup] = field(default_factory=dict)
     findings: dict[str, Any] = field(default_factory=dict)
     origin: str = ""
     notes: ImportNotes = field(init=False)
@@ -293,7 +328,7 @@ def steps_of(item: Step) -> list[Step]:
     return [item]
 
 
-def think(pause: str | dict[str, Any]) -> Step:
+def think(pause: Pause) -> Step:
     return {"think": pause}
 
 

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Expected:
-    """Check of a response, as an importer collects it.
-
-    Attributes
-    ----------
-    keys : dict
-        Keys of the check in a workload file, in the order in which they were added.
-    """
+    """Check of a response: its keys in a workload file, in the order in which an importer added them."""
 
     keys: dict[str, object] = field(default_factory=dict)
 

@@ -22,16 +22,8 @@ Place = tuple[int, int]
 
 @dataclass
 class ImportedHeaders:
-    """Headers of one request that remain after the import.
-
-    Attributes
-    ----------
-    headers : dict of str to str
-        Kept headers, as templates.
-    basic : (str, str) or None
-        User and password of the Authorization header, for Basic authentication.
-    bearer : str or None
-        Bearer token of the Authorization header.
+    """Headers of one request that remain after the import, as templates, with the user and password or the bearer token
+    of the Authorization header.
     """
 
     headers: dict[str, str] = field(default_factory=dict)
@@ -44,16 +36,8 @@ def carry(
 ) -> ImportedHeaders:
     """Return the headers of a request that the workload keeps. Dropped headers are reported in notes.
 
-    Parameters
-    ----------
-    pairs : iterable of (str, str, (int, int))
-        Name, value and position of each header.
-    notes : ImportNotes
-        Notes, to which dropped headers are added.
-    recorded : bool
-        True if a browser generated the headers; False if an author wrote each header deliberately.
-    keep : collection of str
-        Lower-case names of headers that are always kept.
+    `recorded` is True if a browser generated the headers, and False if an author wrote each header deliberately.
+    Headers whose lower-case names are in `keep` are always kept.
     """
     carried = ImportedHeaders()
     for name, value, place in pairs:

@@ -21,7 +21,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 # Decoder of the standard library. It is used only for strings, because parsing strings takes most of the time.
 _READER = json.JSONDecoder()
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]
 _DIGITS = 300
 

@@ -11,19 +11,10 @@ _LEAST = 5e-7
 
 
 def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
-    """Return steps that execute one of several alternatives, chosen with the given probabilities.
+    """Return steps that execute one of several alternatives, chosen with the given probabilities, as nested branches.
 
-    Parameters
-    ----------
-    alternatives : list of (float, list of dict)
-        Probability and steps of each alternative. If the probabilities add up to less than 1, nothing is executed with
-        the remaining probability.
-
-    Returns
-    -------
-    list of dict
-        Nested branches, each with its conditional probability, given that no earlier branch was chosen. Empty if no
-        alternative has steps.
+    If the probabilities add up to less than 1, nothing is executed with the remaining probability. Each branch has its
+    conditional probability, given that no earlier branch was chosen. The list is empty if no alternative has steps.
 
     Examples
     --------

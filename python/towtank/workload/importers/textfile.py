@@ -57,13 +57,6 @@ def beside(source: Path | str, name: str) -> Path | None:
 
     The content of the named file goes into the workload and from there to servers, so an untrusted file must not name
     arbitrary files.
-
-    Parameters
-    ----------
-    source : Path or str
-        Path of the imported file.
-    name : str
-        Name given in the imported file.
     """
     folder = Path(source).parent
     try:

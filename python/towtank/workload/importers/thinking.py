@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from towtank.workload.importers.draft import seconds
+from towtank.workload.importers.draft import Pause, seconds
 
 Sample = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class Fit:
     parameters: dict[str, float]
     statistic: float
     p: float
-    pause: dict[str, object] | None
+    pause: Pause | None
     mean: float = 0.0
 
     def document(self) -> dict[str, object]:
@@ -138,9 +138,7 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of the workload for a fitted distribution; 0 if the workload format does not support the
-    distribution. [s]
-    """
+    """Return the mean pause of a fitted distribution; 0 if the workload format does not support it. [s]"""
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -161,7 +159,7 @@ def _distance(cdf: Sample) -> float:
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
-def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, object] | None:
+def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> Pause | None:
     """Return a fitted distribution as a pause of the workload file; None if the format does not support it."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}

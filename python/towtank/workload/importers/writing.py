@@ -16,29 +16,14 @@ from towtank.workload.model import SCHEMA
 
 @dataclass(frozen=True)
 class ImportResult:
-    """Result of an import.
-
-    Attributes
-    ----------
-    draft : ImportDraft
-        Draft with notes, targets and findings.
-    text : str
-        Text of the workload file.
-    """
+    """Result of an import: the draft with notes, targets and findings, and the text of the workload file."""
 
     draft: ImportDraft
     text: str
 
 
 def finish_import(draft: ImportDraft, folder: Path) -> ImportResult:
-    """Return the workload file of a draft as text, after checking the text.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft of the workload.
-    folder : Path
-        Folder of the workload file, to which file names are relative.
+    """Return the workload file of a draft as text, after checking the text. File names are relative to `folder`.
 
     Raises
     ------
@@ -71,10 +56,10 @@ def document(draft: ImportDraft) -> dict[str, object]:
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, object] = {
         "parameters": draft.parameters,
-        "data": draft.data,
+        "data": {name: pool.document() for name, pool in draft.data.items()},
         "defaults": defaults,
         "transactions": draft.transactions,
-        "groups": draft.groups,
+        "groups": {name: group.document() for name, group in draft.groups.items()},
     }
     head = {"schema": SCHEMA, "name": draft.name, **({"title": draft.title} if draft.title else {})}
     return {**head, **{key: value for key, value in sections.items() if value}}

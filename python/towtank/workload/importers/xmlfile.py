@@ -21,13 +21,7 @@ _DEPTH_AT_MOST = 200
 
 @dataclass
 class Element:
-    """XML element with its line and column, both from 1.
-
-    Attributes
-    ----------
-    read : bool
-        True if the importer has used the element.
-    """
+    """XML element with its line and column, both from 1. `read` is True if the importer has used the element."""
 
     tag: str
     attributes: dict[str, str]

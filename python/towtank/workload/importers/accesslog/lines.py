@@ -61,20 +61,10 @@ _MICROSECONDS = re.compile(r"\d{1,12}")
 
 @dataclass(frozen=True)
 class Hit:
-    """One request in an access log.
+    """One request in an access log, with its line number from 1.
 
-    Attributes
-    ----------
-    number : int
-        Line number, from 1.
-    time : int
-        Logged time: start (Apache) or end (nginx) of the request. [s since 1970]
-    response_time : float or None
-        Response time, if logged. [s]
-    ends : bool
-        True if `time` is the end of the request, as in logs with nginx's `request_time`.
-    bytes : int
-        Size of the response body; 0 if not logged. [byte]
+    `time` is logged [s since 1970]: the end of the request if `ends`, as in logs with nginx's `request_time`, otherwise
+    the start. The response time [s] is None if not logged; `bytes` is the size of the response body, or 0. [byte]
     """
 
     number: int

@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -23,8 +22,11 @@ from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, s
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import (
     METHODS,
+    DraftGroup,
+    DraftPool,
     ImportDraft,
     ImportOptions,
+    Pause,
     Step,
     identifier,
     literal,
@@ -69,7 +71,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
         _transaction(key, pattern, draft)
     mix = weights(dict(zip(draft.transactions, (float(pattern.count) for pattern in kept.values()), strict=True)))
     pause, mean = _think_time(sessions, draft)
-    draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
+    draft.groups = {"users": DraftGroup(mix, pause)}
     if sessions.lonely:
         why = f"left out: {sessions.lonely} requests for static files by clients that had requested no page"
         draft.notes.add((1, 0), "static files without a page", why)
@@ -138,11 +140,9 @@ def _transaction(key: Key, pattern: Pattern, draft: ImportDraft) -> None:
     columns = _columns(key)
     steps: list[Step] = []
     if columns and len(rows) > 1:
-        draft.data[name] = {
-            "columns": [*columns, "weight"],
-            "rows": [[*row, times] for row, times in rows],
-            "weight": "weight",
-        }
+        draft.data[name] = DraftPool(
+            columns=[*columns, "weight"], rows=[[*row, times] for row, times in rows], weight="weight"
+        )
         steps.append({"draw": name})
         values = [f"${{{name}.{column}}}" for column in columns]
     else:
@@ -246,7 +246,7 @@ def _assets(label: str, pattern: Pattern, draft: ImportDraft) -> list[Step]:
     return steps
 
 
-def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] | str, float]:
+def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[Pause, float]:
     """Return the pause of a think step with the best-fitting distribution, and the mean pause [s].
 
     All fits are added to the findings of the draft.

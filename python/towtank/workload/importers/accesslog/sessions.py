@@ -76,13 +76,7 @@ def _halved(counts: dict[int, int]) -> dict[int, int]:
 
 
 class Sessions:
-    """Assigns the requests of an access log to the sessions of its clients, in the order of the lines.
-
-    Parameters
-    ----------
-    patterns : Patterns
-        Patterns in which the pages are counted.
-    """
+    """Assigns the requests of an access log to the sessions of its clients, in the order of the lines."""
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = patterns

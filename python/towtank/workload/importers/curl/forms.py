@@ -49,18 +49,8 @@ def contents_of(value: str, *, files: bool) -> list[Content]:
 
 
 def _settings(value: str, at: int, ends: re.Pattern[str], settings: dict[str, str]) -> int:
-    """Read the settings that begin at a position, and return the position after them.
-
-    Parameters
-    ----------
-    value : str
-        Value of the option.
-    at : int
-        Position of the `;` before the first setting; any other character means that there are no settings.
-    ends : re.Pattern
-        Matches a character that ends a setting.
-    settings : dict
-        Receives the settings.
+    """Read the settings that begin with the `;` at a position, and return the position after them. Any other character
+    means that there are no settings; `ends` matches a character that ends a setting.
     """
     media: int | None = None  # position of a media type that the next setting may continue
     while value.startswith(";", at):

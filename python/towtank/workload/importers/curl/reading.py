@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from towtank.errors import Fault, StudyError
 from towtank.files import is_regular_file
 from towtank.workload.importers.accounting import Fate, Key
-from towtank.workload.importers.bodies import body_of, parts_of
+from towtank.workload.importers.bodies import body_of, changed_leaves, parts_of
 from towtank.workload.importers.curl.data import has_line_ends, is_file
 from towtank.workload.importers.curl.forms import Content, contents_of
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, VALUED
@@ -21,6 +21,7 @@ from towtank.workload.importers.curl.words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
     Body,
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     Step,
@@ -95,7 +96,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
     if common:
         draft.defaults["headers"] = common
     draft.transactions = {"commands": steps}
-    draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    draft.groups = {"users": DraftGroup({"commands": 100}, "1 s")}
     reader.connect()
     if reader.endless:
         why = "curl waits without limit if a line has no --max-time; users of the workload wait 30 s for a response"
@@ -524,11 +525,10 @@ def _tail(word: Word, start: int) -> Word:
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
     """Replace texts everywhere in a step; `by` maps each old text to its new text."""
-    if isinstance(value, dict):
-        return {key: _replaced(inner, by) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, by) for inner in value]
-    if isinstance(value, str):
-        for old, new in by.items():
-            value = value.replace(old, new)
-    return value
+
+    def replaced(leaf: Any, _: str) -> Any:
+        for old, new in by.items() if isinstance(leaf, str) else ():
+            leaf = leaf.replace(old, new)
+        return leaf
+
+    return changed_leaves(value, replaced)

@@ -56,15 +56,7 @@ class Word:
 
 
 class Splitter:
-    """Splits a file into commands; each command is a list of words.
-
-    Parameters
-    ----------
-    file : str
-        Name of the file, for faults.
-    text : str
-        Text of the file.
-    """
+    """Splits a file into commands; each command is a list of words."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file

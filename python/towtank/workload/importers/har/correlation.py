@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urljoin, urlspli
 
 from towtank.secret_names import is_secret_name
 from towtank.workload import expressions
+from towtank.workload.importers.bodies import changed_leaves
 from towtank.workload.importers.draft import ImportDraft, Step, identifier, literal, method_of, unique
 from towtank.workload.importers.har.escapes import encoding_of_body, place, written
 from towtank.workload.importers.nodes import items_of, place_of, text_of
@@ -43,22 +44,11 @@ _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
 @dataclass
 class Exchange:
-    """Recorded request with its response.
+    """Recorded request with its response, from `start` to `end` [s].
 
-    Attributes
-    ----------
-    node : Node
-        Entry of the recording.
-    start, end : float
-        Start of the request and end of the response. [s]
-    body : str
-        Text of the response; empty if no text was recorded.
-    asset : bool
-        True if the request is for a static file of a page, which is the same for all users.
-    step : dict
-        Request step in the workload.
-    bearer : str or None
-        Token in the Authorization header.
+    The body is the text of the response; empty if no text was recorded. An `asset` is a static file of a page, which is
+    the same for all users. `step` is the request step in the workload; `bearer` is the token in the Authorization
+    header, if any.
     """
 
     node: Node
@@ -97,14 +87,8 @@ class Source:
 
 
 class Correlation:
-    """Finds generated values in a recording, and adds extractions and templates to the recorded steps.
-
-    Parameters
-    ----------
-    exchanges : list of Exchange
-        Exchanges sorted by start.
-    draft : ImportDraft
-        Draft that receives the notes and the finding `correlations`.
+    """Finds generated values in a recording, whose exchanges are sorted by start, and adds extractions and templates to
+    the recorded steps.
     """
 
     def __init__(self, exchanges: list[Exchange], draft: ImportDraft) -> None:
@@ -113,7 +97,7 @@ class Correlation:
         self.leaves: dict[int, dict[str, tuple[str, str]]] = {}
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
-        self.findings: list[dict[str, Any]] = []
+        self.findings: list[dict[str, object]] = []
         # These texts are computed once, because computing them for each request would be slow in sessions with
         # thousands of requests.
         self.locations = [exchange.header("location") for exchange in exchanges]
@@ -189,9 +173,7 @@ class Correlation:
             return
 
     def _source(self, index: int, sent: Sent, strong: bool) -> Source | None:
-        """Return an extraction that finds a value in a response; None if the response does not contain the
-        value.
-        """
+        """Return an extraction that finds a value in a response; None if the response lacks the value."""
         exchange = self.exchanges[index]
         if exchange.asset:
             return None
@@ -361,11 +343,7 @@ def put(step: Step, value: str, variable: str) -> bool:
 
 
 def _put(value: Any, old: str, variable: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _put(inner, old, variable) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_put(inner, old, variable) for inner in value]
-    return f"${{{variable}}}" if isinstance(value, str) and value == literal(old) else value
+    return changed_leaves(value, lambda leaf, _: f"${{{variable}}}" if leaf == literal(old) else leaf)
 
 
 def _inside(text: str, old: set[str], new: str) -> str:
@@ -393,11 +371,10 @@ def _put_json(step: Step, value: str, variable: str) -> None:
 
 
 def _mark(value: Any, number: str, marks: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _mark(inner, number, marks) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_mark(inner, number, marks) for inner in value]
-    return marks if isinstance(value, int) and not isinstance(value, bool) and str(value) == number else value
+    def marked(leaf: Any, _: str) -> Any:
+        return marks if isinstance(leaf, int) and not isinstance(leaf, bool) and str(leaf) == number else leaf
+
+    return changed_leaves(value, marked)
 
 
 def _headers(exchange: Exchange) -> str:

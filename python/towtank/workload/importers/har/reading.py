@@ -19,6 +19,7 @@ from towtank.workload.importers.draft import (
     ASSET_ENDINGS,
     METHODS,
     Body,
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     Step,
@@ -99,7 +100,7 @@ def read(path: Path, options: ImportOptions) -> ImportDraft:
             items.append(think(pauses.between[index - 1]))
         items.append(page(view.name, [exchange.step for exchange in view.exchanges]))
     draft.transactions = {"session": items}
-    draft.groups = {"users": {"loop": {"think": pauses.after, "mix": {"session": 100}}}}
+    draft.groups = {"users": DraftGroup({"session": 100}, pauses.after)}
     _say_what_browsers_do(views, draft)
     return draft
 

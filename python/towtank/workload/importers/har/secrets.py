@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from towtank.secret_names import is_secret_name
+from towtank.workload.importers.bodies import changed_leaves
 from towtank.workload.importers.draft import ImportDraft, Step, unique
 from towtank.workload.importers.har.escapes import encoding_of_body, read
 from towtank.workload.importers.har.escapes import place as escaped_place
@@ -42,12 +43,8 @@ UNSET = "change-me"
 
 @dataclass
 class Secrets:
-    """Secrets that were found in a recording, and the parameters that replace them.
-
-    Attributes
-    ----------
-    keep : bool
-        True if the recorded values become the values of the parameters.
+    """Secrets that were found in a recording, and the parameters that replace them. With `keep`, the recorded values
+    become the values of the parameters.
     """
 
     draft: ImportDraft
@@ -64,10 +61,11 @@ class Secrets:
 
     def hide(self, step: Step, place: tuple[int, int]) -> None:
         """Replace passwords in the query and body of a request by parameters, and add notes about them."""
+        hidden = partial(self._hidden, place=place)
         for key in ("query", "form", "json"):
             if key in step:
-                step[key] = self._hidden(step[key], "", place)
-        _change_parts(step, lambda value, name: self._hidden(value, name, place))
+                step[key] = changed_leaves(step[key], hidden)
+        _change_parts(step, hidden)
 
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
         """Replace the tokens and keys that remain in a request by parameters.
@@ -78,10 +76,11 @@ class Secrets:
             secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)
             if secret and not _PLACE.search(value):
                 step["headers"][name] = self._token(f"header {name}", value, place)
+        nameless = partial(self._without_token, place=place)
         for key in ("query", "form", "json"):
             if key in step:
-                step[key] = self._without_tokens(step[key], "", place)
-        _change_parts(step, lambda value, name: self._without_tokens(value, name, place))
+                step[key] = changed_leaves(step[key], nameless)
+        _change_parts(step, nameless)
         in_body = "url" if encoding_of_body(step) == "url" else ""
         for key in ("body", *METHODS):
             if isinstance(step.get(key), str):
@@ -97,11 +96,7 @@ class Secrets:
             self._token("token in the path" if encoding else "token in the body", found[0], place), encoding
         )
 
-    def _without_tokens(self, value: Any, name: str, place: tuple[int, int]) -> Any:
-        if isinstance(value, dict):
-            return {key: self._without_tokens(inner, str(key), place) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self._without_tokens(inner, name, place) for inner in value]
+    def _without_token(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if (
             not isinstance(value, str)
             or not value
@@ -143,10 +138,6 @@ class Secrets:
         self.draft.notes.add(place, what, f"{copied}; use a data pool to give users different logins")
 
     def _hidden(self, value: Any, name: str, place: tuple[int, int]) -> Any:
-        if isinstance(value, dict):
-            return {key: self._hidden(inner, key, place) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self._hidden(inner, name, place) for inner in value]
         if not isinstance(value, str) or not value or not _PASSWORD.search(name):
             return value
         self.note(f"password in the field {name}", value, place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.units import format_duration
 from towtank.workload.importers.draft import ImportDraft, rounded, seconds
@@ -24,14 +23,8 @@ class Pauses:
 
 
 def between_pages(gaps: list[float], draft: ImportDraft) -> Pauses:
-    """Convert the gaps between pages to think times, with one parameter for each group of gaps.
-
-    Parameters
-    ----------
-    gaps : list of float
-        Times from the last response of a page to the first request of the next page. [s]
-    draft : ImportDraft
-        Draft that receives the parameters and the finding `think_times`.
+    """Convert the gaps between pages to think times, with one parameter for each group of gaps. A gap is the time from
+    the last response of a page to the first request of the next page. [s]
     """
     groups: dict[str, list[float]] = {}
     names = []
@@ -40,17 +33,15 @@ def between_pages(gaps: list[float], draft: ImportDraft) -> Pauses:
         name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
         names.append(name)
         groups.setdefault(name, []).append(max(gap, 0.0))
-    found: list[dict[str, Any]] = []
-    for _, name in _GROUPS:
-        if name in groups:
-            mean = sum(groups[name]) / len(groups[name])
-            draft.parameters[name] = seconds(mean)
-            found.append({"parameter": name, "count": len(groups[name]), "mean_s": rounded(mean)})
-    draft.findings["think_times"] = found
+    means = {name: sum(groups[name]) / len(groups[name]) for _, name in _GROUPS if name in groups}
+    draft.parameters |= {name: seconds(mean) for name, mean in means.items()}
+    draft.findings["think_times"] = [
+        {"parameter": name, "count": len(groups[name]), "mean_s": rounded(mean)} for name, mean in means.items()
+    ]
     draft.findings.setdefault("summary", []).extend(
-        f"think times: {each['count']} gaps are in the group {each['parameter']}, "
-        f"exponential with mean {format_duration(each['mean_s'])}"
-        for each in found
+        f"think times: {len(groups[name])} gaps are in the group {name}, "
+        f"exponential with mean {format_duration(rounded(mean))}"
+        for name, mean in means.items()
     )
     what = "pause after the session"
     if not gaps:

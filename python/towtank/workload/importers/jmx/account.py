@@ -16,18 +16,10 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: ImportDraft, top: Sequence[Item], *, strict: bool) -> None:
-    """Add a note for each element of a test plan that was not converted.
+    """Add a note for each element of a test plan that was not converted. With `strict`, a key that the importer
+    overlooked raises an exception.
 
     The conversion of the test plan must be complete, because it marks the properties that it has read.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives the notes.
-    top : sequence of Item
-        Elements of the test plan.
-    strict : bool
-        If True, a key that the importer overlooked raises an exception.
     """
     # For an element that `ELEMENTS` does not list, only the properties that all elements have are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
@@ -41,9 +33,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: ImportDraft, ledger: Ledger) -> None:
-    """Check that an element and the elements below it are converted or noted, unless the element is marked as left
-    out.
-    """
+    """Check that an element and those below it are converted or noted, unless it is marked as left out."""
     if item.left_out:
         return
     element = item.element
@@ -56,9 +46,7 @@ def _item(item: Item, draft: ImportDraft, ledger: Ledger) -> None:
 
 
 def _properties(kind: str, element: Element, ledger: Ledger) -> None:
-    """Check that the properties of an element are converted or noted, including the properties of elements inside
-    their values.
-    """
+    """Check that the properties of an element, and those inside their values, are converted or noted."""
     for key, value in element.attributes.items():
         ledger.settle(kind, key, value, element.place)
     for child in element.children:
@@ -73,9 +61,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Check that the elements inside the value of a property are converted or noted, for example arguments
-    or headers.
-    """
+    """Check that elements inside the value of a property, such as arguments, are converted or noted."""
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

@@ -26,16 +26,9 @@ _PROPERTIES = (
 class Field:
     """Argument of a JMeter sampler.
 
-    Attributes
-    ----------
-    name, value : str
-        Decoded name and value for a mapping in the workload; the value is a template.
-    name_written, value_written : str
-        Name and value as written in the test plan.
-    encode : bool
-        True if JMeter encodes name and value; False if the test plan already has them in encoded form.
-    media : str
-        Media type for a part of a multipart body.
+    `name` and `value` are decoded for a mapping in the workload, where the value is a template; the others are as
+    written in the test plan. JMeter encodes them if `encode` is True; otherwise they are encoded already. `media` is
+    the media type for a part of a multipart body.
     """
 
     name: str

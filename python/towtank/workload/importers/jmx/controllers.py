@@ -36,17 +36,7 @@ _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGrou
 
 
 class Controllers:
-    """Converts the elements of thread groups to steps.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives data and notes.
-    texts : Texts
-        Converts texts to templates.
-    folder : Path
-        Folder of the workload file.
-    """
+    """Converts the elements of thread groups to steps."""
 
     def __init__(self, draft: ImportDraft, texts: Texts, folder: Path) -> None:
         self.draft = draft

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from towtank.workload.importers.draft import ImportDraft, literal
+from towtank.workload.importers.draft import ImportDraft, Step, literal
 from towtank.workload.importers.jmx.paths import split_address
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
@@ -15,15 +14,7 @@ _PARAMETER = re.compile(r"(?<!\$)\$\{parameters\.\w+\}")
 
 
 class CookieManagers:
-    """Converts the cookie managers that apply to requests.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives the notes.
-    texts : Texts
-        Converts values to templates.
-    """
+    """Converts the cookie managers that apply to requests."""
 
     def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft
@@ -47,16 +38,7 @@ class CookieManagers:
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
         """Record the cookies of a request. Return the value of a Cookie header for cookies that only this request
-        sends.
-
-        Parameters
-        ----------
-        manager : Item or None
-            Cookie manager that applies to the request.
-        address : str
-            Address of the request, in which variables without a known value stay as `${...}`.
-        target : str or None
-            Name of the target.
+        sends. In the address, variables without a known value stay as `${...}`.
         """
         self.of_requests.append(manager)
         own = []
@@ -90,7 +72,7 @@ class CookieManagers:
         path = self.texts.static(text_of(entry, "Cookie.path")).strip()
         return path if path.startswith("/") and "${" not in path else "/"
 
-    def finish(self, group: Item) -> dict[str, Any]:
+    def finish(self, group: Item) -> Step:
         """Return the cookie settings of a thread group (key `cookies`). All requests of the group must have been
         converted before.
         """

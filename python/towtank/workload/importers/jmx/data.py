@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from towtank.workload.importers.draft import ImportDraft, identifier, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, identifier, unique
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
@@ -17,18 +17,8 @@ _DELIMITERS = {"\\t": "\t", "": ","}
 
 
 def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str | None:
-    """Add a pool for a CSV data set and return the name of the pool; None if the data set has no columns.
-
-    Parameters
-    ----------
-    item : Item
-        The CSV data set.
-    draft : ImportDraft
-        Draft that receives the pool.
-    texts : Texts
-        Converter of texts, to which the columns of the data set are added.
-    folder : Path
-        Folder of the workload file.
+    """Add a pool for a CSV data set and return the name of the pool; None if the data set has no columns. File names
+    become relative to `folder`, that of the workload file.
     """
     file = texts.static(item.text("filename")).strip()
     path = beside(draft.source, file)
@@ -51,15 +41,14 @@ def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str 
         return None
     fresh = [unique(identifier(column, "column"), []) for column in columns]
     pool = unique(identifier(Path(file).stem, "data"), draft.data)
-    spec: dict[str, Any] = {"order": "sequential" if recycles else "unique"}
     quoted = quotes or not any('"' in value for row in rows or [] for value in row)
     usable = delimiter == "," and quoted and fresh == header and len(rows or []) > 1
     known = (rows or [])[1 if header is not None or skips else 0 :]
     if path is not None and usable:
-        spec = {"csv": relative_to_workload(path, folder), **spec}
+        draft.data[pool] = DraftPool(relative_to_workload(path, folder))
     else:
-        spec = {"columns": fresh, "rows": _inline(item, known, fresh, draft), **spec}
-    draft.data[pool] = spec
+        draft.data[pool] = DraftPool(columns=fresh, rows=_inline(item, known, fresh, draft))
+    draft.data[pool].order = "sequential" if recycles else "unique"
     for index, (column, each) in enumerate(zip(columns, fresh, strict=True)):
         texts.columns[column] = pool, each
         texts.rows[pool, each] = [row[index] if index < len(row) else "" for row in known]

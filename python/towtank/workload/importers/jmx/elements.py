@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Mapping
 
 from towtank.workload import expressions
-from towtank.workload.importers.draft import ImportDraft, identifier, seconds
+from towtank.workload.importers.draft import ImportDraft, Pause, identifier, seconds
 from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
+
+Extracts = dict[str, dict[str, str | bool]]
+"""Extractions of a request by variable, in the form of the workload file."""
 
 # Bits of the property `Assertion.test_type`.
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
@@ -28,7 +31,7 @@ class Elements:
     def _note(self, item: Item, why: str) -> None:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
-    def pause(self, timer: Item) -> str | dict[str, Any] | None:
+    def pause(self, timer: Item) -> Pause | None:
         """Return the pause of a timer. If a workload cannot represent the timer, add a note and return None."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
@@ -58,7 +61,7 @@ class Elements:
         what = f"{timer.tag} {timer.name!r}"
         return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
 
-    def extract(self, item: Item) -> dict[str, Any]:
+    def extract(self, item: Item) -> Extracts:
         """Return the extractions of a JMeter extractor, by variable. An extractor without a counterpart
         becomes a note.
         """
@@ -71,7 +74,7 @@ class Elements:
         self._note(item, "left out: only extractors with a regular expression, a boundary or a JSON path are supported")
         return {}
 
-    def _regex(self, item: Item) -> dict[str, Any]:
+    def _regex(self, item: Item) -> Extracts:
         name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
         where = item.text("RegexExtractor.useHeaders", "false").lower()
         # These properties are read before the returns below, so that they count as read even if the extractor is
@@ -102,7 +105,7 @@ class Elements:
         self._behind_slash(name, pattern.partition("(")[0])
         return self._named(item, name, {"regex": pattern, **self._pick(item, number)}, default)
 
-    def _boundary(self, item: Item) -> dict[str, Any]:
+    def _boundary(self, item: Item) -> Extracts:
         left, right = item.text("BoundaryExtractor.lboundary"), item.text("BoundaryExtractor.rboundary")
         pattern = f"{re.escape(left)}(.*?){re.escape(right)}"
         pick = self._pick(item, item.text("BoundaryExtractor.match_number"))
@@ -117,8 +120,8 @@ class Elements:
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())
 
-    def _json(self, item: Item) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _json(self, item: Item) -> Extracts:
+        found: Extracts = {}
         names = item.text("JSONPostProcessor.referenceNames").split(";")
         paths = item.text("JSONPostProcessor.jsonPathExprs").split(";")
         numbers = item.text("JSONPostProcessor.match_numbers").split(";")
@@ -135,9 +138,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value that the variable gets if an extractor finds nothing; None if the variable then keeps its
-        value.
-        """
+        """Return the value of the variable if an extractor finds nothing; None if it keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -156,19 +157,17 @@ class Elements:
         self._note(item, f"{why}: the first match is extracted")
         return {}
 
-    def _named(self, item: Item, name: str, spec: dict[str, Any], default: str | None) -> dict[str, Any]:
+    def _named(self, item: Item, name: str, source: Mapping[str, str | bool], default: str | None) -> Extracts:
         name = name.strip()
         if not name:
             self._note(item, "left out: it names no variable")
             return {}
-        if default is not None:
-            spec["default"] = default
-        else:
-            spec["required"] = False
+        if default is None:
             self._note(item, "if nothing is found, the variable becomes empty; JMeter keeps its value")
         self.texts.assigned.add(name)
         self.texts.extracted.add(name)
-        return {identifier(name, "value"): spec}
+        missing: dict[str, str | bool] = {"required": False} if default is None else {"default": default}
+        return {identifier(name, "value"): {**source, **missing}}
 
     def check(self, item: Item, check: Expected) -> None:
         """Add an assertion to the check of a request. An assertion without a counterpart becomes a note."""
@@ -270,9 +269,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression in which only the group `number` captures text. Group 0 of JMeter is the whole
-    match.
-    """
+    """Return a regular expression in which only one group captures text; group 0 is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

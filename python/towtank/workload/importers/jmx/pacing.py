@@ -70,13 +70,6 @@ class _Group:
 class Pacing:
     """Computes the pacing of groups from their throughput timers.
 
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft whose groups get a pacing and which receives notes.
-    texts : Texts
-        Resolves numbers in the test plan.
-
     Notes
     -----
     ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5 make a thread wait n T between two samples. T is
@@ -130,18 +123,13 @@ class Pacing:
         self.draft.notes.add(timer.place, f"{timer.tag} {timer.name!r}", why)
 
     def finish(self, threads: float) -> None:
-        """Set the pacing of all groups, after all groups have been added.
-
-        Parameters
-        ----------
-        threads : float
-            Number of threads of all groups in the test plan, including groups that were left out. [1]
+        """Set the pacing of all groups, after all groups have been added. `threads` counts the threads of all groups in
+        the test plan, including groups that were left out. [1]
         """
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]
             if lengths:
-                loop = self.draft.groups[group.name]["loop"]
-                self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
+                self.draft.groups[group.name].pacing = seconds(max(lengths))
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
         """Return the duration of a round that a throughput timer (`limit`) enforces, and add a note about it. [s]"""
@@ -168,8 +156,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval of throughput timers that share a schedule, weighted by their numbers of
-    samplers. [s]
-    """
+    """Return the mean interval of timers that share a schedule, weighted by their numbers of samplers. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

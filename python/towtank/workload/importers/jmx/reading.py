@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import StudyError
 from towtank.units import exact_duration, exact_share
 from towtank.workload.importers import xmlfile
 from towtank.workload.importers.draft import (
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     Step,
@@ -57,7 +57,7 @@ class _Plan:
         self.controllers = Controllers(draft, self.texts, options.folder)
         self.pacing = Pacing(draft, self.texts)
         self.users: dict[str, float] = {}
-        self.load: list[dict[str, Any]] = []
+        self.load: list[dict[str, object]] = []
 
     def read(self) -> None:
         below: list[Item] = []
@@ -91,7 +91,7 @@ class _Plan:
             return
         shares = weights(self.users)
         for name, share in shares.items():
-            self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
+            self.draft.groups[name].share = exact_share(round(share / 100, 6))
         self.pacing.finish(threads)
         self.controllers.requests.cookies.close()
         self._targets()
@@ -131,11 +131,7 @@ class _Plan:
         self._load(item, name, users)
         self.pacing.add(name, users, list(controllers.requests.paced.values()))
         cookies = controllers.requests.cookies.finish(item)
-        self.draft.groups[name] = {
-            **({"once": once} if once else {}),
-            "loop": {"think": "0 s", "mix": {transaction: 100}},
-            **({"cookies": cookies} if cookies else {}),
-        }
+        self.draft.groups[name] = DraftGroup({transaction: 100}, once=once, cookies=cookies)
 
     def _on_error(self, item: Item) -> None:
         """Read the action that a thread group takes after a failed sample.
@@ -243,7 +239,7 @@ class _Plan:
         if common:
             self.draft.defaults["headers"] = common
         if len(self.draft.targets) <= 1:
-            given = [each for group in self.draft.groups.values() for each in group.get("cookies", {}).get("given", [])]
+            given = [each for group in self.draft.groups.values() for each in group.cookies.get("given", [])]
             for each in [*requests, *given]:
                 each.pop("target", None)
 

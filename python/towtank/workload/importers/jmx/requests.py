@@ -147,12 +147,10 @@ class Requests:
             timeout=self._timeout(sampler, scope),
             on_failure=self.on_failure,
         )
-        extract: dict[str, Any] = {}
-        for extractor in scope.extractors:
-            extract.update(self.elements.extract(extractor))
-        if extract:
-            step["extract"] = extract
-        if extract and self.on_failure is not None:
+        extracts = [self.elements.extract(extractor) for extractor in scope.extractors]
+        if any(extracts):
+            step["extract"] = {name: spec for each in extracts for name, spec in each.items()}
+        if any(extracts) and self.on_failure is not None:
             why = (
                 "JMeter searches failed responses, too; in the workload, values from a failed request get their default"
             )
@@ -281,9 +279,7 @@ class Requests:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"left out: JMeter sends no body with {method}")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> Body | None:
-        """Return a raw body. Its media type determines the key; if the body contains variables, the
-        key is `body`.
-        """
+        """Return a raw body, whose key depends on its media type; `body` if it contains variables."""
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
@@ -309,7 +305,7 @@ class Requests:
         media = text_of(element, "File.mimetype").strip()
         path = beside(self.draft.source, file)
         if file and path is not None:
-            part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
+            part: dict[str, object] = {"file": relative_to_workload(path, self.folder)}
         else:
             why = "does not exist: generated content of 10 KiB is sent instead"
             self.draft.notes.add(element.place, f"file {file!r}", why)
@@ -318,9 +314,7 @@ class Requests:
         return name, {**part, **({"content_type": media} if media else {})}
 
     def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
-        """Return the login of the first entry whose URL is a prefix of the request's address
-        (AuthManager.getAuthForURL).
-        """
+        """Return the login of the first entry whose URL begins the address (AuthManager.getAuthForURL)."""
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
         addresses = _spellings(self._address(sampler, scope))
@@ -438,7 +432,5 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of all levels of the test plan. If several levels set the same header, the value of the
-    innermost level is used.
-    """
+    """Return the headers of all levels of the test plan; the innermost level has precedence."""
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

@@ -27,13 +27,7 @@ Place = tuple[int, int]
 
 
 class Texts:
-    """Converts JMeter texts to templates, depending on which element of the test plan sets each variable.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives parameters and notes.
-    """
+    """Converts JMeter texts to templates, depending on which element of the test plan sets each variable."""
 
     def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft
@@ -265,9 +259,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(text: str) -> list[str]:
-    r"""Return the arguments of a function, which are separated by commas that are neither escaped by `\` nor in
-    placeholders.
-    """
+    r"""Return the arguments of a function, separated by commas that are neither escaped nor in placeholders."""
     arguments, depth, current, escaped = [], 0, "", False
     for index, char in enumerate(text):
         if escaped:

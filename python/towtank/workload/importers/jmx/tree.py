@@ -14,12 +14,8 @@ _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "float
 
 @dataclass
 class Item:
-    """Element of the test plan with the elements below it.
-
-    Attributes
-    ----------
-    left_out : bool
-        True if a note states that the element is omitted together with all elements below it.
+    """Element of the test plan with the elements below it. It is `left_out` if a note states that it is omitted
+    together with all elements below it.
     """
 
     element: Element

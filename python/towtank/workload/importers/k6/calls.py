@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import ImportDraft, Step, page, seconds, think, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, Step, page, seconds, think, unique
 from towtank.workload.importers.expected import Expected
 from towtank.workload.importers.k6.checks import Checks, NotSayable
 from towtank.workload.importers.k6.draws import Draws
@@ -46,15 +46,7 @@ _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
 
 
 class Calls:
-    """Evaluates calls, and converts them to steps and values.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives data and notes.
-    source : Source
-        Parsed script that contains the calls.
-    """
+    """Evaluates calls, and converts them to steps and values."""
 
     def __init__(self, draft: ImportDraft, source: Source) -> None:
         self.draft = draft
@@ -204,14 +196,7 @@ class Calls:
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
         """Make a failure of the tested requests end the round, because the script stops after such a failure.
 
-        Parameters
-        ----------
-        checked : Checked
-            Tested requests.
-        node : Node
-            Node of the test.
-        thrown : bool
-            True if k6 ends the round; False if k6 leaves only the function that contains the test.
+        `thrown` is True if k6 ends the round, and False if k6 leaves only the function that contains the test.
         """
         for step in checked.steps:
             step.pop("on_failure", None)
@@ -259,9 +244,7 @@ class Calls:
         return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Percent-encode a text. Values known only at run time get the encoding `url`, so that the engine
-        encodes them.
-        """
+        """Percent-encode a text; the engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
@@ -301,8 +284,7 @@ class Calls:
             table = self.writer.table(name, [{}], 1)
             assert table is not None  # a list with one row can always be converted to a table
             table.open = True
-            del self.draft.data[table.pool]
-            self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
+            self.draft.data[table.pool] = DraftPool(columns=["row"], rows=[["change-me"]])
             why = "does not exist: one row with placeholders replaces it"
             self.note(node, f"file {rows.path}", why)
             return table
@@ -325,7 +307,7 @@ class Calls:
             return Unknown(f"{shown(node)} is not understood")
         if not isinstance(index, Random):
             self.note(node, shown(node), "rows are drawn in order: each draw gets the next row, regardless of the user")
-            self.draft.data[holder.pool]["order"] = "sequential"
+            self.draft.data[holder.pool].order = "sequential"
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
@@ -389,9 +371,7 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` call with positions and names; None if the tests are not known
-        before the run.
-        """
+        """Return the tests of a `check` call with positions and names; None if unknown before the run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]

@@ -30,13 +30,7 @@ _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
 
 class Chances:
-    """Converts conditions on random numbers to branches.
-
-    Parameters
-    ----------
-    script : Script
-        Script that converts the statements in the branches.
-    """
+    """Converts conditions on random numbers to branches."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -69,23 +63,12 @@ class Chances:
     def follow(
         self, node: Node, found: tuple[int, Intervals], environment: Environment, following: list[Node] | None
     ) -> bool:
-        """Convert an `if` on a random number to branches.
+        """Convert an `if` on a random number to branches. Return True if the following statements have been converted
+        as well.
 
-        Parameters
-        ----------
-        node : Node
-            Node of the `if` statement.
-        found : (int, Intervals)
-            Index of the random number, and the intervals of its values that meet the condition.
-        environment : Environment
-            Values of names.
-        following : list of Node or None
-            Statements after the `if` in the function, which a `return` in a branch skips; None in an inner block.
-
-        Returns
-        -------
-        bool
-            True if the following statements have been converted as well.
+        `found` contains the index of the random number, and the intervals of its values that meet the condition.
+        `following` are the statements after the `if` in the function, which a `return` in a branch skips; it is None in
+        an inner block.
         """
         draw, part = found
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")

@@ -29,14 +29,8 @@ class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
 
 
 class Checks:
-    """Converts the expression that a test returns.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Returns the value of an expression in the scope of the test.
-    write : callable
-        Returns a value as a template, or None if a template cannot represent it.
+    """Converts the expression that a test returns. `evaluate` returns the value of an expression in the scope of the
+    test; `write` returns a value as a template, or None if a template cannot represent it.
     """
 
     def __init__(self, evaluate: Any, write: Any) -> None:
@@ -176,9 +170,7 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return the bound that a comparison of integers sets, with `<` or `>=`; None if the comparison sets no such
-    bound.
-    """
+    """Return the bound that a comparison of integers sets, with `<` or `>=`; None without such a bound."""
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None

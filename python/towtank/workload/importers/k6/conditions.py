@@ -46,13 +46,7 @@ class Condition:
 
 
 class Conditions:
-    """Converts `if` statements.
-
-    Parameters
-    ----------
-    script : Script
-        Script that converts the statements in the branches.
-    """
+    """Converts `if` statements."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -78,21 +72,9 @@ class Conditions:
             self.script.leave_out(node, why, environment)
 
     def by_chance(self, node: Node, environment: Environment, rest: list[Node] | None) -> bool | None:
-        """Convert an `if` on a random number.
-
-        Parameters
-        ----------
-        node : Node
-            Node of the `if` statement.
-        environment : Environment
-            Values of names.
-        rest : list of Node or None
-            Statements that follow in the function; None in an inner block.
-
-        Returns
-        -------
-        bool or None
-            True if the following statements have been converted as well; None if the condition tests no random number.
+        """Convert an `if` on a random number. Return True if the following statements have been converted as well; None
+        if the condition tests no random number. `rest` are the statements that follow in the function; None in an inner
+        block.
         """
         found = self.chances.of(node.child_by_field_name("condition"), environment)
         return None if found is None else self.chances.follow(node, found, environment, rest)
@@ -134,9 +116,7 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Convert a branch that runs only in the first round of a user: add its steps to the steps of the
-        first round.
-        """
+        """Add the steps of a branch that runs only in a user's first round to the steps of this round."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)

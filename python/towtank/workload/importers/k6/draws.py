@@ -55,14 +55,8 @@ class _Number:
 
 
 class Draws:
-    """Creates the steps for random values, and completes them when all statements are converted.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives notes.
-    add : callable
-        Adds a step at the current position.
+    """Creates the steps for random values, and completes them when all statements are converted. `add` adds a step at
+    the current position.
     """
 
     def __init__(self, draft: ImportDraft, add: Callable[[Step], None]) -> None:
@@ -90,20 +84,8 @@ class Draws:
         return name
 
     def called(self, name: str, values: list[Any], place: Place, shown: str, hint: str) -> Text | Random | None:
-        """Return the value of a function that generates a random value; None for all other functions.
-
-        Parameters
-        ----------
-        name : str
-            Name of the function.
-        values : list
-            Arguments of the call.
-        place : (int, int)
-            Position of the call, for notes.
-        shown : str
-            Text of the call, for notes.
-        hint : str
-            Script variable to which the value is assigned; empty if there is none.
+        """Return the value of a function that generates a random value; None for all other functions. `shown` is the
+        text of the call, for notes; `hint` is the script variable to which the value is assigned, if any.
         """
         numbers = [each for each in values if isinstance(each, int | float)]
         base = hint or name.rpartition(".")[2]
@@ -145,9 +127,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Add a note if a random index can select only some of the rows, or if the script also uses it for another
-        purpose.
-        """
+        """Add a note if a random index can select only some rows, or has another use in the script."""
         number = self._numbers.get(index.draw)
         if number is None:
             return
@@ -210,21 +190,9 @@ class Draws:
         return Random(0.0, 1.0).draw
 
     def settle(self, steps: list[Step], first: list[Step], before: list[Step]) -> tuple[list[Step], list[Step]]:
-        """Complete the random values of a transaction.
-
-        Parameters
-        ----------
-        steps : list of dict
-            Steps of each round.
-        first : list of dict
-            Steps of a user's first round.
-        before : list of dict
-            Steps that generate values outside of functions, which each user executes once.
-
-        Returns
-        -------
-        (list of dict, list of dict)
-            Steps of each round, and steps of the first round, with the random values that they read.
+        """Complete the random values of a transaction. Return the steps of each round, and those of a user's first
+        round, with the random values that they read. `before` are steps that generate values outside of functions,
+        which each user executes once.
         """
         early = names_in([first])
         own = {name for step in every(steps) for name in drawn(step)}
@@ -240,9 +208,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the values in `left`; None if these values are not a single range of
-    integers.
-    """
+    """Return a random integer restricted to `left`; None if this is not a single range of integers."""
     if left == ALL:
         return value
     size = value.high - value.low

@@ -82,16 +82,8 @@ _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "
 class Expressions:
     """Evaluates the expressions of a script.
 
-    Parameters
-    ----------
-    writer : Writer
-        Converts values to templates, and adds extractions.
-    call : callable
-        Returns the value of a call, and may add steps.
-    draw : callable
-        Returns a list element that is selected at run time, and adds a step that reads it.
-    ends : callable
-        Makes the round end if a tested request fails.
+    `call` returns the value of a call, and may add steps; `draw` returns a list element that is selected at run time,
+    and adds a step that reads it; `ends` makes the round end if a tested request fails.
     """
 
     def __init__(
@@ -178,7 +170,7 @@ class Expressions:
         return None if name == "undefined" else Unknown(f"{name} is not known")
 
     def _object(self, node: Node, environment: Environment) -> Any:
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         for child in named(node):
             if child.type == "pair":
                 key = self._key(child.child_by_field_name("key"), environment)
@@ -255,9 +247,7 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of the round. Add a note, as k6 counts from
-        another number.
-        """
+        """Return the template for the number of the user or round, and note that k6 counts differently."""
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.draft import ImportDraft, literal
@@ -16,6 +16,8 @@ _METRICS = {"avg": "mean", "med": "p50", "max": "max", "min": "min"}
 _PERCENTILES = frozenset({"50", "90", "95", "99", "99.9"})
 _TAG = re.compile(r"([\w]+)\{\s*name:\s*['\"]?([^'\"}]+?)['\"]?\s*\}")
 _NOT_COUNTED = "iterations are not counted: users continue until the load ends"
+_NUMBERS = ("vus", "startVUs", "iterations", "rate", "startRate", "preAllocatedVUs", "maxVUs")
+_TIMES = ("duration", "timeUnit", "startTime", "maxDuration")
 Place = tuple[int, int]
 
 
@@ -30,40 +32,78 @@ class Scenario:
     place: Place = (1, 0)
 
 
-def read_options(
-    options: dict[str, Any], place: Place, draft: ImportDraft, places: dict[tuple[str, ...], Place]
-) -> list[Scenario]:
-    """Return the scenarios of a script. Add load and objectives to the findings of the draft.
+@dataclass(frozen=True)
+class _Load:
+    """Load of a scenario: numbers and times [s] by the key of k6, and stages as pairs of length [s] and target."""
 
-    Parameters
-    ----------
-    options : dict
-        Value of the exported `options`.
-    place : (int, int)
-        Position of the options, for notes.
-    draft : ImportDraft
-        Draft that receives findings and notes.
-    places : dict of tuple to (int, int)
-        Position of each key of the options, by path.
+    executor: object
+    numbers: dict[str, float]
+    times: dict[str, float]
+    stages: list[tuple[float | None, object]] | None
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, object]) -> _Load:
+        numbers = {key: value for key in _NUMBERS if isinstance(value := scenario.get(key), int | float)}
+        times = {key: value for key in _TIMES if (value := duration(scenario.get(key))) is not None}
+        stages = scenario.get("stages")
+        known = [each for each in stages if isinstance(each, dict)] if isinstance(stages, list) else None
+        pairs = None if known is None else [(duration(each.get("duration")), each.get("target")) for each in known]
+        return cls(scenario.get("executor", ""), numbers, times, pairs)
+
+    def document(self) -> dict[str, object]:
+        times = {f"{key}_s": value for key, value in self.times.items()}
+        document = {"executor": self.executor, **self.numbers, **times}
+        if self.stages is not None:
+            document["stages"] = [{"duration_s": length, "target": target} for length, target in self.stages]
+        return document
+
+    @property
+    def _targets(self) -> list[float]:
+        return [target for _, target in self.stages or () if isinstance(target, int | float)]
+
+    @property
+    def _is_open(self) -> bool:
+        return str(self.executor).endswith("arrival-rate")
+
+    @property
+    def rate(self) -> float:
+        """Highest rate of iterations; 0 if the scenario sets only a number of users. [1/s]"""
+        if not self._is_open:
+            return 0.0
+        most = max([*self._targets, self.numbers.get("rate", 0), self.numbers.get("startRate", 0)])
+        return float(most) / (self.times.get("timeUnit", 1.0) or 1.0)
+
+    @property
+    def users(self) -> float:
+        """Largest number of users, from which the share of the user group is computed. [1]"""
+        keys, targets = (("maxVUs", "preAllocatedVUs"), []) if self._is_open else (("vus", "startVUs"), self._targets)
+        return float(max([*targets, *(self.numbers.get(key, 0) for key in keys), 1]))
+
+
+def read_options(
+    options: Mapping[str, object], place: Place, draft: ImportDraft, places: Mapping[tuple[str, ...], Place]
+) -> list[Scenario]:
+    """Return the scenarios of a script with the exported `options`, whose keys have the given positions. Add load and
+    objectives to the findings of the draft.
     """
     ledger = Ledger(draft.notes, OPTIONS, strict=False)
     scenarios: list[Scenario] = []
-    loads: list[dict[str, Any]] = []
+    loads: list[dict[str, object]] = []
     declared = options.get("scenarios")
     for name, scenario in declared.items() if isinstance(declared, dict) else [("default", options)]:
         if not isinstance(scenario, dict):
             draft.notes.add(place, f"scenario {name}", "left out: it is not known before the run")
             continue
-        load = _load(scenario)
-        loads.append({"scenario": name, **load})
+        load = _Load.of(scenario)
+        loads.append({"scenario": name, **load.document()})
         function = scenario.get("exec", "default")
         path = ("scenarios", name) if declared is scenario or isinstance(declared, dict) else ()
         at = places.get(path, place)
         wanted = function if isinstance(function, str) else "default"
-        scenarios.append(Scenario(name, wanted, _size(load), _rate(load), at))
+        scenarios.append(Scenario(name, wanted, load.users, load.rate, at))
         if isinstance(declared, dict):
             _scenario(name, scenario, at, ledger, {key[2:]: each for key, each in places.items() if key[:2] == path})
-    if any(load.keys() != {"scenario", "executor"} for load in loads):
+    if any(each.keys() != {"scenario", "executor"} for each in loads):
         draft.findings["load"] = loads
         why = "set users, stages and rates in the load of the study; the finding `load` of --json lists them"
         draft.notes.add(place, "options", why)
@@ -78,7 +118,7 @@ def read_options(
 
 
 def _scenario(
-    name: str, scenario: dict[str, Any], at: Place, ledger: Ledger, places: dict[tuple[str, ...], Place]
+    name: str, scenario: Mapping[str, object], at: Place, ledger: Ledger, places: Mapping[tuple[str, ...], Place]
 ) -> None:
     """Check that the keys of a scenario are converted or noted.
 
@@ -95,7 +135,7 @@ def _scenario(
         ledger.notes.add(places.get(("iterations",), at), f"scenario {name}: iterations", _NOT_COUNTED)
 
 
-def _defaults(options: dict[str, Any], place: Place, draft: ImportDraft) -> None:
+def _defaults(options: Mapping[str, object], place: Place, draft: ImportDraft) -> None:
     """Write k6's defaults into the draft. Defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; the workload follows none: add the next request as a step"
@@ -104,48 +144,11 @@ def _defaults(options: dict[str, Any], place: Place, draft: ImportDraft) -> None
     draft.defaults["timeout"] = "60 s"
     if options.get("noConnectionReuse") is True:
         draft.defaults["connections"] = "new_each_time"
-    if isinstance(options.get("userAgent"), str):
-        draft.defaults["headers"] = {"User-Agent": literal(options["userAgent"])}
+    if isinstance(agent := options.get("userAgent"), str):
+        draft.defaults["headers"] = {"User-Agent": literal(agent)}
 
 
-def _rate(load: dict[str, Any]) -> float:
-    """Return the highest rate of iterations in a scenario; 0 if the scenario sets only a number of users. [1/s]"""
-    if not str(load["executor"]).endswith("arrival-rate"):
-        return 0.0
-    targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
-    most = max([*targets, load.get("rate", 0), load.get("startRate", 0)])
-    return float(most) / float(load.get("timeUnit_s", 1.0) or 1.0)
-
-
-def _load(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the load of a scenario as a mapping, with times in seconds."""
-    load: dict[str, Any] = {"executor": scenario.get("executor", "")}
-    for key in ("vus", "startVUs", "iterations", "rate", "startRate", "preAllocatedVUs", "maxVUs"):
-        if isinstance(scenario.get(key), int | float):
-            load[key] = scenario[key]
-    for key in ("duration", "timeUnit", "startTime", "maxDuration"):
-        seconds = duration(scenario.get(key))
-        if seconds is not None:
-            load[f"{key}_s"] = seconds
-    stages = scenario.get("stages")
-    if isinstance(stages, list):
-        load["stages"] = [
-            {"duration_s": duration(stage.get("duration")), "target": stage.get("target")}
-            for stage in stages
-            if isinstance(stage, dict)
-        ]
-    return load
-
-
-def _size(load: dict[str, Any]) -> float:
-    """Return the largest number of users in a scenario, from which the share of its user group is computed. [1]"""
-    if str(load["executor"]).endswith("arrival-rate"):
-        return float(max(load.get("maxVUs", 0), load.get("preAllocatedVUs", 0), 1))
-    targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
-    return float(max([*targets, load.get("vus", 0), load.get("startVUs", 0), 1]))
-
-
-def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
+def _stages(options: Mapping[str, object], place: Place, ledger: Ledger) -> None:
     """Check that the keys of the load stages in k6 options are converted or noted."""
     stages = options.get("stages")
     for stage in stages if isinstance(stages, list) else ():
@@ -153,7 +156,7 @@ def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
             ledger.settle("stage", key, json_text(value), place)
 
 
-def _thresholds(thresholds: Any, place: Place, draft: ImportDraft, ledger: Ledger) -> None:
+def _thresholds(thresholds: object, place: Place, draft: ImportDraft, ledger: Ledger) -> None:
     """Convert thresholds to objectives of a study; thresholds that cannot be converted become notes."""
     objectives: list[str] = []
     for metric, limits in thresholds.items() if isinstance(thresholds, dict) else ():

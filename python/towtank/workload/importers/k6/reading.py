@@ -15,6 +15,7 @@ from tree_sitter import Node
 from towtank.errors import StudyError
 from towtank.units import exact_share
 from towtank.workload.importers.draft import (
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     identifier,
@@ -52,7 +53,7 @@ def _read(draft: ImportDraft, source: Source) -> None:
     options = found if isinstance(found, dict) else {}
     scenarios = read_options(options, place, draft, _places(source))
     # k6 clears the cookies of a virtual user before every iteration, unless the options disable this.
-    cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
+    cookies = {} if options.get("noCookiesReset") is True else {"kept": "per_round"}
     made: dict[str, str] = {}
     once: dict[str, list[str]] = {}
     sizes: dict[str, float] = {}
@@ -72,12 +73,12 @@ def _read(draft: ImportDraft, source: Source) -> None:
                 draft.transactions[once[scenario.function][0]] = script.once
             draft.transactions[made[scenario.function]] = steps
         name = unique(identifier("users" if scenario.name == "default" else scenario.name, "users"), draft.groups)
-        first = once.get(scenario.function)
-        loop = {**_pace(scenario, draft), "mix": {made[scenario.function]: 100}}
-        draft.groups[name] = {**({"once": first} if first else {}), "loop": loop, **cookies}
+        first = once.get(scenario.function, [])
+        mix = {made[scenario.function]: 100}
+        draft.groups[name] = DraftGroup(mix, pacing=_pace(scenario, draft), once=first, cookies=cookies)
         sizes[name] = scenario.users
     for name, share in weights(sizes).items() if len(sizes) > 1 else ():
-        draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}
+        draft.groups[name].share = exact_share(round(share / 100, 6))
     for name in ("setup", "teardown", "handleSummary"):
         if name in script.exported:
             why = "left out: it runs once for the whole test, not for each user"
@@ -100,20 +101,20 @@ def _say_of_values(draft: ImportDraft) -> None:
         draft.notes.add((1, 0), "values from responses", why)
 
 
-def _pace(scenario: Scenario, draft: ImportDraft) -> dict[str, str]:
-    """Return the entry of a user group that sets the pace of a scenario's users.
+def _pace(scenario: Scenario, draft: ImportDraft) -> str | None:
+    """Return the pacing of a scenario's users; None if the scenario has no arrival rate.
 
     An arrival rate becomes a pacing, because a workload has a fixed number of virtual users and no arrivals.
     """
     if scenario.rate <= 0:
-        return {"think": "0 s"}
+        return None
     pacing = seconds(scenario.users / scenario.rate)
     why = (
         f"{scenario.rate:g} iterations per second correspond to {scenario.users:g} users with a pacing of {pacing} "
         "each; change the pacing with the number of users, or use an arrival rate with `towtank drive --rate`"
     )
     draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
-    return {"pacing": pacing}
+    return pacing
 
 
 def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
@@ -145,9 +146,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: ImportDraft) -> None:
-    """Remove unused parameters, pools and extractions. If only one target exists, also remove the target from the
-    steps.
-    """
+    """Remove unused parameters, pools and extractions, and from the steps the target if there is only one."""
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in requests_in(steps):

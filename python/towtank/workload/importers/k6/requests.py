@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -29,15 +30,7 @@ Place = tuple[int, int]
 
 
 class Requests:
-    """Converts the requests of a script to steps.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives targets and notes.
-    writer : Writer
-        Converts values to templates.
-    """
+    """Converts the requests of a script to steps."""
 
     def __init__(self, draft: ImportDraft, writer: Writer) -> None:
         self.draft = draft
@@ -76,7 +69,10 @@ class Requests:
             self.draft.notes.add(place, f"{method} request", f"left out: {error}")
             return None
         path, query = _path_and_query(found.path)
-        params = params if isinstance(params, dict) else self._no_params(params, place)
+        if not isinstance(params, dict):
+            if params is not None:
+                self.draft.notes.add(place, "parameters of the request", "left out: they are not known before the run")
+            params = {}
         headers = self._headers(params.get("headers"), place)
         self._cookies(params.get("cookies"), headers, place)
         sent = self._body(body, headers, place)
@@ -91,11 +87,6 @@ class Requests:
             body=sent,
             timeout=self._timeout(params.get("timeout"), place),
         )
-
-    def _no_params(self, params: Any, place: Place) -> dict[str, Any]:
-        if params is not None:
-            self.draft.notes.add(place, "parameters of the request", "left out: they are not known before the run")
-        return {}
 
     def _headers(self, headers: Any, place: Place) -> dict[str, str]:
         if headers is None:
@@ -210,7 +201,7 @@ class Requests:
             self.draft.notes.add(place, "header Content-Type", why)
         return Body("json", written[0])
 
-    def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> Body | None:
+    def _fields(self, fields: Mapping[str, object], headers: dict[str, str], place: Place) -> Body | None:
         """Return a form with its fields sorted by name, as in k6. A form with a file becomes a multipart body."""
         pairs = [
             (name, each)
@@ -244,7 +235,7 @@ class Requests:
             parts.append((name, part))
         return Body("multipart", parts_of(parts))
 
-    def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
+    def _file(self, field: str, part: FilePart, place: Place) -> dict[str, object]:
         """Return the multipart part for a file. If its content is not known as text, the content is generated."""
         file = part.content if isinstance(part.content, File) else None
         text = self.writer.text(_content(part.content))
@@ -266,10 +257,8 @@ class Requests:
         """Return the value of a form field as k6 sends it. None becomes `<nil>`, because k6 is written in Go."""
         return "<nil>" if value is None else self.writer.text(value)
 
-    def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests. Add notes about other parameters of the request that are
-        lost.
-        """
+    def _name(self, params: Mapping[str, object], place: Place) -> str | None:
+        """Return the tag `name`, by which k6 groups requests; note the other parameters that are lost."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
@@ -325,9 +314,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a name and value of a query as written in the script. Values known only at run time get the encoding
-    `url`.
-    """
+    """Return a name and value of a query as written; the engine encodes values known only at run time."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 

@@ -31,15 +31,7 @@ _MODULES = {
 
 
 class Script:
-    """Converts the statements of a script without running the script.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives data and notes.
-    source : Source
-        Parsed script.
-    """
+    """Converts the statements of a script without running the script."""
 
     def __init__(self, draft: ImportDraft, source: Source) -> None:
         self.source = source

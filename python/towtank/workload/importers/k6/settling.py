@@ -26,19 +26,10 @@ _INNER = ("steps", "then", "else")
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round and the steps of the first round, with final names instead of the temporary
-    names.
+    """Return the steps of each round and the steps of the first round, with final names instead of the temporary names.
 
-    Parameters
-    ----------
-    once : list of dict
-        Steps of a user's first round.
-    steps : list of dict
-        Steps of each round.
-    bases : dict of str to str
-        Preferred name of each value.
-    pools : iterable of str
-        Names of pools. A row may have the name of its own pool, but not the name of another pool.
+    `bases` has the preferred name of each value. A row may have the name of its own pool, but not the name of another
+    pool.
     """
     text = json.dumps([once, steps])
     times = Counter(found[1] for found in _VALUE.finditer(text))

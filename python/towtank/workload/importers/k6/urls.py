@@ -35,16 +35,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class Located:
-    """Parts of a URL.
-
-    Attributes
-    ----------
-    address : str or None
-        Scheme, host and port; None if the URL has no address.
-    login : dict or None
-        User and password in the URL.
-    path : str
-        Template of the path and query.
+    """Parts of a URL: scheme, host and port, or None without an address; user and password, if any; and the template of
+    path and query.
     """
 
     address: str | None
@@ -104,9 +96,7 @@ def _goes_on(known: str, rest: list[Piece]) -> bool:
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces of a template after its first `end` characters, and the names of the parameters in earlier
-    pieces.
-    """
+    """Return the pieces of a template after its first `end` characters, and the parameters in earlier pieces."""
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""
@@ -144,9 +134,7 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: ImportDraft, place: Place, parameters: list[str]) -> str:
-    """Add a target whose address consists of parameters, and return the address. The target is named after the last
-    parameter.
-    """
+    """Add a target, named after the last parameter, whose address consists of parameters; return the address."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
@@ -160,7 +148,7 @@ def _of_rows(found: re.Match[str], draft: ImportDraft, place: Place) -> Located:
     If all rows have the same address, the paths become a new column.
     """
     pool, row, column, rest = found[1], found[2], found[3], found.string[found.end() :]
-    columns, rows = draft.data[pool]["columns"], draft.data[pool]["rows"]
+    columns, rows = draft.data[pool].columns, draft.data[pool].rows
     values = [str(each[columns.index(column)]) for each in rows]
     if not any("://" in value for value in values):
         why = "its values must be paths that begin with /, without an address"
@@ -181,16 +169,14 @@ def _address(url: str) -> str | None:
 
 
 def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
-    """Return the name of the column that contains the paths of a column of URLs. The column of paths is added if it
-    does not exist yet.
-    """
+    """Return the name of the column with the paths of a column of URLs, after adding it if necessary."""
     paths = []
     for value in values:
         split = urlsplit(value)
         paths.append((split.path or "/") + (f"?{split.query}" if split.query else ""))
     for index, name in enumerate(columns):
         if name.startswith(f"{column}_path") and [row[index] for row in rows] == paths:
-            return str(name)
+            return name
     added = unique(f"{column}_path", columns)
     columns.append(added)
     for row, path in zip(rows, paths, strict=True):

@@ -16,7 +16,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import ImportDraft, Step, identifier, literal, unique
+from towtank.workload.importers.draft import DraftPool, ImportDraft, Step, identifier, literal, unique
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 # Values of names in each scope, with the innermost scope first.
@@ -49,14 +49,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of a call `check(...)`, which is True if the checks of the responses passed.
-
-    Attributes
-    ----------
-    steps : tuple of dict
-        Checked requests.
-    prompt : bool
-        True if each response is tested before any further step.
+    """Result of a call `check(...)`, which is True if the checks of the responses passed. `steps` are the checked
+    requests; with `prompt`, each response is tested before any further step.
     """
 
     steps: tuple[Step, ...]
@@ -108,13 +102,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Random:
-    """Random number in [`low`, `high`); with `whole`, rounded down to an integer.
-
-    Attributes
-    ----------
-    draw : int
-        Index of the random number in [0, 1) from which this number is computed. Numbers that are computed from the same
-        random number have the same index.
+    """Random number in [`low`, `high`); with `whole`, rounded down to an integer. `draw` is the index of the random
+    number in [0, 1) from which it is computed; numbers that are computed from the same one have the same index.
     """
 
     low: float
@@ -171,13 +160,7 @@ class Unknown:
 
 
 class Writer:
-    """Converts values to templates, and adds the extractions to which these templates refer.
-
-    Parameters
-    ----------
-    draft : ImportDraft
-        Draft that receives the columns of pools.
-    """
+    """Converts values to templates, and adds the extractions to which these templates refer."""
 
     def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft
@@ -261,8 +244,8 @@ class Writer:
             table.names[name] = column
             table.columns.append(column)
             pool = self.draft.data[table.pool]
-            pool["columns"] = list(table.columns)
-            pool["rows"] = [[f"change-me-{each}" for each in table.columns]]
+            pool.columns = list(table.columns)
+            pool.rows = [[f"change-me-{each}" for each in table.columns]]
         return Text(f"${{{row.name}.{table.names[name]}}}")
 
     def table(self, name: str, rows: list[Any], at_most: int) -> Table | None:
@@ -285,7 +268,7 @@ class Writer:
             written = [[literal_text(row.get(key, "")) for key in keys] for row in kept]
         else:
             return None
-        self.draft.data[pool] = {"columns": table.columns, "rows": written}
+        self.draft.data[pool] = DraftPool(columns=table.columns, rows=written)
         return table
 
 

@@ -16,6 +16,7 @@ from towtank.workload.importers.bodies import parts_of
 from towtank.workload.importers.draft import (
     METHODS,
     Body,
+    DraftGroup,
     ImportDraft,
     ImportOptions,
     equal_weights,
@@ -95,7 +96,7 @@ class _Reader:
             self.note(place_of(hooks), "webhooks", "left out: the server sends these requests")
         if self.draft.transactions:
             mix = equal_weights(self.draft.transactions)
-            self.draft.groups = {"users": {"loop": {"think": {"exponential": "1 s"}, "mix": mix}}}
+            self.draft.groups = {"users": DraftGroup(mix, {"exponential": "1 s"})}
             why = "are not in the description: all operations are equally frequent, and users pause for 1 s on average"
             self.note((1, 0), "mix and think times", why)
 
@@ -356,9 +357,7 @@ class _Reader:
 
 
 def _check(operation: Node) -> Expected | None:
-    """Return a check for the status codes that an operation declares as successful; None if it declares no
-    such code.
-    """
+    """Return a check for the status codes that an operation declares as successful; None without such codes."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     return Expected().status(*statuses) if statuses else None

@@ -36,14 +36,8 @@ Noter = Callable[[tuple[int, int], str, str], None]
 
 
 class References:
-    """Resolves `$ref` references within one file.
-
-    Parameters
-    ----------
-    root : Node
-        Root node of the file.
-    note : callable
-        Called with position, construct and reason for each unresolved reference.
+    """Resolves `$ref` references within one file. `note` receives position, construct and reason for each unresolved
+    reference.
     """
 
     def __init__(self, root: Node, note: Noter) -> None:
@@ -78,14 +72,8 @@ class References:
 
 
 class Maker:
-    """Generates values, with templates for values that must differ from request to request.
-
-    Parameters
-    ----------
-    references : References
-        References of the file.
-    note : callable
-        Called with position, construct and reason if a generated value may violate its schema.
+    """Generates values, with templates for values that must differ from request to request. `note` receives position,
+    construct and reason if a generated value may violate its schema.
     """
 
     def __init__(self, references: References, note: Noter) -> None:
@@ -143,10 +131,8 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Combine the values that several schemas give for one property: mappings are merged; otherwise the last value
-        is returned.
-        """
-        whole: dict[str, Any] = {}
+        """Combine the values of several schemas for one property: merged mappings, or the last value."""
+        whole: dict[str, object] = {}
         other: Any = None
         for part in schemas:
             resolved = self.references.resolve(part)
@@ -178,7 +164,7 @@ class Maker:
             return True
         return None if kind == "null" else self._text(schema)
 
-    def _object(self, schema: Node, stack: tuple[int, ...]) -> dict[str, Any]:
+    def _object(self, schema: Node, stack: tuple[int, ...]) -> dict[str, object]:
         required = {item.value for item in items_of(schema, "required") if isinstance(item.value, str)}
         made = {}
         for name, declared in entries_of(schema, "properties").items():
