@@ -201,7 +201,7 @@ def read_point(run: RunFolder) -> Point:
     from towtank.results import segments  # noqa: PLC0415
 
     measurement = Measurement(segments.read(run.engine))
-    steady = {number for number, stage in enumerate(measurement.stages) if stage.get("phase") == "steady"}
+    steady = {number for number, stage in enumerate(measurement.stages) if stage.phase == "steady"}
     chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
     length = measurement.length_of(chosen)
     if not length:

@@ -138,8 +138,8 @@ class Events:
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()
-            if follower.header is not None:
-                return int(follower.header["monotonic_ns"])
+            if follower.header is not None and follower.header.monotonic_ns is not None:
+                return follower.header.monotonic_ns
             if self._over.wait(0.05):
                 break
         started = [event["t_ns"] for event in self.run.events() if event["k"] == "engine_started"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from towtank.files import open_regular
 from towtank.results import lines, segments
 from towtank.results.segments import RecordedInterval, Recording
+from towtank.results.stream_forms import SegmentHeader
 
 
 @dataclass
@@ -19,7 +20,7 @@ class Follower:
     ----------
     folder : Path
         `RUN/engine`.
-    header : dict or None
+    header : SegmentHeader or None
         Newest header of the segment files; None before a header was read.
     intervals : list of Interval
         Intervals that were read and not dropped.
@@ -28,7 +29,7 @@ class Follower:
     """
 
     folder: Path
-    header: dict[str, Any] | None = None
+    header: SegmentHeader | None = None
     intervals: list[RecordedInterval] = field(default_factory=list)
     recorded: dict[int, float] = field(default_factory=dict)
     _offsets: dict[Path, int] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Follower:
         self.intervals += new
         return new
 
-    def _take(self, document: dict[str, Any] | None, worker: int, new: list[RecordedInterval]) -> None:
+    def _take(self, document: Mapping[str, object] | None, worker: int, new: list[RecordedInterval]) -> None:
         if document is None:
             return
         if document.get("k") == "header":
@@ -61,7 +62,7 @@ class Follower:
     @property
     def recorded_until(self) -> float:
         """Time up to which all load threads have recorded; 0 until every load thread has recorded an interval. [s]"""
-        workers = int((self.header or {}).get("workers", 1))
+        workers = max(1, self.header.workers if self.header else 1)
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:

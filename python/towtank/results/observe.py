@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.results import lines
-from towtank.results.stream_forms import has_form
+from towtank.results.stream_forms import MetricsForm, SampleForm, has_form
 
 PROBE_FILE = "probe.ndjson"
 REMOTE_PROBE_ENDING = ".probe.ndjson"
@@ -109,7 +109,7 @@ def _read_probe(path: Path) -> ProbeStream:
     for document in lines.read(path, stream.damage):
         if document.get("k") == "header":
             stream.header = stream.header or document
-        elif document.get("k") == "sample" and has_form("sample", document):
+        elif document.get("k") == "sample" and has_form(SampleForm, document):
             stream.samples.append(document)
         else:
             stream.damage.bad_lines += 1
@@ -133,7 +133,7 @@ def _read_service(path: Path) -> ServiceStream:
         kind = document.get("k")
         if kind == "header":
             stream.kind = str(document.get("kind", ""))
-        elif kind == "metrics" and has_form("metrics", document):
+        elif kind == "metrics" and has_form(MetricsForm, document):
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
             stream.failures.append(document)

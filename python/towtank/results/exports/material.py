@@ -120,10 +120,10 @@ class RunMaterial:
 
     def wall_ns(self, recording: Recording) -> int | None:
         """Return the wall-clock time at which the run started. [ns since 1970]"""
-        for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
-            if isinstance(source.get(key), int):
-                return int(source[key])
-        return None
+        if recording.header is not None and recording.header.wall_ns is not None:
+            return recording.header.wall_ns
+        started = self.manifest.get("started_wall_ns")
+        return started if isinstance(started, int) else None
 
 
 @dataclass

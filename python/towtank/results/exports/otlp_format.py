@@ -39,7 +39,7 @@ def documents(material: Material, run: RunMaterial) -> Iterator[Mapping[str, obj
     """
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
-    host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")
+    host = run.manifest.get("host")
     named = {"host.name": host} if isinstance(host, str) else {}
     resource = {**otlp_resource_of(material.version, material.study, run.name, run.factors), **named}
     batch: dict[str, list[Mapping[str, object]]] = {}
