@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         StoredLedger,
         read_ledger,
     )
-    from towtank.results.stream_forms import RecordedStage, SampleForm, has_form
+    from towtank.results.stream_forms import RecordedStage, SampleForm, StoredNote, has_form
     from towtank.results.tables import INTERVALS_FILE, METRICS_FILE, write_tables
 
 __getattr__, __dir__ = door(__name__)

@@ -22,6 +22,8 @@ Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
 Span = Annotated[float, Field(ge=0, le=LARGEST_NS, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Name = Annotated[int, Field(ge=0, le=10**9)]
+Content = tuple[int, str]
+"""Type of the content of a stored item: size [bytes] and SHA-256 digest."""
 StageTime = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
 StageRate = Annotated[float, Field(allow_inf_nan=False, ge=0, le=LARGEST)]
 StatusCode = Annotated[str, Field(pattern=r"^[1-9][0-9]{2}$")]
@@ -147,6 +149,30 @@ class IntervalForm(_Line):
     stalled_ns: Span = 0
     places: PlacesForm | None = None
     framing: FramingForm | None = None
+
+
+class StoredNote(_Line):
+    """Note of a load thread about a stored item: kind `of` and `key` of the item, times of the note and of the start of
+    the request [ns], and the response.
+    """
+
+    k: str
+    of: str
+    key: str
+    t_ns: int = 0
+    begun_ns: int | None = None
+    does: str | None = None
+    unknown: bool = False
+    absent: bool = False
+    status: int | None = None
+    failure: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+
+    @property
+    def content(self) -> Content | None:
+        """Content that was sent or received; None if the note does not contain it."""
+        return None if self.bytes is None or self.sha256 is None else (self.bytes, self.sha256)
 
 
 Tree = dict[str, object]
