@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank.files import open_regular
 
@@ -32,7 +31,7 @@ def encode(document: Mapping[str, object]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
-def decode(line: bytes) -> dict[str, Any] | None:
+def decode(line: bytes) -> dict[str, object] | None:
     """Decode one line without its line feed; return None if the line has no checksum or a wrong checksum."""
     body = line[_DIGITS + 1 :]
     try:
@@ -44,7 +43,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
+def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, object]]:
     """Yield the documents of all complete lines of a stream. Damaged lines are skipped, and counted in `damage`."""
     damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:

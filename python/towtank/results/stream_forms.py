@@ -179,6 +179,17 @@ Tree = dict[str, object]
 """Type of a part of a sample whose keys depend on the observed system. `has_form` checks its numbers."""
 
 
+class ProbeHeader(_Line):
+    """Header line of a probe: its time [ns], the interval between samples [s], the host, and the observed groups of
+    processes.
+    """
+
+    t_ns: Instant | None = None
+    interval_s: float | None = None
+    host: Tree = {}
+    groups: dict[str, Tree] = {}
+
+
 class SampleForm(_Line):
     """Keys and types of a sample of the probe."""
 

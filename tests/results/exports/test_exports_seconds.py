@@ -10,6 +10,7 @@ from towtank.results import lines, segments
 from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import SecondItem, combine_second, seconds, total
 from towtank.results.folder import RunFolder
+from towtank.results.manifests import RunManifest
 from towtank.results.segments import RecordedInterval, Recording
 from towtank.results.stream_forms import RecordedStage, SegmentHeader
 
@@ -109,7 +110,7 @@ def material(run: RunMaterial, unreadable: int) -> Material:
     ],
 )
 def test_what_an_export_left_out_is_said(tmp_path, damage: lines.Damage, unreadable: int, warnings: list[str]) -> None:
-    run = RunMaterial(RunFolder(tmp_path / "r001"), {}, {}, recorded=True, damage=damage)
+    run = RunMaterial(RunFolder(tmp_path / "r001"), RunManifest(), {}, recorded=True, damage=damage)
     assert material(run, unreadable).warnings() == warnings
 
 
@@ -122,7 +123,9 @@ def test_what_an_export_left_out_is_said(tmp_path, damage: lines.Damage, unreada
     ],
 )
 def test_a_run_has_a_length_when_it_has_ended(tmp_path, manifest: dict[str, Any], length_s: float | None) -> None:
-    run = RunMaterial(RunFolder(tmp_path), manifest, {}, recorded=True, damage=lines.Damage())
+    run = RunMaterial(
+        RunFolder(tmp_path), RunManifest.model_validate(manifest), {}, recorded=True, damage=lines.Damage()
+    )
     assert run.seconds == length_s
     assert run.wall_ns(Recording(SegmentHeader(wall_ns=7))) == 7
     assert run.wall_ns(Recording()) == manifest.get("started_wall_ns")

@@ -34,7 +34,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     recording = segments.read(run.engine)
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     declared = manifest.get("tiers")
-    groups = probe.header.get("groups", {})
+    groups = probe.header.groups if probe.header else {}
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = recording.header.monotonic_ns if recording.header else None
     if origin is None:
