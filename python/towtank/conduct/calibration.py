@@ -74,23 +74,9 @@ def calibrate(
 ) -> dict[str, object]:
     """Measure the limits (envelope) of the load generator: request rate per core, and start lag by request rate.
 
-    Parameters
-    ----------
-    measure : callable
-        Function that runs one load and returns its results.
-    fingerprint : str
-        Fingerprint of this machine.
-    pinning : Pinning
-        CPUs of the null server (`system`) and of the load thread (`generator`).
-    seconds : float, default 5.0
-        Length of each of the five steady stages. [s]
-    note : callable
-        Function that is called with the name of each measurement before it starts.
-
-    Returns
-    -------
-    dict
-        Document with the schema `towtank/envelope/1`, described in `docs/reference/run-folder.md`.
+    Return the document `towtank/envelope/1` of `docs/reference/run-folder.md`. `measure` runs one load, `pinning`
+    assigns CPUs to the null server (`system`) and to the load thread (`generator`), `seconds` is the length of each of
+    the five steady stages [s], and `note` is called with the name of each measurement before it starts.
 
     Raises
     ------

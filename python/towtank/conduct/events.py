@@ -78,16 +78,8 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Start the clocks of the events that count from the start of a stage of the load.
-
-        The first stage also starts the clocks of the events that count from the start of the load.
-
-        Parameters
-        ----------
-        name : str
-            Name of the stage.
-        start_s : float
-            Start of the stage, since the start of the load. [s]
+        """Start the clocks of the events that count from the start of a stage of the load, `start_s` after the start of
+        the load [s]. The first stage also starts the clocks of the events that count from the start of the load.
         """
         phase = next((stage.phase for stage in self.stages if stage.name == name), name)
         for title, event in self.events.items():

@@ -76,18 +76,10 @@ def measure(
     progress: Callable[[RatingTurn, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> RatingMeasurement:
-    """Execute the kernels in several rounds, with their files in a temporary folder on the rated disk.
+    """Execute the kernels in several rounds, with their files in a temporary folder on the disk to rate.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder on the disk to rate.
-    length : RatingLength
-        Number and length of the executions.
-    progress : callable, optional
-        Function that is called after each execution with its report and the total number of executions.
-    stop : StopRequest, optional
-        Request to stop; the caller can connect it to signals.
+    `progress` is called after each execution with its report and the total number of executions. The caller can connect
+    `stop` to signals.
 
     Raises
     ------

@@ -123,22 +123,16 @@ class Repeating:
     def repeats(self, block: int, runs: list[str], done: int) -> bool:
         """Return True if a block must be run again because the speed of the machine changed between its runs.
 
-        Parameters
-        ----------
-        block : int
-            Number of the block, from 1.
-        runs : list of str
-            Names of the runs of the block.
-        done : int
-            Number of these runs that this process has done, at least 1; the others were done before a resumption.
+        `done` is the number of runs of the block that this process has done, at least 1; the others were done before a
+        resumption.
 
         Notes
         -----
         The probe measures the CPU time of a fixed piece of work in each second of a run. The medians of the runs are
         compared, without runs that have fewer than ten samples.
 
-        A change of the machine's speed would distort the difference between configurations. No result is corrected;
-        the whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
+        A change of the machine's speed would distort the difference between configurations. No result is corrected; the
+        whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
         remaining blocks before the first test of claims.
         """
         rule = self.study.study.repeat
@@ -172,14 +166,8 @@ class Repeating:
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Return True if the study can end after a block, and record the end in the study's manifest.
-
-        Parameters
-        ----------
-        block : int
-            Number of the block, from 1.
-        ran : bool
-            True if this process has done runs of the block.
+        """Return True if the study can end after a block, and record the end in the study's manifest. `ran` is True if
+        this process has done runs of the block.
         """
         now = time.monotonic()
         if ran:

@@ -190,13 +190,7 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Read all segments in `RUN/engine`, complete or not.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files `worker-WW.NNNN.ndjson`; it may be missing or empty.
-    """
+    """Read all segments in `RUN/engine`, complete or not. The folder may be missing or empty."""
     recording = Recording()
     for path, worker in paths(folder):
         recording.workers_found.add(worker)

@@ -183,16 +183,9 @@ def _leave_open(thing: StoredItem, intents: Iterable[_Intent]) -> None:
 
 
 def fate(thing: StoredItem, read: StoredNote | None, absent: Collection[int] = _ABSENT) -> str:
-    """Return the result of reading back a stored item: an element of `ITEM_FATES`, or `gone`.
-
-    Parameters
-    ----------
-    thing : StoredItem
-        Stored item, with its correct states.
-    read : StoredNote or None
-        Note about the request that read the item back; None if the item was not read.
-    absent : collection of int
-        Status codes with which a server reports that an item does not exist.
+    """Return the result of reading back a stored item: an element of `ITEM_FATES`, or `gone`. `read` is the note about
+    the request that read the item back; None if the item was not read. With the status codes `absent`, a server
+    reports that an item does not exist.
     """
     if read is None:
         return ITEM_UNREAD

@@ -64,12 +64,8 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
     """Write `intervals.parquet` and `metrics.parquet` into the folder of a run, each of them atomically.
-
-    Parameters
-    ----------
-    run : RunFolder
-    describe_histogram : callable
-        Function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram.
+    `describe_histogram` is a function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an
+    encoded histogram.
     """
     recording = segments.read(run.engine)
     paths = run.path / INTERVALS_FILE, run.path / METRICS_FILE

@@ -83,18 +83,8 @@ class Report:
 def send_live(
     run: RunFolder, source: SentRun, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send the recordings of engine and probe to all receivers while the context is open.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run.
-    source : SentRun
-        Names of study and run.
-    receivers : sequence of Receiver
-        Receivers; if empty, nothing is sent.
-    note : callable
-        Called with a message when sending to a receiver fails for the first time.
+    """Send the recordings of engine and probe to all receivers while the context is open; nothing without receivers.
+    `note` is called with a message when sending to a receiver fails for the first time.
     """
     report = Report()
     if not receivers:

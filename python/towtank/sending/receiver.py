@@ -51,16 +51,8 @@ class Receiver:
 
 
 def read_receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
-    """Parse the values of the option `--send`.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        `prometheus=URL` or `otlp=URL`.
-    allowed : sequence of str
-        Hosts named with `--i-may-send`.
-    headers : tuple of (str, str)
-        Values of `--send-header`.
+    """Parse the values of the option `--send`: `prometheus=URL` or `otlp=URL`. `allowed` are the hosts named with
+    `--i-may-send`, and `headers` are the values of `--send-header`.
 
     Raises
     ------
