@@ -45,18 +45,9 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one calibration load. Rate, utilization and start lags describe its steady stage, without the ramp.
-
-    Attributes
-    ----------
-    rate_per_s : float
-        Rate of started requests. [1/s]
-    busy : float
-        Utilization of the load thread, in [0, 1].
-    started, failed : int
-        Number of requests that were started during the whole load, and number of those that failed. [1]
-    lag_s : dict
-        Start lag by quantile: `p50`, `p99`, `p99.9`, `max`. [s]
+    """Results of one calibration load: rate of started requests [1/s] and utilization of the load thread in [0, 1] in
+    its steady stage, numbers of started and failed requests of the whole load [1], and start lag by quantile in the
+    steady stage: `p50`, `p99`, `p99.9`, `max` [s].
     """
 
     rate_per_s: float

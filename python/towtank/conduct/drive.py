@@ -54,22 +54,11 @@ The record of a load that repeats a single request takes twice this amount per s
 
 @dataclass(frozen=True)
 class Exchange:
-    """Request that `towtank drive` repeats.
+    """Request that `towtank drive` repeats, to a URL or to the targets of a workload file.
 
-    Attributes
-    ----------
-    url : str
-        Target of the request, `http://host:port/path` or `https://host:port/path`.
-    method : str
-        HTTP method.
-    headers : tuple of (str, str)
-        Headers as pairs of name and value, sent unchanged.
-    body : str or None
-        Body of the request: a text, or `@FILE` for the content of a file.
-    timeout_s : float
-        Time limit for the complete response. [s]
-    changes : tuple of str
-        Values of the workload's parameters, `parameters.NAME=value`; only allowed with a workload file.
+    The headers are pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file;
+    `timeout_s` is the time limit for the complete response [s]; `changes` are values of the workload's parameters,
+    `parameters.NAME=value`.
     """
 
     url: str

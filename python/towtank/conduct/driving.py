@@ -26,16 +26,8 @@ from towtank.system import make_scratch, watched
 
 @dataclass
 class DriveOutcome:
-    """Result of `towtank drive`.
-
-    Attributes
-    ----------
-    document : dict
-        Output of `towtank drive --json`.
-    notes : list of str
-        Additional messages for the user.
-    aborted : str or None
-        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
+    """Result of `towtank drive`: the document of `--json`, messages for the user, and the objective of `--abort-on`
+    that ended the load early, with the value.
     """
 
     document: Mapping[str, object]

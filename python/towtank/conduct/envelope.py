@@ -6,7 +6,7 @@ import json
 import os
 import resource
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.errors import Fault, StudyError
 from towtank.plan import Plan
@@ -56,7 +56,7 @@ def save_envelope(envelope: dict[str, object]) -> Path:
     return path
 
 
-def load_envelope(fingerprint: str) -> dict[str, Any] | None:
+def load_envelope(fingerprint: str) -> dict[str, object] | None:
     """Read the envelope of a machine; None if no readable envelope is stored."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))

@@ -49,20 +49,8 @@ class EventTarget(Protocol):
 class Events:
     """Events that a study defines for its runs, such as failures of services, with the threads that carry them out.
 
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run, in which `event_begins`, `event_ends` and `event_failed` are recorded.
-    events : mapping of str to Event
-        Events by name.
-    stages : sequence of PlannedStage
-        Stages of the load.
-    system : EventTarget
-        System on which the events act.
-    watch : callable
-        Function that is called with the name and process id of every process that an event starts.
-    note : callable
-        Function that shows a message to the user.
+    The folder of the run records `event_begins`, `event_ends` and `event_failed`. `watch` is called with the name and
+    process id of every process that an event starts, and `note` shows a message to the user.
     """
 
     run: RunFolder

@@ -35,14 +35,9 @@ ROOM_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class RatingLength:
-    """Length of a rating, that is, of a measurement of this machine's speed.
-
-    Attributes
-    ----------
-    rounds : int
-        Number of rounds; each round executes every kernel once on one CPU and once on all CPUs. [1]
-    turn_s : float
-        Length of one execution of a kernel, without its warm-up. [s]
+    """Length of a rating, that is, of a measurement of this machine's speed: the number of rounds, each of which
+    executes every kernel once on one CPU and once on all CPUs, and the length of one execution without its warm-up
+    [s].
     """
 
     rounds: int

@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from towtank import marking
@@ -25,11 +25,11 @@ from towtank.results import (
     ITEM_FATES,
     ITEM_GONE,
     Damage,
+    NewLines,
     RunFolder,
     StoredItem,
     StoredLedger,
     StoredNote,
-    lines,
     stored,
     write_json,
 )
@@ -214,12 +214,13 @@ class _Reader:
         Return None if the engine has no exit status.
         """
         late = self.deadline + _MARGIN_S
-        following = _Following(folder, keys)
+        notes, left = NewLines(folder, stored.STORED_NOTES), set(keys)
         asked = False
         try:
             while process.status() is None:
                 process.frames(_LOOK_EVERY_S)
-                if not asked and (self.stop.requested or time.monotonic() > self.deadline or following.is_through()):
+                left -= {str(note.get("key")) for _, note in notes.new() if note.get("k") == "read"}
+                if not asked and (self.stop.requested or time.monotonic() > self.deadline or not left):
                     asked = True
                     process.stop()
                 if time.monotonic() > late:
@@ -276,33 +277,3 @@ class _Reader:
             )
             for key in bad[:NAMED_AT_MOST]
         ]
-
-
-@dataclass
-class _Following:
-    """Keys of the items that the engine has not yet read, according to the notes that it writes.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of the engine's notes.
-    left : set of str
-        Keys that remain to be read.
-    """
-
-    folder: Path
-    left: set[str]
-    _offsets: dict[Path, int] = field(default_factory=dict)
-
-    def is_through(self) -> bool:
-        """Read the engine's new notes, and return True if no key remains to be read."""
-        for path in self.folder.glob(stored.STORED_NOTES):
-            with path.open("rb") as stream:
-                stream.seek(self._offsets.get(path, 0))
-                whole, newline, _ = stream.read().rpartition(b"\n")
-            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + len(newline)
-            for line in whole.split(b"\n"):
-                note = lines.decode(line) or {}
-                if note.get("k") == "read":
-                    self.left.discard(str(note["key"]))
-        return not self.left

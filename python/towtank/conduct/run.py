@@ -100,24 +100,11 @@ class RunTask:
 
 @dataclass
 class RunOutcome:
-    """Result of a run.
+    """Result of a run: its status and the reason for its failure as in `run.json`, and messages for the user.
 
-    Attributes
-    ----------
-    status : str
-        Status of the run, as in `run.json`.
-    reason : str or None
-        Reason for the failure; None if the run did not fail.
-    came_up : bool
-        True if all services of the system started.
-    disk_full : bool
-        True if the disk became full, so that further runs would fail as well.
-    died : dict
-        Description of the death of each service that died during the load, by name of the service.
-    notes : list of str
-        Messages for the user, to be printed after the run.
-    aborted : str or None
-        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
+    `came_up` is True if all services of the system started, and `disk_full` if the disk became full, so that further
+    runs would fail as well. `died` describes the death of each service that died during the load. `aborted` is the
+    objective of `--abort-on` that ended the load early, with the value.
     """
 
     status: str = "complete"

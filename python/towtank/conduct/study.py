@@ -41,22 +41,9 @@ _JUDGED = ("verdict", "objectives")
 
 @dataclass
 class StudyOutcome:
-    """Result of a study.
-
-    Attributes
-    ----------
-    results : Path
-        Results folder of the study.
-    exit_status : ExitStatus
-        Exit status of the command `towtank run`.
-    summary : dict
-        Study summary; empty if it could not be made.
-    report : Path or None
-        Path of the report; None if it was not written.
-    messages : list of str
-        Messages for the user about failures.
-    parts : Parts
-        Parts of the summary and of the report that were made, and those that failed.
+    """Result of a study: results folder, exit status of `towtank run`, study summary (empty if it could not be made),
+    path of the report (None if it was not written), messages for the user about failures, and the parts of summary
+    and report.
     """
 
     results: Path

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         write_json,
     )
     from towtank.results.following import Follower
-    from towtank.results.lines import Damage
+    from towtank.results.lines import Damage, NewLines
     from towtank.results.manifests import EngineForm, RunManifest, TierForm, TotalsForm, read_object, usable_part
     from towtank.results.observe import (
         GENERATOR_GROUP,

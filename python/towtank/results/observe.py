@@ -49,16 +49,8 @@ class ConnectionSeries:
 
 @dataclass
 class ProbeStream:
-    """Samples of a probe on one host.
-
-    Attributes
-    ----------
-    header : ProbeHeader or None
-        Header line; None if it is missing.
-    samples : list of dict
-        Samples in order of time.
-    damage : Damage
-        Count of the unreadable lines.
+    """Samples of a probe on one host, in order of time. The header is None if it is missing, and `damage` counts the
+    unreadable lines.
     """
 
     header: ProbeHeader | None = None

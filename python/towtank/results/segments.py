@@ -24,6 +24,7 @@ from towtank.results.stream_forms import (
     ThinkForm,
 )
 
+SEGMENTS = "worker-*.ndjson"
 _SECOND_NS = 1e9
 _SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
@@ -75,16 +76,8 @@ class RecordedSeries:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions that began within one interval.
-
-    Attributes
-    ----------
-    group : int
-        Index of the user group.
-    pause : str
-        Encoded histogram of the pauses.
-    sum_s : float
-        Exact sum of the pauses. [s]
+    """Pauses of one user group between transactions that began within one interval: encoded histogram, and exact
+    sum. [s]
     """
 
     group: int
@@ -201,10 +194,15 @@ def read(folder: Path) -> Recording:
 
 def paths(folder: Path) -> Iterator[tuple[Path, int]]:
     """Yield the path and thread number of each segment in a folder, in order."""
-    for path in sorted(folder.glob("worker-*.ndjson")):
-        match = _SEGMENT.fullmatch(path.name)
-        if match:
-            yield path, int(match[1])
+    for path in sorted(folder.glob(SEGMENTS)):
+        if (worker := worker_of(path)) is not None:
+            yield path, worker
+
+
+def worker_of(path: Path) -> int | None:
+    """Return the number of the load thread that writes a segment; None for any other file."""
+    match = _SEGMENT.fullmatch(path.name)
+    return int(match[1]) if match else None
 
 
 def _read_segment(path: Path, worker: int, recording: Recording) -> None:

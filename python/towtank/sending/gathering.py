@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from towtank.results import (
     NOT_ATTRIBUTED,
     PROBE_FILE,
+    NewLines,
     RecordedInterval,
     RecordedSecond,
     RecordedStage,
@@ -20,10 +20,10 @@ from towtank.results import (
     recorded_names,
     segments,
 )
-from towtank.sending.following import Follower
 from towtank.sending.update import TierSample, Update
 
-_SEGMENT = re.compile(r"worker-(\d+)\.")
+# Largest amount that one update reads from a file. [byte]
+_READ_AT_MOST = 8 << 20
 _SECOND_NS = 1e9
 _CPU_TIMES = ("cpu_user_s_total", "cpu_system_s_total")
 # Longest wait for a load thread that has not reported a second yet. A later report is sent separately. [s]
@@ -37,17 +37,11 @@ without Towtank's own processes [s].
 
 
 class Gatherer:
-    """Combines the intervals of all load threads, second by second.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run, which may not have started yet.
-    """
+    """Combines the intervals of all load threads, second by second. The run may not have started yet."""
 
     def __init__(self, run: RunFolder) -> None:
-        self._segments = Follower(run.engine, "worker-*.ndjson")
-        self._probe = Follower(run.observe, PROBE_FILE)
+        self._segments = NewLines(run.engine, segments.SEGMENTS, _READ_AT_MOST)
+        self._probe = NewLines(run.observe, PROBE_FILE, _READ_AT_MOST)
         self._recording = Recording()
         self._waiting: dict[_Key, list[RecordedInterval]] = {}
         self._recorded_until: dict[int, float] = {}
@@ -66,8 +60,7 @@ class Gatherer:
         return found if found.seconds or found.tiers else None
 
     def _take(self, path: Path, document: Mapping[str, object]) -> None:
-        match = _SEGMENT.match(path.name)
-        worker = int(match[1]) if match else 0
+        worker = segments.worker_of(path) or 0
         if document.get("k") == "header":
             self._recording.header = segments.newer_header(self._recording.header, document)
             self._recorded_until.setdefault(worker, 0.0)

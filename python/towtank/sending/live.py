@@ -59,18 +59,8 @@ class _Outlet:
 
 @dataclass
 class Report:
-    """Result of sending; it is complete when the run has ended.
-
-    Attributes
-    ----------
-    sent : list of dict
-        Counts of sent and lost data points, one entry for each receiver.
-    notes : list of str
-        Notes for the user.
-    cpu_s : float
-        CPU time of the threads that encode and send. [s]
-    seconds : float
-        Elapsed time while these threads ran. [s]
+    """Result of sending, complete when the run has ended: counts of sent and lost data points of each receiver, notes
+    for the user, CPU time of the threads that encode and send, and the elapsed time while they ran. [s]
     """
 
     sent: list[dict[str, object]] = field(default_factory=list)

@@ -50,13 +50,7 @@ class DecodedHistogram(Protocol):
 
 
 class HistogramReader(Protocol):
-    """Reader of encoded histograms; unreadable histograms are skipped and counted.
-
-    Attributes
-    ----------
-    unreadable : int
-        Number of histograms skipped so far.
-    """
+    """Reader of encoded histograms. It skips unreadable histograms, and `unreadable` is their number so far."""
 
     unreadable: int
 
