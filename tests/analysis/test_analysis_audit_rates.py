@@ -11,7 +11,7 @@ from towtank.analysis.audit.asked import RateCurve, constant, of_stage
 from towtank.analysis.laws import accounting
 from towtank.analysis.measurement import Measurement
 from towtank.documents import document_of
-from towtank.results import TotalsForm, lines, segments
+from towtank.results import RecordedStage, TotalsForm, lines, segments
 
 SECONDS = 30.0
 # Arrival rate with two peaks, as over a day: pairs of time [s] and rate [1/s].
@@ -193,7 +193,7 @@ def test_a_stage_that_was_appended_is_known_from_the_recording(tmp_path) -> None
 
 def test_what_a_stage_asks_for_starts_with_the_stage() -> None:
     plan = plan_of({"rates_by_group": [5.0, DAY]}, groups=2)
-    recorded = [{"start_s": 0.0, "end_s": 2.0}, {"start_s": 2.0, "end_s": 32.0}]
+    recorded = [RecordedStage(start_s=0.0, end_s=2.0), RecordedStage(start_s=2.0, end_s=32.0)]
     asked = of_stage(plan, recorded, 1)
     assert asked.by_group
     assert not asked.is_constant

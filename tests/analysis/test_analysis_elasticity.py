@@ -13,6 +13,7 @@ import pytest
 
 from towtank.analysis.elasticity import LARGEST, PROPORTIONAL, Elasticity, busiest, elasticity_of, elasticity_of_groups
 from towtank.analysis.user_groups import user_groups
+from towtank.results.stream_forms import SegmentHeader
 
 
 def run(x_per_s: float | None, r_s: float, users: float | None, **more: Any) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def measured(**kinds: tuple[float, float]) -> Any:
     }
     return SimpleNamespace(
         length_of=lambda some: float(some.sum()), arrivals=np.zeros(10), stage=np.zeros(10, dtype=int),
-        user_s=np.full(10, 60.0), recording=SimpleNamespace(header={"transactions": list(kinds)}),
+        user_s=np.full(10, 60.0), recording=SimpleNamespace(header=SegmentHeader(transactions=list(kinds))),
         columns=lambda _: columns, chosen=chosen,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from towtank.analysis.limits.found import conclude_search, settled_before, stage
 from towtank.analysis.limits.plateaus import Binding, Failure, Plateau
 from towtank.analysis.limits.search import PlateauFailure, SearchEnd, SearchPlan, Step
 from towtank.analysis.statistics.estimates import NO_ESTIMATE
+from towtank.results import RecordedStage
 
 PLAN = SearchPlan(100, 400, (Step(by=100),), refine_to=1.0, repeats=2)
 
@@ -85,9 +86,9 @@ def test_the_settle_stage_before_a_plateau_says_whether_it_settled() -> None:
 
 def test_a_plateau_is_found_by_the_start_of_its_stage() -> None:
     stages = [
-        {"phase": "ramp_up", "start_s": 0.0},
-        {"phase": "steady", "start_s": 5.0},
-        {"phase": "steady", "start_s": 9.0},
+        RecordedStage(phase="ramp_up", start_s=0.0),
+        RecordedStage(phase="steady", start_s=5.0),
+        RecordedStage(phase="steady", start_s=9.0),
     ]
     measurement: Any = SimpleNamespace(stages=stages)
     assert stage_of(measurement, plateau(100, 0.5, start_s=9.0)) == 2

@@ -12,6 +12,7 @@ from towtank.analysis import laws, summarize_run
 from towtank.analysis.edges import spent_by
 from towtank.analysis.measurement import Measurement
 from towtank.results import segments
+from towtank.results.stream_forms import SegmentHeader
 
 USERS, DRAIN_S = 10, 12.0
 
@@ -37,7 +38,7 @@ def measured(exchanges, before_s, seconds, change=lambda interval: interval):
     before = [Stage("ramp_up", "ramp_up", before_s, USERS)] if before_s else []
     stages = [*before, Stage("steady", "steady", seconds, USERS), Stage("drain", "ramp_down", DRAIN_S, 0)]
     script = Script("r001", ["read"], stages, exchanges, {}, USERS, user_starts=[0.0] * USERS, user_ends=ends)
-    recording = segments.Recording(_header(script, 0))
+    recording = segments.Recording(SegmentHeader.model_validate(_header(script, 0)))
     for number, (start, end, stage) in enumerate(edges_of(stages)):
         line = _interval(script, exchanges, range(USERS), (number, start, end, stage))
         recording.intervals.append(change(segments.interval(line, 0)))

@@ -9,6 +9,7 @@ from synthetic_runs import Stage, write_run
 from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.study import describe_study
 from towtank.analysis.windows.stretch import stretches
+from towtank.results import RecordedStage
 
 BASE, SPIKE = 4, 18
 STAGES = [
@@ -63,7 +64,7 @@ def test_a_run_with_one_load_names_no_stage(tmp_path):
 
 
 def stage(name, start_s, end_s, **amount):
-    return {"name": name, "phase": "steady", "start_s": start_s, "end_s": end_s, **amount}
+    return RecordedStage(**{"name": name, "phase": "steady", "start_s": start_s, "end_s": end_s, **amount})
 
 
 def test_consecutive_stages_with_the_same_load_are_one_stretch():
@@ -71,7 +72,7 @@ def test_consecutive_stages_with_the_same_load_are_one_stretch():
         [
             stage("a", 0.0, 5.0, users=3),
             stage("b", 5.0, 9.0, users=3),
-            {**stage("up", 9.0, 10.0, users=5), "phase": "ramp_up"},
+            stage("up", 9.0, 10.0, users=5, phase="ramp_up"),
             stage("c", 10.0, 12.0, users_by_group=[2, 3]),
             stage("d", 12.0, 14.0, rates_by_group=[0.1, 0.2]),
         ]

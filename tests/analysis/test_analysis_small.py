@@ -22,7 +22,7 @@ from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.unfinished import _drain
 from towtank.analysis.windows.stretch import stretch_of, stretches
-from towtank.results import EngineForm
+from towtank.results import EngineForm, RecordedStage
 from towtank.results.manifests import OpenFilesForm
 
 
@@ -68,9 +68,9 @@ def test_sending_takes_its_cpu_time_over_its_seconds(events: list[dict[str, Any]
 
 def test_the_drain_is_the_last_stage_if_it_follows_the_window() -> None:
     stages = [
-        {"name": "steady", "start_s": 0.0},
-        {"name": "ramp_down", "start_s": 10.0},
-        {"name": "drain", "start_s": 12.0},
+        RecordedStage(name="steady", start_s=0.0),
+        RecordedStage(name="ramp_down", start_s=10.0),
+        RecordedStage(name="drain", start_s=12.0),
     ]
     measurement: Any = SimpleNamespace(stages=stages, stage=np.array([0, 0, 1, 2, 2]))
     ends: Any = SimpleNamespace(planned_end_s=12.0)
@@ -167,8 +167,8 @@ def test_connections_of_all_threads_count_together() -> None:
     assert most_connections(measurement) == 12
 
 
-def stage(name: str, start_s: float, end_s: float, phase: str = "steady", **amounts: Any) -> dict[str, Any]:
-    return {"name": name, "start_s": start_s, "end_s": end_s, "phase": phase, **amounts}
+def stage(name: str, start_s: float, end_s: float, phase: str = "steady", **amounts: Any) -> RecordedStage:
+    return RecordedStage(name=name, start_s=start_s, end_s=end_s, phase=phase, **amounts)
 
 
 def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> None:

@@ -18,7 +18,7 @@ import towtank
 from towtank.conduct import rating
 from towtank.errors import StudyError
 from towtank.sizing.machines import load_machines
-from towtank.sizing.rating import RatingMeasurement
+from towtank.sizing.rating import RatingMeasurement, RatingTurn
 
 MODEL = """\
 schema: towtank/model/1
@@ -176,7 +176,7 @@ def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypa
 
     def measure(_folder: Path, length: rating.RatingLength, progress: Any, _stop: Any) -> RatingMeasurement:
         handlers.append(signal.getsignal(signal.SIGINT))
-        progress({"kernel": "sort", "round": 0}, 4)
+        progress(RatingTurn(kernel="sort", mode="single", round=0), 4)
         assert length == rating.QUICK_RATING
         return RatingMeasurement.of_lines(lines())
 

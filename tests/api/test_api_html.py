@@ -15,6 +15,7 @@ import pytest
 from results_1 import RESULTS_1
 
 import towtank
+from towtank.analysis import Comparison
 from towtank.api import judged
 from towtank.report import Results as Source
 
@@ -136,7 +137,7 @@ def hostile(results: towtank.Results, tmp_path: Path) -> dict[str, Any]:
     return {
         "run": dataclasses.replace(run, name=HOSTILE, factors={HOSTILE: HOSTILE}, status=HOSTILE, _summary=summary,
                                    verdict=towtank.Verdict.of(summary["verdict"])),
-        "comparison": judged.comparison_of(compared),
+        "comparison": judged.comparison_of(Comparison.model_validate(compared)),
         "judged": towtank.judge(path),
         "compared": towtank.compare(path, measured(tmp_path, "b.csv")),
         "prediction": towtank.Prediction(1.0, HOSTILE, None, None, HOSTILE),

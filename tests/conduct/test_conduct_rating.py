@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_turns_are_reported_and_nothing_is_left(engine: Path, folder: Path) -> None:
     found: list[tuple[str, int]] = []
-    measurement = measure(folder, QUICK_RATING, lambda turn, total: found.append((turn["kernel"], total)))
+    measurement = measure(folder, QUICK_RATING, lambda turn, total: found.append((turn.kernel, total)))
     assert len(measurement.turns) == len(found) == 120
     assert {total for _, total in found} == {120}
     seen = os.fsdecode(engine.with_suffix(".seen").read_bytes())

@@ -6,6 +6,7 @@ import pytest
 
 from towtank.conduct.provenance import data_files, keep_files
 from towtank.conduct.request import StudyRequest, new_results_folder, recorded_request
+from towtank.documents import plain
 from towtank.errors import StudyError
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.study import load_study
@@ -46,7 +47,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def recorded(request: StudyRequest, folder: Path) -> ResultsFolder:
-    files = keep_files(request.load(), folder)
+    files = plain(keep_files(request.load(), folder))
     return ResultsFolder.create(folder, {"command": request.document(), "files": files})
 
 
@@ -182,8 +183,8 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     )
     request = StudyRequest(str(study))
     loaded = request.load()
-    data = data_files(loaded)
-    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results"), "data": data}
+    data = plain(data_files(loaded))
+    manifest = {"command": request.document(), "files": plain(keep_files(loaded, tmp_path / "results")), "data": data}
     results = ResultsFolder.create(tmp_path / "results", manifest)
     assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
     (study / "rows.csv").unlink()
@@ -213,8 +214,8 @@ def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_p
     )
     request = StudyRequest(str(study))
     loaded = request.load()
-    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results")}
-    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": data_files(loaded)})
+    manifest = {"command": request.document(), "files": plain(keep_files(loaded, tmp_path / "results"))}
+    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": plain(data_files(loaded))})
     assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
     (study / place).write_text("after")
     named = "www" if place.startswith("www") else place
@@ -258,8 +259,8 @@ def test_named_files_are_not_looked_for_in_the_results(study: Path, tmp_path: Pa
     (study / "workload.yaml").write_text(WORKLOAD.replace("get: /", "post: /, file: page.html"))
     request = StudyRequest(str(study))
     loaded = request.load()
-    manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results")}
-    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": data_files(loaded)})
+    manifest = {"command": request.document(), "files": plain(keep_files(loaded, tmp_path / "results"))}
+    results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": plain(data_files(loaded))})
     (study / "study.yaml").write_text(STUDY + "title: later\n")
     with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be unchanged .* beside it"):
         recorded_request(results.path, None)

@@ -24,6 +24,7 @@ from towtank.report.figures import (
 )
 from towtank.report.runs_over_time import DRAIN_STAGE, _rates
 from towtank.report.source import Results, RunResult
+from towtank.results import RecordedStage
 
 
 def point(load: float, value: float, low: float | None = None, high: float | None = None, **more: Any) -> series.Point:
@@ -192,7 +193,7 @@ def test_failures_are_rates_and_the_most_frequent_kind_comes_first() -> None:
     """Failures are shown as rates. The last interval lasts only 0.01 s, while the load ends, so it has no rate."""
     lengths = np.array([1.0, 0.5, 0.01])
     measurement: Any = SimpleNamespace(
-        stages=[{"name": "steady"}, {"name": DRAIN_STAGE}],
+        stages=[RecordedStage(name="steady"), RecordedStage(name=DRAIN_STAGE)],
         stage=np.array([0, 0, 1]),
         lengths=lengths,
         lengths_of_rates=lengths,

@@ -14,7 +14,7 @@ from certification import Tried
 from drawn_studies import RandomStudy, without_cpu_time, write_drawn, write_study
 from every_answer import faults_of
 
-from towtank.results.stream_forms import has_form
+from towtank.results.stream_forms import IntervalForm, SampleForm, has_form
 
 STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
 PARTS = 12
@@ -65,26 +65,26 @@ SAMPLE = {"t_ns": 1, "cpus": [{"busy_s_total": 0.5}], "groups": {"content": {"al
 
 
 def test_lines_have_their_form() -> None:
-    assert has_form("interval", INTERVAL)
-    assert has_form("sample", SAMPLE)
+    assert has_form(IntervalForm, INTERVAL)
+    assert has_form(SampleForm, SAMPLE)
 
 
 @pytest.mark.parametrize("number", [1e300, 3.5, float("nan"), float("inf"), -1, 1 << 70, "3", True])
 def test_a_count_is_a_number_in_its_range(number: object) -> None:
-    assert not has_form("interval", {**INTERVAL, "users": number})
-    assert not has_form("interval", {**INTERVAL, "series": [{"of": "step", "id": 0, "ok": number}]})
+    assert not has_form(IntervalForm, {**INTERVAL, "users": number})
+    assert not has_form(IntervalForm, {**INTERVAL, "series": [{"of": "step", "id": 0, "ok": number}]})
     series = {"of": "step", "id": 0, "status_codes": {"200": number}}
-    assert not has_form("interval", {**INTERVAL, "series": [series]})
+    assert not has_form(IntervalForm, {**INTERVAL, "series": [series]})
 
 
 @pytest.mark.parametrize("code", ["", "20", "2000", "099", "ok", "-10"])
 def test_a_status_code_has_three_digits(code: str) -> None:
     series = {"of": "step", "id": 0, "status_codes": {code: 1}}
-    assert not has_form("interval", {**INTERVAL, "series": [series]})
+    assert not has_form(IntervalForm, {**INTERVAL, "series": [series]})
 
 
 @pytest.mark.parametrize(
     "change", [{"cpus": "text"}, {"groups": {"content": 1}}, {"t_ns": 0.5}, {"host": {"up": float("nan")}}]
 )
 def test_a_sample_of_another_form_is_rejected(change: dict[str, object]) -> None:
-    assert not has_form("sample", {**SAMPLE, **change})
+    assert not has_form(SampleForm, {**SAMPLE, **change})

@@ -7,6 +7,7 @@ from typing import Any
 
 from towtank.results import lines
 from towtank.results.following import Follower
+from towtank.results.stream_forms import SegmentHeader
 
 
 def interval(start_s: int, end_s: int) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def test_the_header_with_the_most_changes_counts(tmp_path: Path) -> None:
     record(tmp_path, 0, header(workers=1), header(workers=1, edits=2), header(workers=1, edits=1))
     follower = Follower(tmp_path)
     follower.read()
-    assert follower.header == header(workers=1, edits=2)
+    assert follower.header == SegmentHeader.model_validate(header(workers=1, edits=2))
 
 
 def test_the_recorded_time_may_be_a_part_of_a_second(tmp_path: Path) -> None:

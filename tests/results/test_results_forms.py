@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from towtank.results import segments
-from towtank.results.stream_forms import LARGEST, LARGEST_METRIC, LARGEST_NS, has_form
+from towtank.results.stream_forms import (
+    LARGEST,
+    LARGEST_METRIC,
+    LARGEST_NS,
+    IntervalForm,
+    MetricsForm,
+    SampleForm,
+    SegmentHeader,
+    has_form,
+)
 
 SERIES = {"of": "step", "id": 0}
 INTERVAL: dict[str, Any] = {
@@ -41,7 +50,7 @@ def test_the_largest_values_are_a_century_and_a_million_times_a_milliard() -> No
 )
 def test_an_interval_has_no_time_or_count_beyond_its_limits(key: str, limits: tuple[int, int]) -> None:
     low, high = limits
-    accepted = {value: has_form("interval", {**INTERVAL, key: value}) for value in (low - 1, low, high, 2 * high)}
+    accepted = {value: has_form(IntervalForm, {**INTERVAL, key: value}) for value in (low - 1, low, high, 2 * high)}
     assert accepted == {low - 1: False, low: True, high: True, 2 * high: False}
 
 
@@ -52,14 +61,14 @@ def test_an_interval_has_no_time_or_count_beyond_its_limits(key: str, limits: tu
 def test_a_series_has_no_time_or_count_beyond_its_limits(key: str, limits: tuple[int, int]) -> None:
     low, high = limits
     for value, accepted in ((low - 1, False), (low, True), (high, True), (2 * high, False)):
-        assert has_form("interval", {**INTERVAL, "series": [{**SERIES, key: value}]}) is accepted, value
+        assert has_form(IntervalForm, {**INTERVAL, "series": [{**SERIES, key: value}]}) is accepted, value
 
 
 @pytest.mark.parametrize(
     ("code", "accepted"), [("099", False), ("100", True), ("999", True), ("1000", False), ("20", False), ("2x0", False)]
 )
 def test_a_status_code_has_three_digits(code: str, accepted: bool) -> None:
-    assert has_form("interval", {**INTERVAL, "series": [{**SERIES, "status_codes": {code: 1}}]}) is accepted
+    assert has_form(IntervalForm, {**INTERVAL, "series": [{**SERIES, "status_codes": {code: 1}}]}) is accepted
 
 
 @pytest.mark.parametrize(
@@ -80,10 +89,10 @@ def test_a_status_code_has_three_digits(code: str, accepted: bool) -> None:
     ],
 )
 def test_a_stage_lies_within_the_times_and_loads_that_are_possible(stage: dict[str, float], accepted: bool) -> None:
-    assert has_form("segment", {"stages": [stage]}) is accepted
+    assert has_form(SegmentHeader, {"stages": [stage]}) is accepted
 
 
-@pytest.mark.parametrize("name", ["sample", "metrics"])
+@pytest.mark.parametrize(("form", "key"), [(SampleForm, "host"), (MetricsForm, "values")])
 @pytest.mark.parametrize(
     ("value", "accepted"),
     [
@@ -97,13 +106,14 @@ def test_a_stage_lies_within_the_times_and_loads_that_are_possible(stage: dict[s
         (None, True),
     ],
 )
-def test_a_metric_is_finite_however_deep_it_lies(name: str, value: object, accepted: bool) -> None:
-    key = {"sample": "host", "metrics": "values"}[name]
-    assert has_form(name, {"t_ns": 1, key: {"a": {"b": [1, value]}}}) is accepted
+def test_a_metric_is_finite_however_deep_it_lies(
+    form: type[SampleForm | MetricsForm], key: str, value: object, accepted: bool
+) -> None:
+    assert has_form(form, {"t_ns": 1, key: {"a": {"b": [1, value]}}}) is accepted
 
 
 def test_only_metrics_are_searched_for_numbers_that_are_not_finite() -> None:
-    assert has_form("segment", {"of_another_version": [float("nan")]})
+    assert has_form(SegmentHeader, {"of_another_version": [float("nan")]})
 
 
 @pytest.mark.parametrize(("end_ns", "accepted"), [(4, False), (5, True), (6, True)])
@@ -156,5 +166,5 @@ def test_keys_of_an_interval_have_their_values_in_seconds() -> None:
 def test_a_recording_is_finished_when_every_thread_has_ended(
     announced: int, found: set[int], ended: set[int], workers: int, finished: bool
 ) -> None:
-    recording = segments.Recording({"workers": announced}, [], {thread: {} for thread in ended}, found)
+    recording = segments.Recording(SegmentHeader(workers=announced), [], dict.fromkeys(ended, ""), found)
     assert (recording.workers, recording.finished) == (workers, finished)

@@ -9,6 +9,7 @@ import pytest
 
 from towtank.results import lines, stored
 from towtank.results.stored import StoredItem, fate, read_ledger
+from towtank.results.stream_forms import StoredNote
 
 OLD, NEW = (10, "aa"), (12, "bb")
 
@@ -27,6 +28,11 @@ def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.StoredLedger:
 
 def confirmed(t: int = 5, begun: int = 1, content: tuple[int, str] = OLD) -> dict[str, Any]:
     return note("stored", t, content=content, begun_ns=begun)
+
+
+def fate_of(thing: StoredItem, read: dict[str, Any] | None, *absent: tuple[int, ...]) -> str:
+    found = None if read is None else StoredNote.model_validate(note("read", 0) | read)
+    return fate(thing, found, *absent)
 
 
 def only(found: stored.StoredLedger) -> StoredItem:
@@ -71,9 +77,9 @@ def test_removed_while_it_was_replaced_it_may_be_there_or_not(
     removed = note("removed", removed_at[1], begun_ns=removed_at[0])
     found = ledger(tmp_path, [confirmed(), removed], [confirmed(stored_at[1], stored_at[0], NEW)])
     thing = only(found)
-    assert fate(thing, note("read", 0, content=NEW, status=200)) == "found"
-    assert fate(thing, note("read", 0, content=OLD, status=200)) == "different"
-    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
+    assert fate_of(thing, note("read", 0, content=NEW, status=200)) == "found"
+    assert fate_of(thing, note("read", 0, content=OLD, status=200)) == "different"
+    assert fate_of(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
     assert found.removed == {"documents": 1}
 
 
@@ -88,9 +94,9 @@ def test_without_an_answer_the_state_before_and_after_are_right(tmp_path: Path, 
 def test_a_call_that_was_given_up_may_have_put_any_content(tmp_path: Path) -> None:
     failed = note("failed", 8, begun_ns=6, failure="timeout", unknown=True)
     thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces"), failed]))
-    assert fate(thing, note("read", 9, content=NEW)) == "found"
-    assert fate(thing, note("read", 9, failure="refused", absent=True)) == "lost"
-    assert fate(thing, note("read", 9, failure="refused")) == "unreadable"
+    assert fate_of(thing, note("read", 9, content=NEW)) == "found"
+    assert fate_of(thing, note("read", 9, failure="refused", absent=True)) == "lost"
+    assert fate_of(thing, note("read", 9, failure="refused")) == "unreadable"
 
 
 @pytest.mark.parametrize("failure", ["connect", "status_4xx", "refused"])
@@ -98,16 +104,16 @@ def test_what_was_refused_changed_nothing(tmp_path: Path, failure: str) -> None:
     removed = [note("begun", 6, does="removes"), note("failed", 8, begun_ns=6, failure=failure)]
     thing = only(ledger(tmp_path, [confirmed(), *removed]))
     assert not thing.is_uncertain
-    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
+    assert fate_of(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
 
 
 def test_what_was_under_way_at_the_end_may_have_been_done(tmp_path: Path) -> None:
     thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="removes")]))
-    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
-    assert fate(thing, note("read", 0, content=OLD, status=200)) == "found"
+    assert fate_of(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
+    assert fate_of(thing, note("read", 0, content=OLD, status=200)) == "found"
     thing = only(ledger(tmp_path, [confirmed(), note("begun", 6, does="replaces")]))
-    assert fate(thing, note("read", 0, content=(99, "zz"), status=200)) == "found"
-    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
+    assert fate_of(thing, note("read", 0, content=(99, "zz"), status=200)) == "found"
+    assert fate_of(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
 
 
 def test_content_that_was_never_sent_whole_is_not_right(tmp_path: Path) -> None:
@@ -131,11 +137,11 @@ def test_content_that_was_never_sent_whole_is_not_right(tmp_path: Path) -> None:
     ],
 )
 def test_every_answer_has_one_fate(read: dict[str, Any] | None, expected: str) -> None:
-    assert fate(StoredItem(5, {OLD}), read) == expected
+    assert fate_of(StoredItem(5, {OLD}), read) == expected
 
 
 def test_statuses_that_mean_absent_are_those_of_the_workload() -> None:
-    assert fate(StoredItem(5, {OLD}), {"status": 400, "failure": "status_4xx"}, (400,)) == "lost"
+    assert fate_of(StoredItem(5, {OLD}), {"status": 400, "failure": "status_4xx"}, (400,)) == "lost"
 
 
 def test_torn_and_broken_notes_are_counted_and_the_rest_counts(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from mixed_run import EXCHANGES, write_mixed_run
 
 from towtank.results import lines
 from towtank.results.folder import RunFolder
-from towtank.sending.following import Follower
 from towtank.sending.gathering import Gatherer
 
 
@@ -26,7 +25,7 @@ def grown(source, run):
 
 
 def test_lines_are_read_once_and_only_when_they_are_whole(tmp_path):
-    follower = Follower(tmp_path / "later", "a.ndjson")
+    follower = lines.NewLines(tmp_path / "later", "a.ndjson")
     assert list(follower.new()) == []
     (tmp_path / "later").mkdir()
     path = tmp_path / "later" / "a.ndjson"

@@ -13,8 +13,8 @@ from towtank.analysis.merged_percentiles import QUANTILES
 from towtank.analysis.objective import Objective
 from towtank.analysis.objective_scopes import column_of
 from towtank.analysis.statistics import error_of
-from towtank.digging import dig
 from towtank.estimates import few_digits
+from towtank.results import RecordedStage
 
 MISS_METRICS = ("mean", "max", *QUANTILES, "throughput", "errors")
 """Metrics of objectives that can be judged during a load."""
@@ -24,7 +24,6 @@ _CONFIDENCE = 0.999
 # system has no steady state, and so no interval.
 _TIMES, _IN_A_ROW = 2.0, 10
 _FIELDS = 5
-_LOADS = ("users", "rate")
 
 
 def miss_tests(objectives: Iterable[Mapping[str, object]]) -> list[MissTest]:
@@ -78,10 +77,9 @@ class MissTest:
             self._in_flight = float(measurement.in_flight[number])
         return self._why() if chosen.any() and self.applies(measurement.stages[self._stage]) else None
 
-    def applies(self, stage: Mapping[str, object]) -> bool:
+    def applies(self, stage: RecordedStage) -> bool:
         """Return True if the objective limits this stage of the load: its phase, and its users or arrival rate."""
-        users, rate = (float(value) if isinstance(value := stage.get(key), int | float) else None for key in _LOADS)
-        return dig(stage, "phase") == (self.objective.phase or "steady") and self.objective.is_at(users, rate)
+        return stage.phase == (self.objective.phase or "steady") and self.objective.is_at(stage.users, stage.rate)
 
     def _sums(self, measurement: Measurement, chosen: Mask) -> tuple[Floats, Floats]:
         """Return the two sums of each bin, whose ratio the objective limits."""

@@ -4,7 +4,7 @@ folders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,17 @@ from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import conclude_study, describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
-from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, Material, ResultsFolder, RunFolder, RunMaterial, lines
+from towtank.results import (
+    RUN_MANIFEST,
+    STUDY_MANIFEST,
+    Material,
+    ResultsFolder,
+    RunFolder,
+    RunManifest,
+    RunMaterial,
+    lines,
+    usable_part,
+)
 from towtank.version import __version__
 
 
@@ -100,7 +110,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     chosen = [run for name, run in there.items() if not wanted or name in wanted]
     runs = _runs(chosen, faults)
     design = [planned for planned in _design(manifest) if not wanted or planned["run"] in wanted]
-    missing = [planned for planned in design if planned["run"] not in there]
+    missing = [_usable(planned) for planned in design if planned["run"] not in there]
     described = {**manifest, "design": design} if wanted else manifest
     summary = describe_study(described, [run.summary for run in runs])
     judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs])
@@ -126,7 +136,7 @@ def _material(
     path: Path,
     summary: dict[str, Any],
     runs: list[RunMaterial],
-    missing: list[dict[str, Any]],
+    missing: list[RunManifest],
     judged: dict[str, Any],
 ) -> Material:
     title, study = str(summary["title"]), str(summary["study"])
@@ -162,7 +172,11 @@ def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
     summary = _summary(folder)
     damaged = summary.get("damage") or {}
     damage = lines.Damage(bool(damaged.get("torn_tail")), int(damaged.get("bad_lines") or 0))
-    return RunMaterial(folder, manifest, summary, _recorded(folder), damage)
+    return RunMaterial(folder, _usable(manifest), summary, _recorded(folder), damage)
+
+
+def _usable(manifest: Mapping[str, object]) -> RunManifest:
+    return RunManifest.model_validate(usable_part(manifest, RunManifest))
 
 
 def _manifest(folder: ResultsFolder | RunFolder) -> tuple[dict[str, Any], list[Fault]]:

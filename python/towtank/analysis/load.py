@@ -312,14 +312,17 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
         "p50_s": column.response.quantile_by_bin(0.5),
         "p95_s": column.response.quantile_by_bin(0.95),
         "errors_per_s": numbers(column.failed / rated),
-        "stages": [{key: stage[key] for key in ("name", "phase", "start_s", "end_s")} for stage in measurement.stages],
+        "stages": [
+            {"name": stage.name, "phase": stage.phase, "start_s": stage.start_s, "end_s": stage.end_s}
+            for stage in measurement.stages
+        ],
     }
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
     """Return a mask of the last bins of the drain stage that are too short for a rate."""
     lengths = measurement.lengths
-    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.name == DRAIN_STAGE), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 

@@ -386,9 +386,9 @@ class Measurement:
 
     def steps_of(self, transaction: str) -> MeasuredColumn:
         """Return the sum of the columns of all requests that belong to one transaction."""
-        steps = (self.recording.header or {}).get("steps", [])
+        steps = self.recording.header.steps if self.recording.header else []
         table = self._columns.get("step", {})
-        own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
+        own = [number for number in table if number < len(steps) and steps[number].transaction == transaction]
         return MeasuredColumn.total(self.bins, [table[number] for number in sorted(own)])
 
     @cached_property

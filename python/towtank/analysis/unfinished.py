@@ -108,6 +108,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
     the window and the drain stage.
     """
     stages = measurement.stages
-    if not stages or stages[-1].get("name") != DRAIN_STAGE or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
+    if not stages or stages[-1].name != DRAIN_STAGE or window.planned_end_s < stages[-1].start_s - 1e-6:
         return None
     return np.asarray(measurement.stage == len(stages) - 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.digging import dig
+from towtank.results import names_of
 
 _UNIFORM, _FIXED = "uniform", "fixed"
 
@@ -113,7 +114,7 @@ def _is_fixed(group: object) -> bool:
 def _counted(
     groups: Sequence[_Group], users: Sequence[float], measurement: Measurement, chosen: Mask
 ) -> list[UserGroup] | None:
-    names = list((measurement.recording.header or {}).get("transactions", []))
+    names = list(names_of(measurement.recording, "transaction"))
     columns, found = measurement.columns("transaction"), []
     for together in _together(groups):
         some = [groups[number] for number in together]

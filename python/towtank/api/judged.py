@@ -15,10 +15,10 @@ from towtank.digging import dig
 
 if TYPE_CHECKING:
     from towtank.analysis import ClaimVerdict
+    from towtank.analysis import Comparison as ComparedLevels
     from towtank.analysis import Judged as FileJudged
+    from towtank.analysis import ObjectiveAnswer
     from towtank.report import Results as Source
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -233,38 +233,36 @@ def judge(path: str | PathLike[str]) -> Judged:
     return Judged(judge_file(Path(path)))
 
 
-def objective_of(source: Source, found: Json) -> Objective:
-    """Read an objective, with its outcome, from a study summary."""
+def objective_of(source: Source, found: ObjectiveAnswer) -> Objective:
+    """Convert an objective in a study summary, with its outcome."""
     from towtank.report import objective_unit  # noqa: PLC0415 - imports the analysis
 
     declared = source.study.get("objectives") or ()
-    asked: Json = next((each for each in declared if each.get("text") == found.get("text")), {})
-    unit = objective_unit(asked.get("metric") or found.get("metric")) or COUNT
-    label, at = str(found.get("label") or ""), found.get("at") or {}
+    asked: Mapping[str, object] = next((each for each in declared if each.get("text") == found.text), {})
+    unit = objective_unit(asked.get("metric") or found.metric) or COUNT
     return Objective(
-        str(found.get("text", "")),
-        label if found.get("configuration") else "",
-        found.get("met"),
-        _seen(source, {**asked, **found}, unit),
-        number(found.get("limit"), unit),
-        ", ".join(f"{name} {value}" for name, value in at.items()),
+        found.text,
+        found.label if found.configuration else "",
+        found.met,
+        _seen(source, {**asked, **found.model_dump(exclude_unset=True)}, found, unit),
+        number(found.limit, unit),
+        ", ".join(f"{name} {value}" for name, value in found.at.items()),
         Verdict.of(dig(source.summary, "verdict")),
     )
 
 
-def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
+def _seen(source: Source, objective: Mapping[str, object], answer: ObjectiveAnswer, unit: str) -> Quantity | None:
     """Return the measured value that decided an objective, with its confidence interval."""
     from towtank.analysis import estimate_at, is_scoped  # noqa: PLC0415 - imports the analysis
 
-    seen, at = objective.get("seen"), objective.get("at") or {}
-    load = next((at[name] for name in ("users", "rate") if name in at), None)
+    load = next((answer.at[name] for name in ("users", "rate") if name in answer.at), None)
     for configuration in source.summary.get("configurations") or ():
-        for point in configuration["points"] if configuration.get("label") == objective.get("label") else ():
-            if point.get("load") == load and not is_scoped(dict(objective)):
-                found = estimate_at(point, dict(objective))
-                if found.value == seen:
-                    return estimate(found.document(), unit, str(objective.get("text", "")))
-    return number(seen, unit, str(objective.get("text", "")))
+        for point in configuration["points"] if configuration.get("label") == answer.label else ():
+            if point.get("load") == load and not is_scoped(objective):
+                found = estimate_at(point, objective)
+                if found.value == answer.seen:
+                    return estimate(found.document(), unit, answer.text)
+    return number(answer.seen, unit, answer.text)
 
 
 def claim_of(found: ClaimVerdict) -> Claim:
@@ -274,16 +272,16 @@ def claim_of(found: ClaimVerdict) -> Claim:
     return Claim(found.says, found.verdict, measured, found.holds, found.why, found.do, found.doubts)
 
 
-def comparison_of(found: Json) -> Comparison:
-    """Read a comparison of two configurations from a study summary."""
-    assumed = found.get("assumed") or {}
+def comparison_of(found: ComparedLevels) -> Comparison:
+    """Convert a comparison of two configurations in a study summary."""
+    about = f"{found.metric}: {found.to_level} over {found.from_level}"
     return Comparison(
-        str(found["metric"]),
-        str(found["factor"]),
-        str(found["from"]),
-        str(found["to"]),
-        float(found["load"]),
-        estimate(found.get("ratio"), COUNT, f"{found['metric']}: {found['to']} over {found['from']}"),
-        found.get("differs"),
-        assumed.get("differs"),
+        found.metric,
+        found.factor,
+        found.from_level,
+        found.to_level,
+        found.level,
+        estimate(found.ratio.document(), COUNT, about),
+        found.differs,
+        None if found.assumed is None else found.assumed.differs,
     )

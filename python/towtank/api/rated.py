@@ -14,7 +14,7 @@ from towtank.api.measured import Doubt
 from towtank.api.quantity import Interval, Quantity
 
 if TYPE_CHECKING:
-    from towtank.sizing import RatedMachine, RatingEstimate
+    from towtank.sizing import RatedMachine, RatingEstimate, RatingTurn
 
 UNITS = "units"
 
@@ -158,11 +158,11 @@ def rate(
 
     done = 0
 
-    def show(turn: Mapping[str, object], total: int) -> None:
+    def show(turn: RatingTurn, total: int) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(str(turn.get("kernel")), min(1.0, done / total) if total else 0.0)
+            progress(turn.kernel, min(1.0, done / total) if total else 0.0)
 
     call = "towtank.rate"
     with faults_of(call):

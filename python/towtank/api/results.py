@@ -92,7 +92,7 @@ class Results:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives of the study, with the outcome in each configuration."""
-        return tuple(objective_of(self._source, each) for each in self._source.summary.get("objectives") or ())
+        return tuple(objective_of(self._source, each) for each in self._source.study_summary.objectives)
 
     @property
     def missed(self) -> tuple[Objective, ...]:
@@ -149,7 +149,7 @@ class Results:
         from towtank.api.calls import refuse_unknown  # noqa: PLC0415 - imports the units
         from towtank.load_level import KINDS  # noqa: PLC0415
 
-        found = [comparison_of(each) for each in self._source.summary.get("comparisons") or ()]
+        found = [comparison_of(each) for each in self._source.study_summary.comparisons]
         factors = {name for run in self.runs for name in run.factors if name not in KINDS}
         metrics = {each.metric for each in found}
         names = {"factor": (factor, "a factor of the study other than the load", factors)}

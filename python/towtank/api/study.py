@@ -90,7 +90,7 @@ def run(
         try:
             outcome: StudyOutcome = conducted(
                 lambda display, stop: run_study(
-                    loaded, folder, display, resume, stop=stop, command=request.document(), report=report
+                    loaded, folder, display, resume, stop=stop, request=request, report=report
                 ),
                 progress,
             )

@@ -9,13 +9,7 @@ from towtank.version import __version__
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run `towtank` and return the exit status.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Arguments after the name of the program; default: the arguments of this process.
-    """
+    """Run `towtank` with the given arguments, or with those of this process, and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     # `--version` is handled before the slow imports, which it does not need.
     if arguments == ["--version"]:

@@ -30,13 +30,8 @@ _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__na
 
 
 def application(arguments: list[str] | None = None) -> typer.Typer:
-    """Build the Typer application.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Arguments of the command line. If they begin with the name of a command, only this command is registered and
-        imported, to save time.
+    """Build the Typer application. If the arguments begin with the name of a command, only this command is registered
+    and imported, to save time.
     """
     named = arguments[0] if arguments else ""
     everything = named not in (*COMMANDS, *GROUPS)

@@ -18,16 +18,8 @@ _WHERE = "<command line>"
 
 @dataclass(frozen=True)
 class Selection:
-    """Results to compare, as named on the command line.
-
-    Attributes
-    ----------
-    results : tuple of str
-        Positional arguments: results A and B, or the single result to compare with a baseline.
-    a, b : tuple of str
-        Result files of `--a` and of `--b`.
-    baseline : str or None
-        Name of the baseline; None if no baseline is used.
+    """Results to compare, as named on the command line: results A and B (or the single result to compare with a
+    baseline), result files of `--a` and of `--b`, and the name of the baseline.
     """
 
     results: tuple[str, ...]
@@ -98,16 +90,8 @@ class Selection:
 
 @dataclass(frozen=True)
 class Kept:
-    """Outcome of storing a result as baseline.
-
-    Attributes
-    ----------
-    name : str
-        Name of the baseline.
-    side : Side
-        Result to store.
-    path : Path or None
-        File of the baseline; None if nothing was stored, because no run of the result is valid or suspect.
+    """Outcome of storing a result as baseline. `path` is None if nothing was stored, because no run of the result is
+    valid or suspect.
     """
 
     name: str

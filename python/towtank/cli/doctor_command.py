@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -90,7 +90,7 @@ def _clean(json: bool) -> int:
     return ExitStatus.TARGET if left else ExitStatus.DONE
 
 
-def _calibrated(missing: list[str]) -> dict[str, Any] | None:
+def _calibrated(missing: list[str]) -> dict[str, object] | None:
     """Measure how much load this machine can generate, and store the result; return None if required software is
     missing.
     """

@@ -16,16 +16,8 @@ SCHEMA = "towtank/needs/1"
 
 
 def print_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Print the software that a system or a study needs on this machine; if `install` is set, install missing software.
-
-    Parameters
-    ----------
-    text : str or None
-        System or study; None for all servers that Towtank supports.
-    json : bool
-        Whether to print a JSON document instead of text.
-    install : bool
-        Whether to install missing software.
+    """Print the software that a system or a study needs on this machine, or all servers that Towtank supports; if
+    `install` is set, install missing software.
 
     Raises
     ------

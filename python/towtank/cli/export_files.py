@@ -18,21 +18,9 @@ STANDARD_OUTPUT = "-"
 
 
 def places(files: Sequence[ExportFile], out: str | None, source: Path) -> list[Path]:
-    """Return the path for each file of an export.
-
-    Parameters
-    ----------
-    files : sequence of File
-    out : str or None
-        Value of `--out`: a file if the export has one file, otherwise a folder; None for the folder `exports` in
-        `source`.
-    source : Path
-        Exported folder.
-
-    Raises
-    ------
-    StudyError
-        If the export has several files and `out` is an existing file.
+    """Return the path for each file of an export. `out` is a file if the export has one file, otherwise a folder; None
+    for the folder `exports` in `source`. Raise `StudyError` if the export has several files and `out` is an existing
+    file.
     """
     if out is None:
         return [source / FOLDER / file.name for file in files]

@@ -51,14 +51,9 @@ def command(
 def print_notes(
     imported: ImportResult, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False
 ) -> None:
-    """Print the notes on an imported file, and the next command for the user, on standard error.
-
-    Parameters
-    ----------
-    places : int
-        Largest number of positions that are printed with each note.
-    addresses : bool
-        Whether the proposed command contains the addresses of the imported requests, instead of HOST:PORT.
+    """Print the notes on an imported file, with at most `places` positions each, and the next command for the user, on
+    standard error. If `addresses` is set, the command contains the addresses of the imported requests, instead of
+    HOST:PORT.
     """
     import sys  # noqa: PLC0415
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,7 @@ from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
-    from towtank.sizing import Machine, RatedMachine
+    from towtank.sizing import Machine, RatedMachine, RatingTurn
 
 
 def command(
@@ -94,12 +94,11 @@ def _rate(folder: Path, *, quick: bool, quiet: bool) -> RatedMachine:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Mapping[str, object], int], None]]:
+def _progress(*, quiet: bool) -> Iterator[Callable[[RatingTurn, int], None]]:
     """Show a progress bar on standard error; yield a function that advances the bar."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from towtank.cli.output import console  # noqa: PLC0415
-    from towtank.sizing import RatingTurn  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
@@ -107,8 +106,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Mapping[str, object], int], 
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
-        def show(line: Mapping[str, object], total: int) -> None:
-            turn = RatingTurn.model_validate(line)
+        def show(turn: RatingTurn, total: int) -> None:
             text = f"round {turn.round + 1}, {turn.kernel}"
             bar.update(task, description=f"{text:<32}", total=total, advance=1)
 

@@ -98,7 +98,7 @@ def command(
             display,
             resume is not None,
             stop=stop,
-            command=request.document(),
+            request=request,
             report=report,
             receivers=chosen_receivers,
             first_words=describe_side_effects(loaded),

@@ -45,18 +45,9 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one calibration load. Rate, utilization and start lags describe its steady stage, without the ramp.
-
-    Attributes
-    ----------
-    rate_per_s : float
-        Rate of started requests. [1/s]
-    busy : float
-        Utilization of the load thread, in [0, 1].
-    started, failed : int
-        Number of requests that were started during the whole load, and number of those that failed. [1]
-    lag_s : dict
-        Start lag by quantile: `p50`, `p99`, `p99.9`, `max`. [s]
+    """Results of one calibration load: rate of started requests [1/s] and utilization of the load thread in [0, 1] in
+    its steady stage, numbers of started and failed requests of the whole load [1], and start lag by quantile in the
+    steady stage: `p50`, `p99`, `p99.9`, `max` [s].
     """
 
     rate_per_s: float
@@ -74,23 +65,9 @@ def calibrate(
 ) -> dict[str, object]:
     """Measure the limits (envelope) of the load generator: request rate per core, and start lag by request rate.
 
-    Parameters
-    ----------
-    measure : callable
-        Function that runs one load and returns its results.
-    fingerprint : str
-        Fingerprint of this machine.
-    pinning : Pinning
-        CPUs of the null server (`system`) and of the load thread (`generator`).
-    seconds : float, default 5.0
-        Length of each of the five steady stages. [s]
-    note : callable
-        Function that is called with the name of each measurement before it starts.
-
-    Returns
-    -------
-    dict
-        Document with the schema `towtank/envelope/1`, described in `docs/reference/run-folder.md`.
+    Return the document `towtank/envelope/1` of `docs/reference/run-folder.md`. `measure` runs one load, `pinning`
+    assigns CPUs to the null server (`system`) and to the load thread (`generator`), `seconds` is the length of each of
+    the five steady stages [s], and `note` is called with the name of each measurement before it starts.
 
     Raises
     ------
@@ -201,7 +178,7 @@ def read_point(run: RunFolder) -> Point:
     from towtank.results import segments  # noqa: PLC0415
 
     measurement = Measurement(segments.read(run.engine))
-    steady = {number for number, stage in enumerate(measurement.stages) if stage.get("phase") == "steady"}
+    steady = {number for number, stage in enumerate(measurement.stages) if stage.phase == "steady"}
     chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
     length = measurement.length_of(chosen)
     if not length:

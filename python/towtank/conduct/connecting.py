@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank import files
 from towtank.errors import Fault, StudyError
@@ -78,7 +77,9 @@ class ConnectionOptions:
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
             streams = {} if self.streams is None else {"streams": self.streams}
-            part = {**_model(self.connections), **streams, **sources}
+            mode = {"per-user": "per_user", "new": "new_each_time"}.get(self.connections, "pool")
+            size = {"size": int(self.connections)} if self._is_pool else {}
+            part = {"mode": mode, **size, **streams, **sources}
         return {**part, "sources": list(self.sources)} if self.sources else part
 
     @property
@@ -124,12 +125,6 @@ class ConnectionOptions:
         if (self.cert is None) != (self.key is None):
             faults.append(_fault("--cert", "must be given together with --key"))
         return faults
-
-
-def _model(text: str) -> dict[str, Any]:
-    if text == "per-user":
-        return {"mode": "per_user"}
-    return {"mode": "new_each_time"} if text == "new" else {"mode": "pool", "size": int(text)}
 
 
 def _fault(option: str, message: str) -> Fault:

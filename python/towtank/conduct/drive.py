@@ -54,22 +54,11 @@ The record of a load that repeats a single request takes twice this amount per s
 
 @dataclass(frozen=True)
 class Exchange:
-    """Request that `towtank drive` repeats.
+    """Request that `towtank drive` repeats, to a URL or to the targets of a workload file.
 
-    Attributes
-    ----------
-    url : str
-        Target of the request, `http://host:port/path` or `https://host:port/path`.
-    method : str
-        HTTP method.
-    headers : tuple of (str, str)
-        Headers as pairs of name and value, sent unchanged.
-    body : str or None
-        Body of the request: a text, or `@FILE` for the content of a file.
-    timeout_s : float
-        Time limit for the complete response. [s]
-    changes : tuple of str
-        Values of the workload's parameters, `parameters.NAME=value`; only allowed with a workload file.
+    The headers are pairs of name and value, sent unchanged; the body is a text, or `@FILE` for the content of a file;
+    `timeout_s` is the time limit for the complete response [s]; `changes` are values of the workload's parameters,
+    `parameters.NAME=value`.
     """
 
     url: str
@@ -162,15 +151,8 @@ def split_url(url: str) -> SplitResult:
 def require_reachable(ways: Sequence[str]) -> list[str]:
     """Open and close a connection to a target, so that an unreachable target is reported before the run.
 
-    Parameters
-    ----------
-    ways : sequence of str
-        Numeric addresses of one host name, with the same port, in the order of the attempts; or one Unix socket.
-
-    Returns
-    -------
-    list of str
-        The given addresses; the address that accepted the connection comes first.
+    `ways` are the numeric addresses of one host name, with the same port, in the order of the attempts; or one Unix
+    socket. They are returned with the address that accepted the connection in the first place.
 
     Raises
     ------
@@ -357,16 +339,8 @@ def conduct_drive(
 def _watched(run: RunFolder, plan: Plan, watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
     """Observe this machine during the block if a target runs on it, because target and generator then share its CPUs.
 
-    Parameters
-    ----------
-    watched : sequence of int
-        Ids of the processes of this machine that are named on the command line.
-
-    Yields
-    ------
-    callable or None
-        Function that adds the generator to the observation, by its process id; None if no target runs on this
-        machine.
+    Yield a function that adds the generator to the observation, by its process id; None if no target runs on this
+    machine. `watched` are the ids of processes that are named on the command line.
     """
     if not targets_here(plan) and not watched:
         yield None

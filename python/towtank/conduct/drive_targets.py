@@ -49,21 +49,9 @@ def prepare_plan(
 ) -> Plan:
     """Check the target, connect to it once, and return the plan for the engine.
 
-    Parameters
-    ----------
-    run : RunFolder
-        Folder into which the engine writes its record.
-    exchange : Exchange
-        Request; its URL may be the path of a workload file instead.
-    load : Load
-        Amount, arrival process and length of the load.
-    addresses : list of str
-        Addresses of the targets of a workload file: `NAME=host:port`, or `host:port` for the default target. For
-        TLS, the address is `https://host:port`.
-    allowed : list of str
-        Hosts that may be loaded although they are neither local nor private.
-    connections : ConnectionOptions, optional
-        Connection options; by default those of an empty command line.
+    The URL of `exchange` may be the path of a workload file. `addresses` are then the addresses of its targets:
+    `NAME=host:port`, or `host:port` for the default target; for TLS, `https://host:port`. `allowed` are hosts that may
+    be loaded although they are neither local nor private.
 
     Raises
     ------
@@ -168,7 +156,7 @@ def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
     return target_with_fallbacks(target, [require_reachable(found.get(each, [each])) for each in target["addresses"]])
 
 
-def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
+def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, object]:
     """Parse the values of workload parameters from the command line; the raised error contains all faults."""
     values, faults = {}, []
     for text in changes:

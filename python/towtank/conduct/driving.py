@@ -26,19 +26,11 @@ from towtank.system import make_scratch, watched
 
 @dataclass
 class DriveOutcome:
-    """Result of `towtank drive`.
-
-    Attributes
-    ----------
-    document : dict
-        Output of `towtank drive --json`.
-    notes : list of str
-        Additional messages for the user.
-    aborted : str or None
-        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
+    """Result of `towtank drive`: the document of `--json`, messages for the user, and the objective of `--abort-on`
+    that ended the load early, with the value.
     """
 
-    document: dict[str, Any]
+    document: Mapping[str, object]
     notes: list[str] = field(default_factory=list)
     aborted: str | None = None
 
@@ -55,22 +47,8 @@ def drive_target(
 ) -> DriveOutcome:
     """Load a target that is already running, and analyse the record.
 
-    Parameters
-    ----------
-    options : DriveOptions
-        Options of the load and its target.
-    display : Display
-        Display of the progress.
-    stop : StopRequest
-        Request of the user to stop the load, for example by Ctrl-C.
-    addresses : sequence of str
-        Addresses of the targets of a workload file.
-    out : Path, optional
-        Folder in which the record is kept; by default the record is removed at the end.
-    allowed : sequence of str
-        Hosts that may be loaded although they are neither local nor private.
-    live_sending : LiveSending, optional
-        Receivers to which results are sent during the run.
+    `addresses` are those of the targets of a workload file, `out` is the folder in which the record is kept (by default
+    it is removed at the end), and `allowed` are hosts that may be loaded although they are neither local nor private.
 
     Raises
     ------
@@ -93,12 +71,10 @@ def drive_target(
             outcome = conduct_drive(
                 run, shown, plan, stop, display, live_sending=live_sending, watched=named, abort_on=abort_on
             )
-        return DriveOutcome({**drive_document(run, shown), **_sent(run)}, outcome.notes, outcome.aborted)
-
-
-def _sent(run: RunFolder) -> dict[str, Any]:
-    """Return the number of results that each receiver accepted during the run; empty if nothing was sent."""
-    return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
+        document = drive_document(run, shown)
+        # The number of results that each receiver accepted.
+        sent = next((event["receivers"] for event in run.events() if event.get("k") == "sent"), None)
+        return DriveOutcome(document if sent is None else {**document, "sent": sent}, outcome.notes, outcome.aborted)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import os
 import resource
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.errors import Fault, StudyError
 from towtank.plan import Plan
@@ -56,7 +56,7 @@ def save_envelope(envelope: dict[str, object]) -> Path:
     return path
 
 
-def load_envelope(fingerprint: str) -> dict[str, Any] | None:
+def load_envelope(fingerprint: str) -> dict[str, object] | None:
     """Read the envelope of a machine; None if no readable envelope is stored."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
@@ -67,27 +67,15 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: Plan, place: GeneratorPlace | None = None) -> dict[str, object]:
-    """Return limits and properties of the load generator's machine, for the manifest of a run.
+    """Return limits and properties of the load generator's machine, for the manifest of a run. They allow a later
+    check, on any machine, if the generator limited the load.
 
-    They allow a later check, on any machine, if the generator limited the load.
-
-    Parameters
-    ----------
-    plan : Plan
-        The engine's plan.
-    place : GeneratorPlace, optional
-        Host and network namespace of the generator, if it does not run in those of this process.
-
-    Returns
-    -------
-    dict
-        `generator_limits` contains `open_files` and `connections_by_ports`; infinite and unknown limits are omitted.
-        `open_files` is the limit of one table of open files; `engine.json` records the number of tables.
-        `connections_by_ports` is the largest number of connections to the plan's addresses, because each local port
-        can be used only once for each pair of source and target address.
-
-        `generator_host` is included if the generator runs on a host of the study, and `envelope` if a measured
-        envelope of this machine is stored.
+    `place` is the host and network namespace of the generator, if it does not run in those of this process.
+    `generator_limits` contains `open_files` and `connections_by_ports`; infinite and unknown limits are omitted.
+    `open_files` is the limit of one table of open files; `engine.json` records the number of tables.
+    `connections_by_ports` is the largest number of connections to the plan's addresses, because each local port can be
+    used only once for each pair of source and target address. `generator_host` is included if the generator runs on a
+    host of the study, and `envelope` if a measured envelope of this machine is stored.
     """
     from towtank.observe import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 

@@ -49,20 +49,8 @@ class EventTarget(Protocol):
 class Events:
     """Events that a study defines for its runs, such as failures of services, with the threads that carry them out.
 
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run, in which `event_begins`, `event_ends` and `event_failed` are recorded.
-    events : mapping of str to Event
-        Events by name.
-    stages : sequence of PlannedStage
-        Stages of the load.
-    system : EventTarget
-        System on which the events act.
-    watch : callable
-        Function that is called with the name and process id of every process that an event starts.
-    note : callable
-        Function that shows a message to the user.
+    The folder of the run records `event_begins`, `event_ends` and `event_failed`. `watch` is called with the name and
+    process id of every process that an event starts, and `note` shows a message to the user.
     """
 
     run: RunFolder
@@ -78,16 +66,8 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Start the clocks of the events that count from the start of a stage of the load.
-
-        The first stage also starts the clocks of the events that count from the start of the load.
-
-        Parameters
-        ----------
-        name : str
-            Name of the stage.
-        start_s : float
-            Start of the stage, since the start of the load. [s]
+        """Start the clocks of the events that count from the start of a stage of the load, `start_s` after the start of
+        the load [s]. The first stage also starts the clocks of the events that count from the start of the load.
         """
         phase = next((stage.phase for stage in self.stages if stage.name == name), name)
         for title, event in self.events.items():
@@ -138,8 +118,8 @@ class Events:
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()
-            if follower.header is not None:
-                return int(follower.header["monotonic_ns"])
+            if follower.header is not None and follower.header.monotonic_ns is not None:
+                return follower.header.monotonic_ns
             if self._over.wait(0.05):
                 break
         started = [event["t_ns"] for event in self.run.events() if event["k"] == "engine_started"]

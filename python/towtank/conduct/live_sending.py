@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveSending:
-    """Receivers to which a run sends its results, and the names by which they identify the run.
-
-    Attributes
-    ----------
-    receivers : tuple of Receiver
-        Receivers; nothing is sent if there are none.
-    study, run : str
-        Names of the study and of the run.
-    factors : dict
-        Level of each factor in the run, by name of the factor.
+    """Receivers to which a run sends its results, and the names of study, run and factor levels by which they identify
+    the run. Nothing is sent without receivers.
     """
 
     receivers: tuple[Receiver, ...] = ()

@@ -14,15 +14,7 @@ _EVERY_S = 1.0
 
 
 class LogGrowth:
-    """Records the lengths of all logs in a folder, at most once per second.
-
-    Parameters
-    ----------
-    logs : Path
-        Folder of the logs, `NAME.log`.
-    clock : callable, optional
-        Function that returns the monotonic time; tests replace it. [ns]
-    """
+    """Records the lengths of all logs `NAME.log` in a folder, at most once per second of the clock. [ns]"""
 
     def __init__(self, logs: Path, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._logs, self._clock = logs, clock

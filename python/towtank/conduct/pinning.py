@@ -39,12 +39,8 @@ class Pinning:
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Assign the last CPU to the generator and all other CPUs to the system. With a single CPU, nothing is pinned.
-
-    Parameters
-    ----------
-    available : set of int, optional
-        CPUs to assign; by default all CPUs that this process may use.
+    """Assign the last CPU to the generator and all other CPUs to the system; by default, of all CPUs that this process
+    may use. With a single CPU, nothing is pinned.
     """
     cpus = sorted(os.sched_getaffinity(0) if available is None else available)
     if len(cpus) < 2:

@@ -10,12 +10,14 @@ import subprocess
 import time
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.digging import dig
+from towtank.documents import plain
 from towtank.engine import binary
 from towtank.errors import StudyError
 from towtank.files import sha256_of
@@ -24,6 +26,7 @@ from towtank.secrets import make_private_folder, open_private, redacted, redacte
 from towtank.version import __version__
 
 if TYPE_CHECKING:
+    from towtank.conduct.request import StudyRequest
     from towtank.study import RunSpec, Study
 
 FILES = "files"
@@ -50,7 +53,7 @@ def versions() -> dict[str, str]:
 
 
 def open_results(
-    study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, command: dict[str, Any]
+    study: Study, specs: list[RunSpec], folder: Path, *, resume: bool, request: StudyRequest | None
 ) -> ResultsFolder:
     """Create the results folder with the manifest and files of a study, or open the folder of a study to resume.
 
@@ -79,22 +82,21 @@ def open_results(
         "design": design,
         "versions": versions(),
         "host": host_facts().document(),
-        "files": keep_files(study, folder),
-        "data": data_files(study),
-        "command": _keep_secrets(command, secret, folder),
+        "files": plain(keep_files(study, folder)),
+        "data": plain(data_files(study)),
+        "command": {} if request is None else _keep_secrets(request, secret, folder),
         "started_wall_ns": time.time_ns(),
     }
     return ResultsFolder.create(folder, manifest)
 
 
-def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
+def _keep_secrets(request: StudyRequest, parameters: Collection[str], folder: Path) -> dict[str, object]:
     """Write the secrets of a command line to a private file, and return the command line without secrets."""
-    changes = command.get("changes", [])
-    shown = [redacted_setting(change, parameters) for change in changes]
-    if shown == changes:
-        return command
-    write_json(folder / SECRETS_FILE, {"schema": SECRETS_SCHEMA, "changes": changes}, private=True)
-    return {**command, "changes": shown}
+    shown = [redacted_setting(change, parameters) for change in request.changes]
+    if shown != list(request.changes):
+        changes = list(request.changes)
+        write_json(folder / SECRETS_FILE, {"schema": SECRETS_SCHEMA, "changes": changes}, private=True)
+    return {**request.document(), "changes": shown}
 
 
 def require_own(folder: Path) -> None:
@@ -117,7 +119,7 @@ def require_no_results(folder: Path) -> None:
         raise StudyError.at(folder, message)
 
 
-def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
+def require_same_design(results: ResultsFolder, design: list[object], *, may_grow: bool) -> None:
     """Refuse results of another design. With `may_grow`, `design` may contain more repetitions than the results."""
     recorded = results.manifest.get("design")
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
@@ -127,8 +129,29 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
         raise StudyError.at(results.path / STUDY_MANIFEST, message, where="design")
 
 
-def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study to its results folder; return the role, name, path and hash of each file.
+@dataclass(frozen=True)
+class KeptFile:
+    """File of a study with a copy in its results: role, name of the copy, path of the original, and hash."""
+
+    role: str
+    name: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """File or folder that a study names but that is not copied into its results: path, key of the study file that
+    contains the path, and hash.
+    """
+
+    path: str
+    key: str = ""
+    sha256: str = ""
+
+
+def keep_files(study: Study, folder: Path) -> list[KeptFile]:
+    """Copy the files of a study to its results folder.
 
     The copies contain secrets, because a resumed study needs them, so only their owner can read them.
     """
@@ -150,7 +173,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
         make_private_folder(copy.parent)
         with open_private(copy) as stream:
             stream.write(text)
-        kept.append({"role": role, "name": name, "path": str(path.absolute()), "sha256": _hash(path, text)})
+        kept.append(KeptFile(role, name, str(path.absolute()), _hash(path, text)))
     return kept
 
 
@@ -165,15 +188,10 @@ def _hash(path: Path, text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hashes of files and folders that a study names but that are not copied into its results, each with the
-    key of the study file that contains the path.
-    """
-    return [
-        {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
-        for named in study.named_files()
-        if named.path.exists()
-    ]
+def data_files(study: Study) -> list[DataFile]:
+    """Return the files and folders that a study names but that are not copied into its results."""
+    named = [each for each in study.named_files() if each.path.exists()]
+    return [DataFile(str(each.path), each.key, content_hash(each.path)) for each in named]
 
 
 def content_hash(path: Path) -> str:

@@ -8,34 +8,36 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.observe import host_facts
-from towtank.sizing import RatedMachine, RatingMeasurement, machine_catalogue, reference_values
+from towtank.sizing import (
+    RatedMachine,
+    RatingBegin,
+    RatingMeasurement,
+    RatingTurn,
+    machine_catalogue,
+    read_rating_line,
+    reference_values,
+)
 
 # Free disk space that a rating requires for the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RatingLength:
-    """Length of a rating, that is, of a measurement of this machine's speed.
-
-    Attributes
-    ----------
-    rounds : int
-        Number of rounds; each round executes every kernel once on one CPU and once on all CPUs. [1]
-    turn_s : float
-        Length of one execution of a kernel, without its warm-up. [s]
+    """Length of a rating, that is, of a measurement of this machine's speed: the number of rounds, each of which
+    executes every kernel once on one CPU and once on all CPUs, and the length of one execution without its warm-up
+    [s].
     """
 
     rounds: int
@@ -50,7 +52,7 @@ FULL_RATING = RatingLength(rounds=6, turn_s=0.6)
 def rate_machine(
     folder: Path,
     length: RatingLength,
-    progress: Callable[[Json, int], None] | None = None,
+    progress: Callable[[RatingTurn, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> RatedMachine:
     """Measure the speed of this machine, and compare it with the reference machine of the hardware catalogue.
@@ -66,21 +68,13 @@ def rate_machine(
 def measure(
     folder: Path,
     length: RatingLength,
-    progress: Callable[[Json, int], None] | None = None,
+    progress: Callable[[RatingTurn, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> RatingMeasurement:
-    """Execute the kernels in several rounds, with their files in a temporary folder on the rated disk.
+    """Execute the kernels in several rounds, with their files in a temporary folder on the disk to rate.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder on the disk to rate.
-    length : RatingLength
-        Number and length of the executions.
-    progress : callable, optional
-        Function that is called after each execution with the engine's report and the total number of executions.
-    stop : StopRequest, optional
-        Request to stop; the caller can connect it to signals.
+    `progress` is called after each execution with its report and the total number of executions. The caller can connect
+    `stop` to signals.
 
     Raises
     ------
@@ -92,7 +86,7 @@ def measure(
         If the user stopped the rating.
     """
     _check(folder)
-    lines: list[Json] = []
+    lines: list[Mapping[str, object]] = []
     stop = stop or StopRequest()
     with _own_folder(folder) as own, _engine(own, length) as output:
         stop.on_second = lambda: shutil.rmtree(own, ignore_errors=True)
@@ -100,12 +94,13 @@ def measure(
             stop.check()
             lines.append(_parsed(text))
             if progress is not None and lines[-1].get("event") == "turn":
-                progress(lines[-1], 2 * length.rounds * len(lines[0]["kernels"]))
+                kernels = read_rating_line(RatingBegin, lines[0]).kernels
+                progress(read_rating_line(RatingTurn, lines[-1]), 2 * length.rounds * len(kernels))
         stop.check()
     return RatingMeasurement.of_lines(lines)
 
 
-def _parsed(text: str) -> Json:
+def _parsed(text: str) -> Mapping[str, object]:
     try:
         line = json.loads(text)
     except ValueError:
@@ -161,7 +156,7 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
         process.stdout.close()
 
 
-def rated_facts(folder: Path) -> Json:
+def rated_facts(folder: Path) -> dict[str, object]:
     """Describe this machine and the file system of the folder, for the record of a rating."""
     facts = {**host_facts().document(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}

@@ -11,13 +11,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank import marking
 from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
+from towtank.documents import plain
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, TowtankError
 from towtank.plan import Plan
@@ -25,10 +25,11 @@ from towtank.results import (
     ITEM_FATES,
     ITEM_GONE,
     Damage,
+    NewLines,
     RunFolder,
     StoredItem,
     StoredLedger,
-    lines,
+    StoredNote,
     stored,
     write_json,
 )
@@ -44,6 +45,8 @@ _MARGIN_S = 60.0
 # Largest number of lost or changed items that the result lists. The engine's notes list all of them. [1]
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
+# Fields of the note about a read that the result lists.
+_RESPONSE = {"status", "failure", "bytes", "sha256"}
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,34 @@ def _heal(run: RunFolder, system: System) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class _NamedItem:
+    """Item that is lost, changed or unreadable, with its correct contents and with the response to the last read."""
+
+    key: str
+    fate: str
+    acknowledged_s: float
+    contents: list[dict[str, int | str]]
+    read: dict[str, int | str]
+
+
+@dataclass(frozen=True)
+class _KindRead:
+    """Numbers of stored items of one kind [1]; `sample` is True if only a sample of them was to be read."""
+
+    acknowledged: int
+    removed: int
+    uncertain: int
+    read: int
+    sample: bool
+    found: int
+    lost: int
+    different: int
+    unreadable: int
+    unread: int
+    named: list[_NamedItem]
+
+
 class _Reader:
     """Reads back the stored items of one kind after the other, and repeats failed reads."""
 
@@ -110,7 +141,7 @@ class _Reader:
         self.asked, self.run, self.endpoints = asked, run, endpoints
         self.stop, self.display = stop, display
         self.fates: dict[str, dict[str, str]] = {}
-        self.reads: dict[str, dict[str, dict[str, Any]]] = {}
+        self.reads: dict[str, dict[str, StoredNote]] = {}
         self.sampled: dict[str, int] = {}
         self.deadline = time.monotonic() + asked.at_most_s
 
@@ -155,7 +186,7 @@ class _Reader:
                 return
             time.sleep(_BETWEEN_ROUNDS_S)
 
-    def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
+    def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, StoredNote]:
         """Read the given items once; return the engine's note about each item by its key."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +200,7 @@ class _Reader:
         if status not in (0, None):
             words = "".join(f"\n  {line}" for line in log_tail(folder / "engine.log", 5))
             raise EngineError(f"the engine that reads back ended {describe_status(status)}{words}")
-        return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
+        return {note.key: note for _, note in stored.notes(engine, Damage()) if note.k == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
         """Start the engine on the generator's host, because the system may be unreachable from other hosts."""
@@ -183,12 +214,13 @@ class _Reader:
         Return None if the engine has no exit status.
         """
         late = self.deadline + _MARGIN_S
-        following = _Following(folder, keys)
+        notes, left = NewLines(folder, stored.STORED_NOTES), set(keys)
         asked = False
         try:
             while process.status() is None:
                 process.frames(_LOOK_EVERY_S)
-                if not asked and (self.stop.requested or time.monotonic() > self.deadline or following.is_through()):
+                left -= {str(note.get("key")) for _, note in notes.new() if note.get("k") == "read"}
+                if not asked and (self.stop.requested or time.monotonic() > self.deadline or not left):
                     asked = True
                     process.stop()
                 if time.monotonic() > late:
@@ -197,36 +229,36 @@ class _Reader:
         finally:
             process.close()
 
-    def document(self, ledger: StoredLedger, reason: str | None) -> dict[str, Any]:
+    def document(self, ledger: StoredLedger, reason: str | None) -> dict[str, object]:
         """Return the result of the read-back as JSON for `stored.json`."""
-        kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
+        kinds = {kind: self._kind_read(kind, ledger) for kind in self.asked.kinds}
         keys = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
         return {
             "schema": SCHEMA,
             "run": self.run.run_id,
             "reason": reason,
-            **{key: sum(kind[key] for kind in kinds.values()) for key in keys},
-            "kinds": kinds,
+            **{key: sum(getattr(kind, key) for kind in kinds.values()) for key in keys},
+            "kinds": plain(kinds),
             "bad_lines": ledger.damage.bad_lines,
         }
 
-    def _document_of(self, kind: str, ledger: StoredLedger) -> dict[str, Any]:
+    def _kind_read(self, kind: str, ledger: StoredLedger) -> _KindRead:
         things = ledger.of(kind)
         fates = self.fates.get(kind, {})
         counts = Counter(stored.ITEM_FOUND if fate == ITEM_GONE else fate for fate in fates.values())
         chosen = self.sampled.get(kind, len(things))
         counts[stored.ITEM_UNREAD] += chosen - len(fates)
-        return {
-            "acknowledged": len(things),
-            "removed": ledger.removed.get(kind, 0),
-            "uncertain": sum(thing.is_uncertain for thing in things.values()),
-            "read": chosen - counts[stored.ITEM_UNREAD],
-            "sample": chosen < len(things),
+        return _KindRead(
+            acknowledged=len(things),
+            removed=ledger.removed.get(kind, 0),
+            uncertain=sum(thing.is_uncertain for thing in things.values()),
+            read=chosen - counts[stored.ITEM_UNREAD],
+            sample=chosen < len(things),
             **{name: counts[name] for name in ITEM_FATES},
-            "named": self._named(kind, things, fates),
-        }
+            named=self._named(kind, things, fates),
+        )
 
-    def _named(self, kind: str, things: dict[str, StoredItem], fates: dict[str, str]) -> list[dict[str, Any]]:
+    def _named(self, kind: str, things: dict[str, StoredItem], fates: dict[str, str]) -> list[_NamedItem]:
         """Describe lost, changed and unreadable items, in the order in which the system confirmed their storage."""
         bad = [
             key
@@ -236,46 +268,12 @@ class _Reader:
         bad.sort(key=lambda key: things[key].acknowledged_ns)
         reads = self.reads.get(kind, {})
         return [
-            {
-                "key": key,
-                "fate": fates[key],
-                "acknowledged_s": things[key].acknowledged_ns / _NANOSECONDS,
-                "contents": [{"bytes": size, "sha256": digest} for size, digest in sorted(things[key].contents)],
-                "read": {
-                    name: reads.get(key, {}).get(name)
-                    for name in ("status", "failure", "bytes", "sha256")
-                    if name in reads.get(key, {})
-                },
-            }
+            _NamedItem(
+                key,
+                fates[key],
+                things[key].acknowledged_ns / _NANOSECONDS,
+                [{"bytes": size, "sha256": digest} for size, digest in sorted(things[key].contents)],
+                reads[key].model_dump(include=_RESPONSE, exclude_none=True) if key in reads else {},
+            )
             for key in bad[:NAMED_AT_MOST]
         ]
-
-
-@dataclass
-class _Following:
-    """Keys of the items that the engine has not yet read, according to the notes that it writes.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of the engine's notes.
-    left : set of str
-        Keys that remain to be read.
-    """
-
-    folder: Path
-    left: set[str]
-    _offsets: dict[Path, int] = field(default_factory=dict)
-
-    def is_through(self) -> bool:
-        """Read the engine's new notes, and return True if no key remains to be read."""
-        for path in self.folder.glob(stored.STORED_NOTES):
-            with path.open("rb") as stream:
-                stream.seek(self._offsets.get(path, 0))
-                whole, newline, _ = stream.read().rpartition(b"\n")
-            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + len(newline)
-            for line in whole.split(b"\n"):
-                note = lines.decode(line) or {}
-                if note.get("k") == "read":
-                    self.left.discard(str(note["key"]))
-        return not self.left

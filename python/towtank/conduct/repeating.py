@@ -31,17 +31,10 @@ ENDED = "repeat_ended"
 
 @dataclass(frozen=True)
 class Undecided:
-    """Claim or objective that is still undecided when the repetition of runs ends.
+    """Claim or objective that is still undecided when the repetition of runs ends, and the reason `why`.
 
-    Attributes
-    ----------
-    text, why : str
-        Claim or objective, and the reason why it is undecided.
-    needs_runs, more : int or None
-        Estimated number of runs of each combination of levels that would decide the claim or objective: in total, and
-        in addition to the completed runs. None if unknown. [1]
-    more_s : float or None
-        Estimated duration of the additional runs; None if unknown. [s]
+    `needs_runs` is the estimated number of runs of each combination of levels that would decide it, `more` that number
+    without the completed runs [1], and `more_s` the estimated duration of these runs [s]; None if unknown.
     """
 
     text: str
@@ -61,17 +54,9 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Ended:
-    """End of the repetition of a study's runs, as the manifest of the study records it.
-
-    Attributes
-    ----------
-    blocks : int
-        Number of completed blocks, that is, of runs of each combination of levels. [1]
-    because : str
-        Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`; the dictionary `_BECAUSE`
-        explains each reason.
-    open : tuple of Undecided
-        Claims and objectives that are still undecided.
+    """End of the repetition of a study's runs, as the manifest of the study records it: the number of completed blocks,
+    that is, of runs of each combination of levels [1], the reason, which is a key of `_BECAUSE`, and what is still
+    undecided.
     """
 
     blocks: int
@@ -104,14 +89,8 @@ class Ended:
 
 @dataclass
 class Repeating:
-    """Decides after each block if a study ends. A block is one run of each combination of levels.
-
-    Attributes
-    ----------
-    block_s : list of float
-        Duration of each block that this process has run, without discarded attempts. [s]
-    repeated_s : float
-        Total duration of discarded attempts. [s]
+    """Decides after each block if a study ends. A block is one run of each combination of levels. `block_s` is the
+    duration of each block that this process has run, and `repeated_s` that of all discarded attempts. [s]
     """
 
     study: Study
@@ -123,22 +102,16 @@ class Repeating:
     def repeats(self, block: int, runs: list[str], done: int) -> bool:
         """Return True if a block must be run again because the speed of the machine changed between its runs.
 
-        Parameters
-        ----------
-        block : int
-            Number of the block, from 1.
-        runs : list of str
-            Names of the runs of the block.
-        done : int
-            Number of these runs that this process has done, at least 1; the others were done before a resumption.
+        `done` is the number of runs of the block that this process has done, at least 1; the others were done before a
+        resumption.
 
         Notes
         -----
         The probe measures the CPU time of a fixed piece of work in each second of a run. The medians of the runs are
         compared, without runs that have fewer than ten samples.
 
-        A change of the machine's speed would distort the difference between configurations. No result is corrected;
-        the whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
+        A change of the machine's speed would distort the difference between configurations. No result is corrected; the
+        whole block is repeated instead. This happens only if the budget suffices for the repetition and for the
         remaining blocks before the first test of claims.
         """
         rule = self.study.study.repeat
@@ -172,14 +145,8 @@ class Repeating:
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Return True if the study can end after a block, and record the end in the study's manifest.
-
-        Parameters
-        ----------
-        block : int
-            Number of the block, from 1.
-        ran : bool
-            True if this process has done runs of the block.
+        """Return True if the study can end after a block, and record the end in the study's manifest. `ran` is True if
+        this process has done runs of the block.
         """
         now = time.monotonic()
         if ran:

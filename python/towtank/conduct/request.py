@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.envelope import beyond_open_files
-from towtank.conduct.provenance import FILES, content_hash
+from towtank.conduct.provenance import FILES, DataFile, KeptFile, content_hash
 from towtank.digging import dig
+from towtank.documents import record_of
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.results import ResultsFolder
 
@@ -151,23 +152,12 @@ def _check_open_files(study: Study) -> None:
 def recorded_request(
     folder: Path, named: str | None, allowed: tuple[str, ...] = (), *, trusted: bool = False, more: int = 0
 ) -> StudyRequest:
-    """Return the request that began a results folder, in order to resume the study.
+    """Return the request that began a results folder, in order to resume the study, with `more` further runs of each
+    combination of levels.
 
     The request names the original study file if the study's files are unchanged, otherwise its copy in the results.
-
-    Parameters
-    ----------
-    folder : Path
-        The results folder.
-    named : str or None
-        Study named on the command line; must be None, because the results folder determines the study.
-    allowed : tuple of str
-        Hosts that may be loaded. The list in the results is ignored, because another user may have written it.
-    trusted : bool
-        True to allow files outside of the study's folder to be sent, served or run. The value in the results is ignored
-        for the same reason.
-    more : int
-        Number of runs of each combination of levels to add to those of the results. [1]
+    `named`, the study on the command line, must be None. The recorded hosts that may be loaded, and the recorded trust
+    in files outside the study's folder, are ignored, because another user may have written them.
 
     Raises
     ------
@@ -210,7 +200,7 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
     return max(planned, max(done, default=0) + more)
 
 
-def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
+def _study_file(results: ResultsFolder, manifest: Mapping[str, Any]) -> tuple[Path, list[str]]:
     """Return the path of the study file, and the changed files of the study.
 
     If no file has changed since the first run, the path is that of the original file, otherwise that of its copy in the
@@ -222,11 +212,17 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
         If a changed file has no copy, or if the copies cannot be used. This is the case if the original files come from
         several folders, or refer by relative paths to files that were not copied.
     """
-    data, files = manifest.get("data", ()), manifest.get("files", [])
-    named = {each["path"]: _has_changed(each) for each in data}
+    try:
+        data = [record_of(DataFile, each) for each in manifest.get("data") or ()]
+        files = [record_of(KeptFile, each) for each in manifest.get("files") or ()]
+        study = next(each for each in files if each.role == "study")
+    except (ValueError, StopIteration):
+        message = "must list the study file and all other files of the study, each with path and hash, got another list"
+        raise StudyError.at(results.path, message, where="files") from None
+    named = {each.path: _has_changed(each) for each in data}
     changed = [path for path, is_changed in named.items() if is_changed]
-    others = [each["path"] for each in files if _has_changed(each)]
-    folders = {Path(each["path"]).parent for each in files}
+    others = [each.path for each in files if _has_changed(each)]
+    folders = {Path(each.path).parent for each in files}
     if others and len(folders) > 1:
         changed += others
     if changed:
@@ -234,8 +230,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
         raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
     if others and any(Path(path).is_relative_to(folder) for path in named for folder in folders):
         raise _needs_originals(others)
-    study = next(each for each in files if each["role"] == "study")
-    return (results.path / FILES / study["name"] if others else Path(study["path"])), others
+    return (results.path / FILES / study.name if others else Path(study.path)), others
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
@@ -248,9 +243,9 @@ def _needs_originals(changed: Iterable[str]) -> StudyError:
     return StudyError(faults, hint="restore it, or begin new results with `towtank run`")
 
 
-def _has_changed(file: dict[str, str]) -> bool:
-    path = Path(file["path"])
-    return not path.exists() or content_hash(path) != file["sha256"]
+def _has_changed(file: KeptFile | DataFile) -> bool:
+    path = Path(file.path)
+    return not path.exists() or content_hash(path) != file.sha256
 
 
 def new_results_folder(name: str) -> Path:

@@ -101,24 +101,11 @@ class RunTask:
 
 @dataclass
 class RunOutcome:
-    """Result of a run.
+    """Result of a run: its status and the reason for its failure as in `run.json`, and messages for the user.
 
-    Attributes
-    ----------
-    status : str
-        Status of the run, as in `run.json`.
-    reason : str or None
-        Reason for the failure; None if the run did not fail.
-    came_up : bool
-        True if all services of the system started.
-    disk_full : bool
-        True if the disk became full, so that further runs would fail as well.
-    died : dict
-        Description of the death of each service that died during the load, by name of the service.
-    notes : list of str
-        Messages for the user, to be printed after the run.
-    aborted : str or None
-        Objective of `--abort-on` that ended the load early, with the value; None if the load was not ended so.
+    `came_up` is True if all services of the system started, and `disk_full` if the disk became full, so that further
+    runs would fail as well. `died` describes the death of each service that died during the load. `aborted` is the
+    objective of `--abort-on` that ended the load early, with the value.
     """
 
     status: str = "complete"
@@ -240,34 +227,11 @@ def drive_engine(
 ) -> None:
     """Run the engine with the plan of the run folder, and watch the engine and the services until the engine ends.
 
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the record.
-    title : str
-        Name of the run in messages.
-    plan : Plan
-        The engine's plan.
-    ended : callable
-        Function that returns the service processes that ended unexpectedly.
-    outcome : RunOutcome
-        Outcome of the run, which is updated.
-    stop, display
-        Request of the user to stop, and display of the progress.
-    held : callable, optional
-        Function that returns the names of service processes that were stopped unexpectedly by a signal.
-    started : callable, optional
-        Function that is called with the process id of the engine.
-    steer : callable, optional
-        Function that returns the steering, which changes the load while it runs; by default the load follows the plan.
-    lasts : callable, optional
-        Function that returns the shortest and longest duration of a load whose stages depend on its results. [s]
-    events : Events, optional
-        Changes of the system during the load; by default the system is not changed.
-    place : GeneratorPlace, optional
-        Host and network namespace in which the engine runs; by default those of this process.
-    abort_on : sequence of Objective, optional
-        Objectives that end the load early if it clearly misses them.
+    `outcome` is updated. `ended` and `held` return the service processes that ended unexpectedly, and those that a
+    signal stopped; `started` is called with the process id of the engine; `steer` returns the steering that changes the
+    load while it runs; `lasts` returns the shortest and longest duration of a load whose stages depend on its results
+    [s]. The engine runs on the host and in the network namespace `place`. The load ends early if it clearly misses an
+    objective of `abort_on`.
     """
     entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))

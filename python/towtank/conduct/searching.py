@@ -5,8 +5,8 @@ plateau.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class SearchSteering(StageSteering):
         at_least_s: float,
         *,
         load: FindLimit,
-        objectives: list[dict[str, Any]],
+        objectives: Sequence[Mapping[str, object]],
     ) -> None:
         super().__init__(run, stages, send, note, at_least_s)
         self.load = load

@@ -22,17 +22,8 @@ _NAMES_AT_MOST = 8
 
 
 def describe_side_effects(study: Study) -> list[str]:
-    """Describe the programs, hosts, addresses, mounts and files outside its folder that a study uses.
-
-    Parameters
-    ----------
-    study : Study
-        Study with the IP addresses of the host names in its systems.
-
-    Returns
-    -------
-    list of str
-        Lines of text for the user; empty for a study that comes with Towtank.
+    """Describe the programs, hosts, addresses, mounts and files outside its folder that a study uses, as lines of text;
+    empty for a study that comes with Towtank.
     """
     if study.is_shipped:
         return []

@@ -23,17 +23,9 @@ class StopRequest:
     """Request of the user to stop, made by the method `ask`, by Ctrl-C, by SIGTERM, or by closing the terminal.
 
     Signals are handled only during the `with` block, which restores the previous signal handlers at its end.
-
-    Attributes
-    ----------
-    on_second : callable or None
-        Function that is called at the second request, before the process exits. It must be fast and must not raise.
-    waits_for : str
-        Description of the work that remains after the first request, for the message to the user.
-    kept : str or None
-        Folder with the records of the run; None if the records are discarded.
-    leaving : callable or None
-        Function that removes discarded records. It is called last, before the process exits immediately.
+    `on_second` is called at the second request, before the process exits, and must be fast and not raise; `leaving` is
+    called last, and removes discarded records. For the messages to the user, `waits_for` describes the work that
+    remains after the first request, and `kept` is the folder with the records; None if they are discarded.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.claim_words import ANSWERED
 from towtank.conduct import provenance
@@ -22,41 +22,33 @@ from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.containment import Parts, attempt_or, contained
+from towtank.digging import dig
 from towtank.errors import EngineError, ExitStatus, StudyError
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.study import is_prediction_source
 
 if TYPE_CHECKING:
+    from towtank.analysis import StudySummary
+    from towtank.conduct.request import StudyRequest
     from towtank.sending import Receiver
     from towtank.study import RunSpec, Study
 
 _LOCK = ".lock"
 _REPORT = "report"
+# Entries of a study summary that decide the exit status, beside the required claims.
+_JUDGED = ("verdict", "objectives")
 
 
 @dataclass
 class StudyOutcome:
-    """Result of a study.
-
-    Attributes
-    ----------
-    results : Path
-        Results folder of the study.
-    exit_status : ExitStatus
-        Exit status of the command `towtank run`.
-    summary : dict
-        Study summary; empty if it could not be made.
-    report : Path or None
-        Path of the report; None if it was not written.
-    messages : list of str
-        Messages for the user about failures.
-    parts : Parts
-        Parts of the summary and of the report that were made, and those that failed.
+    """Result of a study: results folder, exit status of `towtank run`, study summary (empty if it could not be made),
+    path of the report (None if it was not written), messages for the user about failures, and the parts of summary
+    and report.
     """
 
     results: Path
     exit_status: ExitStatus = ExitStatus.DONE
-    summary: dict[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, object] = field(default_factory=dict)
     report: Path | None = None
     messages: list[str] = field(default_factory=list)
     parts: Parts = field(default_factory=Parts)
@@ -96,33 +88,16 @@ def run_study(
     resume: bool = False,
     *,
     stop: StopRequest,
-    command: dict[str, Any] | None = None,
+    request: StudyRequest | None = None,
     report: bool = True,
     receivers: tuple[Receiver, ...] = (),
     first_words: Sequence[str] = (),
 ) -> StudyOutcome:
-    """Conduct all runs of a study that are not complete, then summarise the runs and write the report.
+    """Conduct all runs of a study that are not complete, then summarise the runs and write the report. The folder is
+    created unless the study is resumed.
 
-    Parameters
-    ----------
-    study : Study
-        Study with its workload and system.
-    folder : Path
-        Results folder; it is created unless the study is resumed.
-    display : Display
-        Display of the progress.
-    resume : bool, default False
-        True to continue in an existing folder.
-    stop : StopRequest
-        Request of the user to stop.
-    command : dict, optional
-        Arguments of `towtank run`, which are stored so that the study can be resumed.
-    report : bool, default True
-        True to write the report.
-    receivers : tuple of Receiver, optional
-        Receivers to which results are sent during each run.
-    first_words : sequence of str, optional
-        Lines that are shown before the first run.
+    `request` is stored so that the study can be resumed, results are sent to `receivers` during each run, and
+    `first_words` are lines that are shown before the first run.
 
     Raises
     ------
@@ -141,7 +116,7 @@ def run_study(
         specs = study.design()
         if resume:
             specs = remaining(specs, ResultsFolder.open(folder).manifest, study.at_least)
-        results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
+        results = provenance.open_results(study, specs, folder, resume=resume, request=request)
         stop.kept = str(results.path)
         if not resume:
             holding.enter_context(held(results.path))
@@ -345,40 +320,41 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
     """Return the exit status that follows from the summary, and add messages about it to the outcome."""
-    verdict = outcome.summary.get("verdict", {})
-    if not outcome.summary or verdict.get("level") == "invalid":
+    from towtank.analysis import StudySummary  # noqa: PLC0415
+
+    found = StudySummary.model_validate({key: outcome.summary[key] for key in _JUDGED if key in outcome.summary})
+    required = dig(outcome.summary, "required_claims") or {}
+    if not outcome.summary or found.verdict.level == "invalid":
         if outcome.summary and not outcome.messages:
-            gaps = _gaps(verdict, []) or "no run"
+            gaps = _gaps(StudySummary(verdict=found.verdict), {}) or "no run"
             outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
-    found = outcome.summary.get("objectives", [])
-    if missed := _missed(outcome.summary, found):
+    if missed := _missed(found, required):
         outcome.messages.append(f"status {ExitStatus.OBJECTIVE_MISSED:d}: {missed}")
         return ExitStatus.OBJECTIVE_MISSED
-    if gaps := _gaps(verdict, found, outcome.summary.get("required_claims", {})):
+    if gaps := _gaps(found, required):
         outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
         return ExitStatus.INVALID_MEASUREMENT
     return ExitStatus.DONE
 
 
-def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
+def _missed(summary: StudySummary, required: Mapping[str, int]) -> str:
     """Describe the numbers of missed objectives and refuted required claims; empty if there are none."""
-    required = summary.get("required_claims", {})
-    missed = sum(objective.get("met") is False for objective in objectives)
+    missed = sum(objective.met is False for objective in summary.objectives)
     counts = (
-        (missed, len(objectives), "objectives missed"),
+        (missed, len(summary.objectives), "objectives missed"),
         (required.get("refuted", 0), sum(required.values()), "required claims refuted"),
     )
     return ", ".join(f"{count} of {number} {what}" for count, number, what in counts if count)
 
 
-def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
+def _gaps(summary: StudySummary, required: Mapping[str, int]) -> str:
     """Describe the numbers of runs, objectives and required claims without a result; empty if there are none."""
-    open_claims = sum(count for answer, count in (required or {}).items() if answer not in ANSWERED)
+    open_claims = sum(count for answer, count in required.items() if answer not in ANSWERED)
     counts = (
-        (verdict.get("invalid_runs", 0), "runs invalid"),
-        (verdict.get("missing_runs", 0), "runs missing"),
-        (sum(objective.get("met") is None for objective in objectives), "objectives not evaluated"),
+        (summary.verdict.invalid_runs, "runs invalid"),
+        (summary.verdict.missing_runs, "runs missing"),
+        (sum(objective.met is None for objective in summary.objectives), "objectives not evaluated"),
         (open_claims, "required claims not decided"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)

@@ -46,25 +46,13 @@ def watching_targets(
     block.
 
     The servers to which a target connects, such as a database, become tiers as well, even if the target connects to
-    them only during the load.
+    them only during the load; connections are counted every `interval_s` [s].
 
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the record. Its manifest receives a tier of kind `process` for each server, and the entry
-        `targets_here` with the process id of each target on this machine by address; null if the process was not
-        found.
-    plan : Plan
-        The plan, with addresses as IP address and port.
-    own : dict
-        Root process ids of the tiers that Towtank observes already, by name.
-    add_group : callable
-        Function that makes the probe observe a process tree under a name.
-    named : mapping of str to sequence of int
-        Ids of the processes that the user named, by name of the tier. An empty name is replaced by the name of the
-        program. The names of several processes of a tier are numbered.
-    interval_s : float, default 1.0
-        Interval at which connections between servers are counted. [s]
+    The manifest of the run receives a tier of kind `process` for each server, and the entry `targets_here` with the
+    process id of each target on this machine by address; null if the process was not found. `own` are the root process
+    ids of the tiers that Towtank observes already, and `named` are the ids of the processes that the user named, by
+    tier. An empty name is replaced by the name of the program. The names of several processes of a tier are numbered.
+    `add_group` makes the probe observe a process tree under a name.
     """
     watch = _Watch(plan, own, add_group)
     watch.take_named(named)

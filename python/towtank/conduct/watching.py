@@ -59,12 +59,8 @@ class Watch:
     aborting: Aborting | None = None
 
     def until_end(self, planned: float, drain: float) -> None:
-        """Handle messages and events of the run until the engine has ended.
-
-        Parameters
-        ----------
-        planned, drain : float
-            Planned length of the load, and longest wait for pending responses after it. [s]
+        """Handle messages and events of the run until the engine has ended: after the planned length of the load, and
+        at most `drain` for pending responses. [s]
         """
         self.begun, self.drain = time.monotonic(), drain
         self._allow(planned)

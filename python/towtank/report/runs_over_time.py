@@ -179,7 +179,7 @@ def recorded(measurement: Measurement) -> Recorded:
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
     """Return the rate of failures in each second, by the names in `counts`, the most frequent first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
-    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.name == DRAIN_STAGE), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
     lengths = np.where(is_remnant, np.nan, measurement.lengths_of_rates)
     return {name: [float(rate) if math.isfinite(rate) else None for rate in counts[name] / lengths] for name in seen}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         write_json,
     )
     from towtank.results.following import Follower
-    from towtank.results.lines import Damage
+    from towtank.results.lines import Damage, NewLines
     from towtank.results.manifests import EngineForm, RunManifest, TierForm, TotalsForm, read_object, usable_part
     from towtank.results.observe import (
         GENERATOR_GROUP,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         StoredLedger,
         read_ledger,
     )
+    from towtank.results.stream_forms import RecordedStage, SampleForm, StoredNote, has_form
     from towtank.results.tables import INTERVALS_FILE, METRICS_FILE, write_tables
 
 __getattr__, __dir__ = door(__name__)

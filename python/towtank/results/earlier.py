@@ -12,13 +12,9 @@ _WINDOW_OUTCOMES = {"cannot tell": "undecided"}
 
 
 def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `stored.json`, or `stored` of a run summary, with the present names of its keys.
-
-    Parameters
-    ----------
-    document : mapping
-        Document of any version. Older versions have `told` and `told_s` instead of `acknowledged` and
-        `acknowledged_s`. Kinds of items are named by the user, so their names are not changed.
+    """Return `stored.json`, or `stored` of a run summary, with the present names of its keys. Older versions have
+    `told` and `told_s` instead of `acknowledged` and `acknowledged_s`. Kinds of items are named by the user, so
+    their names are not changed.
     """
     found = _renamed(document)
     if isinstance(named := found.get("named"), list):
@@ -31,15 +27,9 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_summary(summary: Mapping[str, Any], manifest: Mapping[str, object] | None = None) -> dict[str, Any]:
-    """Return the summary of a run with the present names of its keys and values.
-
-    Parameters
-    ----------
-    summary : mapping
-        `summary.json` of any version. Older versions have other keys in `stored`, and the outcome `cannot tell` of a
-        window instead of `undecided`.
-    manifest : mapping, optional
-        `run.json`, whose factors complete a summary without `factors`; without a manifest, such a run has no factors.
+    """Return the summary of a run of any version with the present names of its keys and values. Older versions have
+    other keys in `stored`, and the outcome `cannot tell` of a window instead of `undecided`. The factors of the
+    manifest complete a summary without `factors`.
     """
     found = dict(summary)
     if found and not found.get("factors"):

@@ -37,16 +37,7 @@ SECRETS_SCHEMA = "towtank/secrets/1"
 
 def write_json(path: Path, document: Mapping[str, object], *, private: bool = False) -> None:
     """Write a JSON document atomically: after a crash, either the old file or the complete new file exists. If the path
-    is a symbolic link, the link is replaced, not followed.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    document : dict
-        Content of the file.
-    private : bool, default False
-        True if only the owner may read the file.
+    is a symbolic link, the link is replaced, not followed. Only the owner may read a private file.
     """
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     if private:

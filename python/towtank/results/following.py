@@ -1,67 +1,48 @@
-"""Reads the segment files of the engine while they are being written. Each complete line is read once."""
+"""Reads the segment files of the engine while they are being written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from towtank.files import open_regular
-from towtank.results import lines, segments
+from towtank.results import segments
+from towtank.results.lines import NewLines
 from towtank.results.segments import RecordedInterval, Recording
+from towtank.results.stream_forms import SegmentHeader
 
 
 @dataclass
 class Follower:
-    """Reader of the records of a run in progress. It keeps the intervals that it has read.
-
-    Attributes
-    ----------
-    folder : Path
-        `RUN/engine`.
-    header : dict or None
-        Newest header of the segment files; None before a header was read.
-    intervals : list of Interval
-        Intervals that were read and not dropped.
-    recorded : dict of int to float
-        By thread, the time up to which the thread has recorded. [s]
+    """Reader of the records of a run in progress, in the folder `RUN/engine`. It keeps the newest header, the intervals
+    that were read and not dropped, and the time up to which each thread has recorded. [s]
     """
 
     folder: Path
-    header: dict[str, Any] | None = None
+    header: SegmentHeader | None = None
     intervals: list[RecordedInterval] = field(default_factory=list)
     recorded: dict[int, float] = field(default_factory=dict)
-    _offsets: dict[Path, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._lines = NewLines(self.folder, segments.SEGMENTS)
 
     def read(self) -> list[RecordedInterval]:
         """Read the new lines of all segment files, and return the new intervals."""
         new: list[RecordedInterval] = []
-        for path, worker in segments.paths(self.folder):
-            with open_regular(path) as stream:
-                stream.seek(self._offsets.get(path, 0))
-                whole, newline, _ = stream.read().rpartition(b"\n")
-            if not newline:
-                continue
-            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + 1
-            for line in whole.split(b"\n"):
-                self._take(lines.decode(line), worker, new)
+        for path, document in self._lines.new():
+            worker = segments.worker_of(path)
+            if document.get("k") == "header":
+                self.header = segments.newer_header(self.header, document)
+            elif document.get("k") == "interval" and worker is not None:
+                interval = segments.interval(document, worker)
+                self.recorded[worker] = max(self.recorded.get(worker, 0.0), interval.end_s)
+                new.append(interval)
         self.intervals += new
         return new
-
-    def _take(self, document: dict[str, Any] | None, worker: int, new: list[RecordedInterval]) -> None:
-        if document is None:
-            return
-        if document.get("k") == "header":
-            self.header = segments.newer_header(self.header, document)
-        elif document.get("k") == "interval":
-            interval = segments.interval(document, worker)
-            self.recorded[worker] = max(self.recorded.get(worker, 0.0), interval.end_s)
-            new.append(interval)
 
     @property
     def recorded_until(self) -> float:
         """Time up to which all load threads have recorded; 0 until every load thread has recorded an interval. [s]"""
-        workers = int((self.header or {}).get("workers", 1))
+        workers = max(1, self.header.workers if self.header else 1)
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:

@@ -38,17 +38,8 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
     """Return the stored document if it is up to date; otherwise compute and store a new document.
 
     If a part of a document cannot be computed, the document is stored, but computed again the next time. In a read-only
-    folder no document is stored.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the stored document.
-    make : callable
-        Function that computes the document.
-    sources : callable
-        Function that returns the digests of the document's sources, or None if they are unknown. If they are unknown, a
-        stored document is not used.
+    folder no document is stored. `sources` returns the digests of the document's sources, or None if they are unknown:
+    a stored document is not used then.
     """
     kept = read_finite(path)
     known = sources()

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from towtank.files import open_regular
 
@@ -32,7 +31,7 @@ def encode(document: Mapping[str, object]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
-def decode(line: bytes) -> dict[str, Any] | None:
+def decode(line: bytes) -> dict[str, object] | None:
     """Decode one line without its line feed; return None if the line has no checksum or a wrong checksum."""
     body = line[_DIGITS + 1 :]
     try:
@@ -44,7 +43,40 @@ def decode(line: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
+class NewLines:
+    """Reads the lines that were added to the files of a folder since the last call. The folder need not exist yet.
+
+    Parameters
+    ----------
+    pattern : str
+        Pattern of the file names, for `Path.glob`.
+    at_most : int
+        Largest amount that one call reads from a file; the next call reads more. [byte]
+    """
+
+    def __init__(self, folder: Path, pattern: str, at_most: int = -1) -> None:
+        self._folder, self._pattern, self._at_most = folder, pattern, at_most
+        self._read_until: dict[Path, int] = {}
+
+    def new(self) -> Iterator[tuple[Path, dict[str, object]]]:
+        """Yield the documents in new, complete lines, each with its file.
+
+        Damaged lines are skipped here, because the analysis after the run reports them.
+        """
+        for path in sorted(self._folder.glob(self._pattern)):
+            start = self._read_until.get(path, 0)
+            with open_regular(path) as stream:
+                stream.seek(start)
+                whole, newline, _ = stream.read(self._at_most).rpartition(b"\n")
+            if not newline:  # Nothing was added to the file, or its last line is still being written.
+                continue
+            self._read_until[path] = start + len(whole) + 1
+            for line in whole.split(b"\n"):
+                if (document := decode(line)) is not None:
+                    yield path, document
+
+
+def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, object]]:
     """Yield the documents of all complete lines of a stream. Damaged lines are skipped, and counted in `damage`."""
     damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:

@@ -21,7 +21,8 @@ from towtank.treecheck import place_of, text_of
 Level = str | int | float | bool
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
-Json = dict[str, Any]
+Unchecked = dict[str, object]
+"""Type of a part of a file that must be a JSON object. Its reader checks the keys."""
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -58,13 +59,13 @@ class StudyForm(_Form):
     factors: list[Factor] | None = None
     load_factor: str | None = None
     design: Any = None
-    stages: list[Json] | None = None
+    stages: list[Unchecked] | None = None
     limits: dict[str, Number | None] | None = None
     objectives: list[Objective] | None = None
-    claims: list[Json] | None = None
-    predict: Json | None = None
-    workload: Json | None = None
-    system: Json | None = None
+    claims: list[Unchecked] | None = None
+    predict: Unchecked | None = None
+    workload: Unchecked | None = None
+    system: Unchecked | None = None
 
 
 class StudyManifest(_Form):
@@ -72,9 +73,9 @@ class StudyManifest(_Form):
 
     study: StudyForm | None = None
     design: Any = None
-    versions: Json | None = None
-    host: Json | None = None
-    files: list[Json] | None = None
+    versions: Unchecked | None = None
+    host: Unchecked | None = None
+    files: list[Unchecked] | None = None
     started_wall_ns: int | None = None
 
     @field_validator("study", mode="before")
@@ -112,10 +113,10 @@ class RunManifest(_Form):
     users: Number | None = None
     rate: Number | None = None
     tiers: dict[str, TierForm] | None = None
-    settings: dict[str, Json | None] | None = None
-    hosts: Json | None = None
+    settings: dict[str, Unchecked | None] | None = None
+    hosts: Unchecked | None = None
     pinning: PinningForm | None = None
-    versions: Json | None = None
+    versions: Unchecked | None = None
     started_wall_ns: int | None = None
     ended_wall_ns: int | None = None
 
@@ -162,7 +163,6 @@ class EngineForm(_Form):
     cores: Count | None = None
     cpus: list[Count] | None = None
     generator: OwnUseForm | None = None
-    stages: list[Json] | None = None
     totals: TotalsForm | None = None
     identity: IdentityForm | None = None
     open_files: OpenFilesForm | None = None
@@ -170,7 +170,7 @@ class EngineForm(_Form):
     broken_answers: dict[str, Count] | None = None
     unsendable: dict[str, Count] | None = None
     handshakes: dict[str, Count] | None = None
-    failed_exchanges: list[Json] | None = None
+    failed_exchanges: list[Unchecked] | None = None
     _left_out: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @property
@@ -186,7 +186,7 @@ class EngineForm(_Form):
         return found
 
 
-def read_object(path: Path) -> Json:
+def read_object(path: Path) -> dict[str, object]:
     """Read a file that contains a JSON object.
 
     Raises
@@ -201,7 +201,7 @@ def read_object(path: Path) -> Json:
     return object_of(path, read_regular(path))
 
 
-def object_of(path: Path, text: str) -> dict[str, Any]:
+def object_of(path: Path, text: str) -> dict[str, object]:
     """Return the JSON object in the text of a file. Raises the same exceptions as `read_object`."""
     try:
         document = json.loads(text)
@@ -211,12 +211,14 @@ def object_of(path: Path, text: str) -> dict[str, Any]:
         raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
     if _SURROGATE.search(text):
         # A surrogate that is not part of a pair cannot be encoded when the document is written or printed.
-        whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
+        whole: dict[str, object] = json.loads(
+            _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False))
+        )
         return whole
     return document
 
 
-def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
+def checked(path: Path, document: dict[str, object], form: type[BaseModel]) -> dict[str, object]:
     """Check that a document has the keys and types of the model `form`, and return the document unchanged.
 
     Raises
@@ -232,7 +234,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
     return document
 
 
-def usable_part(document: Json, form: type[BaseModel]) -> Json:
+def usable_part(document: Mapping[str, object], form: type[BaseModel]) -> Mapping[str, object]:
     """Return a document without the keys whose values are malformed, so that the other values can be displayed."""
     try:
         form.model_validate(document)

@@ -4,12 +4,13 @@ are skipped and counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from towtank.results import lines
-from towtank.results.stream_forms import has_form
+from towtank.results.stream_forms import MetricsForm, ProbeHeader, SampleForm, has_form
 
 PROBE_FILE = "probe.ndjson"
 REMOTE_PROBE_ENDING = ".probe.ndjson"
@@ -48,19 +49,11 @@ class ConnectionSeries:
 
 @dataclass
 class ProbeStream:
-    """Samples of a probe on one host.
-
-    Attributes
-    ----------
-    header : dict
-        Header line; empty if it is missing.
-    samples : list of dict
-        Samples in order of time.
-    damage : Damage
-        Count of the unreadable lines.
+    """Samples of a probe on one host, in order of time. The header is None if it is missing, and `damage` counts the
+    unreadable lines.
     """
 
-    header: dict[str, Any] = field(default_factory=dict)
+    header: ProbeHeader | None = None
     samples: list[dict[str, Any]] = field(default_factory=list)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
@@ -75,8 +68,8 @@ class ServiceStream:
         Name of the service in the system file, and its kind.
     samples : list of dict
         Lines with `t_ns`, `took_s` and `values`, in the order of time.
-    failures : list of dict
-        Failed scrapes, with `t_ns` and `message`.
+    failures : list of str
+        Messages of the failed scrapes.
     conclusion : dict
         Result of the query that is made once after the load; empty if no such query was made.
     """
@@ -84,8 +77,8 @@ class ServiceStream:
     service: str
     kind: str = ""
     samples: list[dict[str, Any]] = field(default_factory=list)
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    conclusion: dict[str, Any] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    conclusion: Mapping[str, object] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
 
@@ -107,13 +100,13 @@ def _read_probe(path: Path) -> ProbeStream:
     if not path.is_file():
         return stream
     for document in lines.read(path, stream.damage):
-        if document.get("k") == "header":
-            stream.header = stream.header or document
-        elif document.get("k") == "sample" and has_form("sample", document):
+        if document.get("k") == "header" and has_form(ProbeHeader, document):
+            stream.header = stream.header or ProbeHeader.model_validate(document)
+        elif document.get("k") == "sample" and has_form(SampleForm, document):
             stream.samples.append(document)
         else:
             stream.damage.bad_lines += 1
-    stream.samples.sort(key=_time)
+    stream.samples.sort(key=lambda sample: int(sample["t_ns"]))
     return stream
 
 
@@ -133,21 +126,17 @@ def _read_service(path: Path) -> ServiceStream:
         kind = document.get("k")
         if kind == "header":
             stream.kind = str(document.get("kind", ""))
-        elif kind == "metrics" and has_form("metrics", document):
+        elif kind == "metrics" and has_form(MetricsForm, document):
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
-            stream.failures.append(document)
-        elif kind == "conclusion" and isinstance(document.get("conclusion"), dict):
-            stream.conclusion = document["conclusion"]
+            stream.failures.append(str(document.get("message", "")))
+        elif kind == "conclusion" and isinstance(conclusion := document.get("conclusion"), dict):
+            stream.conclusion = conclusion
         else:
             stream.damage.bad_lines += 1
-    stream.samples.sort(key=_time)
+    stream.samples.sort(key=lambda sample: int(sample["t_ns"]))
     return stream
 
 
 def _is_time(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _time(document: dict[str, Any]) -> int:
-    return int(document["t_ns"])

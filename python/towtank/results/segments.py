@@ -7,16 +7,24 @@ If a file was damaged by a kill or a bad disk, its complete lines are still read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from towtank.errors import StudyError
 from towtank.results import lines
 from towtank.results.manifests import EngineForm, read_object
-from towtank.results.stream_forms import FramingForm, IntervalForm, PausesForm, SeriesForm, ThinkForm, has_form
+from towtank.results.stream_forms import (
+    FramingForm,
+    IntervalForm,
+    PausesForm,
+    RecordedStage,
+    SegmentHeader,
+    SeriesForm,
+    ThinkForm,
+)
 
+SEGMENTS = "worker-*.ndjson"
 _SECOND_NS = 1e9
 _SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
@@ -68,16 +76,8 @@ class RecordedSeries:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions that began within one interval.
-
-    Attributes
-    ----------
-    group : int
-        Index of the user group.
-    pause : str
-        Encoded histogram of the pauses.
-    sum_s : float
-        Exact sum of the pauses. [s]
+    """Pauses of one user group between transactions that began within one interval: encoded histogram, and exact
+    sum. [s]
     """
 
     group: int
@@ -153,29 +153,28 @@ class Recording:
 
     Attributes
     ----------
-    header : dict or None
+    header : SegmentHeader or None
         Header line with the latest stages; None if no header can be read.
     intervals : list of Interval
         Intervals of all threads, sorted by start and thread.
-    ends : dict
-        Last line of each thread that ended normally, by thread.
+    ends : dict of int to str
+        Message in the last line of each thread that ended normally, by thread; empty if it has no message.
     workers_found : set of int
         Threads that have at least one segment.
     damage : Damage
         Count of the unreadable lines.
     """
 
-    header: dict[str, Any] | None = None
+    header: SegmentHeader | None = None
     intervals: list[RecordedInterval] = field(default_factory=list)
-    ends: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ends: dict[int, str] = field(default_factory=dict)
     workers_found: set[int] = field(default_factory=set)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
     @property
     def workers(self) -> int:
         """Number of load threads of the run."""
-        announced = int(self.header.get("workers", 0)) if self.header else 0
-        return max(announced, len(self.workers_found))
+        return max(self.header.workers if self.header else 0, len(self.workers_found))
 
     @property
     def finished(self) -> bool:
@@ -184,13 +183,7 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Read all segments in `RUN/engine`, complete or not.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files `worker-WW.NNNN.ndjson`; it may be missing or empty.
-    """
+    """Read all segments in `RUN/engine`, complete or not. The folder may be missing or empty."""
     recording = Recording()
     for path, worker in paths(folder):
         recording.workers_found.add(worker)
@@ -201,24 +194,27 @@ def read(folder: Path) -> Recording:
 
 def paths(folder: Path) -> Iterator[tuple[Path, int]]:
     """Yield the path and thread number of each segment in a folder, in order."""
-    for path in sorted(folder.glob("worker-*.ndjson")):
-        match = _SEGMENT.fullmatch(path.name)
-        if match:
-            yield path, int(match[1])
+    for path in sorted(folder.glob(SEGMENTS)):
+        if (worker := worker_of(path)) is not None:
+            yield path, worker
+
+
+def worker_of(path: Path) -> int | None:
+    """Return the number of the load thread that writes a segment; None for any other file."""
+    match = _SEGMENT.fullmatch(path.name)
+    return int(match[1]) if match else None
 
 
 def _read_segment(path: Path, worker: int, recording: Recording) -> None:
     for document in lines.read(path, recording.damage):
         try:
             kind = document["k"]
-            if kind == "header" and has_form("segment", document):
+            if kind == "header":
                 recording.header = newer_header(recording.header, document)
             elif kind == "interval":
                 recording.intervals.append(interval(document, worker))
             elif kind == "end":
-                recording.ends[worker] = document
-            else:
-                recording.damage.bad_lines += kind == "header"
+                recording.ends[worker] = str(document.get("message") or "")
         except _BROKEN:
             recording.damage.bad_lines += 1
 
@@ -231,11 +227,12 @@ def read_interval(document: Mapping[str, object], worker: int) -> RecordedInterv
         return None
 
 
-def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+def newer_header(known: SegmentHeader | None, line: Mapping[str, object]) -> SegmentHeader:
     """Return the newer header, which is the header with more changes to the stages; `known` if both have the same
-    number. All load threads apply the same changes.
+    number. All load threads apply the same changes. Raise `ValueError` if the line is malformed.
     """
-    return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
+    found = SegmentHeader.model_validate(line)
+    return found if known is None or found.edits > known.edits else known
 
 
 def interval(document: Mapping[str, object], worker: int) -> RecordedInterval:
@@ -313,11 +310,16 @@ def read_engine_document(folder: Path) -> EngineForm | None:
         return None
 
 
-def stages_of(recording: Recording) -> list[dict[str, Any]]:
+def stages_of(recording: Recording) -> list[RecordedStage]:
     """Return the stages of a run, with their actual times if known, and otherwise with the planned times; an empty list
     if no header was read.
     """
-    return list(recording.header.get("stages", [])) if recording.header else []
+    return recording.header.stages if recording.header else []
+
+
+def stage_of(stages: Sequence[RecordedStage], number: int) -> RecordedStage:
+    """Return the stage with a number; a stage without a name if there is no such stage."""
+    return stages[number] if 0 <= number < len(stages) else RecordedStage()
 
 
 def names_of(recording: Recording, of: str) -> Iterator[str]:
@@ -325,9 +327,9 @@ def names_of(recording: Recording, of: str) -> Iterator[str]:
 
     Names of pages and steps have the form `transaction / name`.
     """
-    header = recording.header or {}
+    header = recording.header or SegmentHeader()
     if of == "transaction":
-        yield from header.get("transactions", [])
+        yield from header.transactions
         return
-    for step in header.get(f"{of}s", []):
-        yield f"{step['transaction']} / {step['name']}"
+    for part in header.pages if of == "page" else header.steps:
+        yield f"{part.transaction} / {part.name}"

@@ -12,18 +12,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from towtank.results import lines
+from towtank.results.stream_forms import Content, StoredNote
 
 STORED_NOTES = "stored-*.ndjson"
-Content = tuple[int, str]
-"""Type of the content of a stored item: size [bytes] and SHA-256 digest."""
 # Kinds of failure after which the item is certainly unchanged: no connection was made, the request was not sent, or the
 # server refused the request.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key that identify a stored item.
+_Begin = tuple[str, int]  # File of the load thread, and start of the request. [ns]
 ITEM_FOUND, ITEM_LOST, ITEM_DIFFERENT, ITEM_UNREADABLE, ITEM_UNREAD, ITEM_GONE = (
     "found",
     "lost",
@@ -77,6 +76,17 @@ class _Change:
     content: Content | None
 
 
+@dataclass(frozen=True)
+class _Intent:
+    """Change of an item without an acknowledgement: `does` is `replaces` or `removes`. The new content is None if it is
+    not known.
+    """
+
+    does: str | None
+    content: Content | None
+    has_ended: bool = False
+
+
 @dataclass
 class StoredLedger:
     """Stored items of a run by kind and key, and the number of acknowledged removals by kind."""
@@ -90,24 +100,27 @@ class StoredLedger:
         return self.things.get(kind, {})
 
 
-def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """Yield all notes about stored items in the folder `RUN/engine`, one load thread after the other."""
+def notes(folder: Path, damage: lines.Damage) -> Iterator[tuple[str, StoredNote]]:
+    """Yield all notes about stored items in the folder `RUN/engine`, each with the name of its file, one load thread
+    after the other. Malformed notes are skipped, and counted in `damage`.
+    """
     for path in sorted(folder.glob(STORED_NOTES)):
-        for note in lines.read(path, damage):
-            if note.get("k") != "header":
-                yield {**note, "from": path.name}
+        for document in lines.read(path, damage):
+            if document.get("k") == "header":
+                continue
+            try:
+                yield path.name, StoredNote.model_validate(document)
+            except ValueError:
+                damage.bad_lines += 1
 
 
 def read_ledger(folder: Path) -> StoredLedger:
     """Read the acknowledgements of a run in order of time, and return the resulting ledger of stored items."""
     ledger = StoredLedger()
-    ordered = sorted(notes(folder, ledger.damage), key=_when)
-    open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
+    open_: dict[_Key, dict[_Begin, _Intent]] = {}
     last: dict[_Key, list[_Change]] = {}
-    for note in ordered:
-        try:
-            _take(ledger, open_, last, note)
-        except (KeyError, TypeError, ValueError):
+    for file, note in sorted(notes(folder, ledger.damage), key=lambda each: each[1].t_ns):
+        if not _take(ledger, open_.setdefault((note.of, note.key), {}), last, file, note):
             ledger.damage.bad_lines += 1
     for (kind, key), changes in last.items():
         if (thing := _thing(changes)) is not None:
@@ -116,38 +129,35 @@ def read_ledger(folder: Path) -> StoredLedger:
     return ledger
 
 
-def _when(note: dict[str, Any]) -> int:
-    at = note.get("t_ns")
-    return at if isinstance(at, int) else 0
-
-
-def _take(ledger: StoredLedger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Update the ledger by one note of the engine. A note about the end of a request refers to the note about its
-    intent by thread and start time.
+def _take(
+    ledger: StoredLedger, intents: dict[_Begin, _Intent], last: dict[_Key, list[_Change]], file: str, note: StoredNote
+) -> bool:
+    """Update the ledger by one note of the engine, and return True if the note is complete. A note about the end of a
+    request refers to the note about its intent by thread and start time.
     """
-    kind, key, what = str(note["of"]), str(note["key"]), note["k"]
-    intents = open_.setdefault((kind, key), {})
-    if what == "begun":
-        intents[note["from"], int(note["t_ns"])] = note
-        return
-    begun_ns = int(note["begun_ns"])
-    intent = (note["from"], begun_ns)
-    if what == "failed":
-        begun = intents.pop(intent, None)
-        if begun is not None and note.get("unknown"):
-            intents[intent] = begun
-        elif note.get("failure") not in _NOT_DONE and begun is not None:
-            intents[intent] = {**begun, **{name: note.get(name) for name in ("bytes", "sha256")}, "ended": True}
-        return
-    intents.pop(intent, None)
-    if what not in ("stored", "removed"):
-        return
-    content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
-    change = _Change(begun_ns, int(note["t_ns"]), content)
+    if note.k == "begun":
+        intents[file, note.t_ns] = _Intent(note.does, note.content)
+        return True
+    begun_ns, item = note.begun_ns, (note.of, note.key)
+    if begun_ns is None:
+        return False
+    begun = intents.pop((file, begun_ns), None)
+    if note.k == "failed":
+        if begun is not None and note.unknown:
+            intents[file, begun_ns] = begun
+        elif begun is not None and note.failure not in _NOT_DONE:
+            intents[file, begun_ns] = _Intent(begun.does, note.content, has_ended=True)
+        return True
+    if note.k not in ("stored", "removed"):
+        return True
+    if note.k == "stored" and note.content is None:
+        return False
+    change = _Change(begun_ns, note.t_ns, note.content if note.k == "stored" else None)
     # A change that was acknowledged before this request was sent cannot be the last change, so it is removed.
-    last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
-    if what == "removed":
-        ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
+    last[item] = [*(each for each in last.get(item, []) if each.acknowledged_ns > begun_ns), change]
+    if note.k == "removed":
+        ledger.removed[note.of] = ledger.removed.get(note.of, 0) + 1
+    return True
 
 
 def _thing(changes: list[_Change]) -> StoredItem | None:
@@ -161,34 +171,26 @@ def _thing(changes: list[_Change]) -> StoredItem | None:
     )
 
 
-def _leave_open(thing: StoredItem, intents: Iterable[dict[str, Any]]) -> None:
+def _leave_open(thing: StoredItem, intents: Iterable[_Intent]) -> None:
     """Add the states that may result from changes without a response to a stored item."""
     for intent in intents:
-        if intent["does"] == "removes":
+        if intent.does == "removes":
             thing.may_be_gone = True
-        elif intent.get("sha256") is not None:
-            thing.contents.add((int(intent["bytes"]), str(intent["sha256"])))
-        elif not intent.get("ended"):
+        elif intent.content is not None:
+            thing.contents.add(intent.content)
+        elif not intent.has_ended:
             thing.any_content = True
 
 
-def fate(thing: StoredItem, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
-    """Return the result of reading back a stored item: an element of `ITEM_FATES`, or `gone`.
-
-    Parameters
-    ----------
-    thing : Thing
-        Stored item, with its correct states.
-    read : dict or None
-        Note about the request that read the item back; None if the item was not read.
-    absent : collection of int
-        Status codes with which a server reports that an item does not exist.
+def fate(thing: StoredItem, read: StoredNote | None, absent: Collection[int] = _ABSENT) -> str:
+    """Return the result of reading back a stored item: an element of `ITEM_FATES`, or `gone`. `read` is the note about
+    the request that read the item back; None if the item was not read. With the status codes `absent`, a server
+    reports that an item does not exist.
     """
     if read is None:
         return ITEM_UNREAD
-    if read.get("absent") or int(read.get("status") or 0) in absent:
+    if read.absent or (read.status or 0) in absent:
         return ITEM_GONE if thing.may_be_gone else ITEM_LOST
-    if read.get("failure") is not None:
+    if read.failure is not None:
         return ITEM_UNREADABLE
-    right = (read.get("bytes"), read.get("sha256")) in thing.contents
-    return ITEM_FOUND if right or thing.any_content else ITEM_DIFFERENT
+    return ITEM_FOUND if read.content in thing.contents or thing.any_content else ITEM_DIFFERENT

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 # Largest accepted time, which is a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
@@ -18,11 +18,14 @@ LARGEST_NS = 3_155_760_000 * 10**9
 LARGEST = 10**15
 # Largest accepted metric value. Squares and sums of accepted values stay far below the largest float.
 LARGEST_METRIC = 1e30
-Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
 Span = Annotated[float, Field(ge=0, le=LARGEST_NS, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Name = Annotated[int, Field(ge=0, le=10**9)]
+Content = tuple[int, str]
+"""Type of the content of a stored item: size [bytes] and SHA-256 digest."""
+StageTime = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
+StageRate = Annotated[float, Field(allow_inf_nan=False, ge=0, le=LARGEST)]
 StatusCode = Annotated[str, Field(pattern=r"^[1-9][0-9]{2}$")]
 
 
@@ -30,36 +33,42 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
 
-class StageForm(_Line):
-    """Keys and types of a load stage in the header of a segment file."""
+class RecordedStage(_Line):
+    """Stage of the load: planned or actual start and end [s], and numbers of users [1] or arrival rates [1/s] at its
+    end, of all user groups together and by group.
+    """
 
     name: str | None = None
     phase: str | None = None
-    start_s: Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)] | None = None
-    end_s: Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)] | None = None
+    start_s: StageTime = 0.0
+    end_s: StageTime = 0.0
     users: Count | None = None
-    rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=LARGEST)] | None = None
+    rate: StageRate | None = None
+    users_by_group: list[Count] | None = None
+    rates_by_group: list[StageRate] | None = None
 
 
-class ItemForm(_Line):
-    """Keys and types of a page or step in the header of a segment file."""
+class RecordedPart(_Line):
+    """Page or step, with the transaction that contains it."""
 
     name: str
     transaction: str
 
 
 class SegmentHeader(_Line):
-    """Keys and types of the header line of a segment file."""
+    """Header line of a segment file: number of load threads [1], number of changes to the stages [1], start of the run
+    on two clocks [ns], and the names to whose indexes the other lines refer.
+    """
 
-    workers: Count | None = None
-    edits: Count | None = None
+    workers: Count = 0
+    edits: Count = 0
     monotonic_ns: Instant | None = None
     wall_ns: Instant | None = None
-    stages: list[StageForm] | None = None
-    transactions: list[str] | None = None
-    pages: list[ItemForm] | None = None
-    steps: list[ItemForm] | None = None
-    groups: list[str] | None = None
+    stages: list[RecordedStage] = []
+    transactions: list[str] = []
+    pages: list[RecordedPart] = []
+    steps: list[RecordedPart] = []
+    groups: list[str] = []
 
 
 class SeriesForm(_Line):
@@ -142,17 +151,56 @@ class IntervalForm(_Line):
     framing: FramingForm | None = None
 
 
+class StoredNote(_Line):
+    """Note of a load thread about a stored item: kind `of` and `key` of the item, times of the note and of the start of
+    the request [ns], and the response.
+    """
+
+    k: str
+    of: str
+    key: str
+    t_ns: int = 0
+    begun_ns: int | None = None
+    does: str | None = None
+    unknown: bool = False
+    absent: bool = False
+    status: int | None = None
+    failure: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+
+    @property
+    def content(self) -> Content | None:
+        """Content that was sent or received; None if the note does not contain it."""
+        return None if self.bytes is None or self.sha256 is None else (self.bytes, self.sha256)
+
+
+Tree = dict[str, object]
+"""Type of a part of a sample whose keys depend on the observed system. `has_form` checks its numbers."""
+
+
+class ProbeHeader(_Line):
+    """Header line of a probe: its time [ns], the interval between samples [s], the host, and the observed groups of
+    processes.
+    """
+
+    t_ns: Instant | None = None
+    interval_s: float | None = None
+    host: Tree = {}
+    groups: dict[str, Tree] = {}
+
+
 class SampleForm(_Line):
     """Keys and types of a sample of the probe."""
 
     t_ns: Instant
     wall_ns: Instant | None = None
-    host: Json = {}
-    cpus: list[Json] = []
-    disks: dict[str, Json] = {}
-    networks: dict[str, Json] = {}
-    groups: dict[str, Json] = {}
-    probe: Json = {}
+    host: Tree = {}
+    cpus: list[Tree] = []
+    disks: dict[str, Tree] = {}
+    networks: dict[str, Tree] = {}
+    groups: dict[str, Tree] = {}
+    probe: Tree = {}
 
 
 class MetricsForm(_Line):
@@ -160,24 +208,16 @@ class MetricsForm(_Line):
 
     t_ns: Instant
     wall_ns: Instant | None = None
-    values: Json
+    values: Tree
 
 
-_FORMS = {
-    name: TypeAdapter(form)
-    for name, form in (
-        ("segment", SegmentHeader), ("interval", IntervalForm), ("sample", SampleForm), ("metrics", MetricsForm),
-    )
-}  # fmt: skip
-
-
-def has_form(name: str, document: Mapping[str, object]) -> bool:
-    """Return True if a line has the keys and types of its kind: `segment`, `interval`, `sample` or `metrics`."""
+def has_form(form: type[_Line], document: Mapping[str, object]) -> bool:
+    """Return True if a line has the keys and types of a form; in samples and metrics, all numbers must be finite."""
     try:
-        _FORMS[name].validate_python(document)
+        form.model_validate(document)
     except ValidationError:
         return False
-    return name not in ("sample", "metrics") or _is_finite(document)
+    return not issubclass(form, SampleForm | MetricsForm) or _is_finite(document)
 
 
 def _is_finite(tree: Any) -> bool:

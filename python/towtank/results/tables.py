@@ -21,6 +21,7 @@ from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
 from towtank.results.observe import ProbeStream, ServiceStream
 from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
+from towtank.results.stream_forms import RecordedStage
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,12 +64,8 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
     """Write `intervals.parquet` and `metrics.parquet` into the folder of a run, each of them atomically.
-
-    Parameters
-    ----------
-    run : RunFolder
-    describe_histogram : callable
-        Function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram.
+    `describe_histogram` is a function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an
+    encoded histogram.
     """
     recording = segments.read(run.engine)
     paths = run.path / INTERVALS_FILE, run.path / METRICS_FILE
@@ -85,8 +82,8 @@ def write_intervals(path: Path, recording: Recording, describe_histogram: Descri
 def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
     """Write the table of observed metrics atomically, with times on the clock of the run."""
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
-    origin = (recording.header or {}).get("monotonic_ns")
-    if not isinstance(origin, int):
+    origin = recording.header.monotonic_ns if recording.header else None
+    if origin is None:
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     _write(path, _METRIC_COLUMNS, _metric_rows(probe, services, origin))
 
@@ -147,10 +144,10 @@ def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
 
 def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[Mapping[str, object]]:
     known = {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
-    groups = list((recording.header or {}).get("groups", []))
+    groups = recording.header.groups if recording.header else []
     stages = segments.stages_of(recording)
     for interval in recording.intervals:
-        stage = stages[interval.stage] if 0 <= interval.stage < len(stages) else {}
+        stage = segments.stage_of(stages, interval.stage)
         for series in interval.series:
             yield {
                 **_place(interval, stage),
@@ -165,12 +162,12 @@ def _item(names: list[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def _place(interval: RecordedInterval, stage: Mapping[str, object]) -> Mapping[str, object]:
+def _place(interval: RecordedInterval, stage: RecordedStage) -> Mapping[str, object]:
     return {
         "start_s": interval.start_s,
         "end_s": interval.end_s,
-        "stage": stage.get("name"),
-        "phase": stage.get("phase"),
+        "stage": stage.name,
+        "phase": stage.phase,
         "worker": interval.worker,
         "users": interval.users,
         "user_s": interval.user_s,

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from towtank.results import (
     NOT_ATTRIBUTED,
     PROBE_FILE,
+    NewLines,
     RecordedInterval,
     RecordedSecond,
+    RecordedStage,
     Recording,
     RunFolder,
+    SampleForm,
     combine_second,
+    has_form,
     recorded_names,
     segments,
 )
-from towtank.sending.following import Follower
 from towtank.sending.update import TierSample, Update
 
-_SEGMENT = re.compile(r"worker-(\d+)\.")
+# Largest amount that one update reads from a file. [byte]
+_READ_AT_MOST = 8 << 20
 _SECOND_NS = 1e9
+_CPU_TIMES = ("cpu_user_s_total", "cpu_system_s_total")
 # Longest wait for a load thread that has not reported a second yet. A later report is sent separately. [s]
 _LATE_S = 2.0
 
@@ -33,17 +37,11 @@ without Towtank's own processes [s].
 
 
 class Gatherer:
-    """Combines the intervals of all load threads, second by second.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run, which may not have started yet.
-    """
+    """Combines the intervals of all load threads, second by second. The run may not have started yet."""
 
     def __init__(self, run: RunFolder) -> None:
-        self._segments = Follower(run.engine, "worker-*.ndjson")
-        self._probe = Follower(run.observe, PROBE_FILE)
+        self._segments = NewLines(run.engine, segments.SEGMENTS, _READ_AT_MOST)
+        self._probe = NewLines(run.observe, PROBE_FILE, _READ_AT_MOST)
         self._recording = Recording()
         self._waiting: dict[_Key, list[RecordedInterval]] = {}
         self._recorded_until: dict[int, float] = {}
@@ -56,14 +54,13 @@ class Gatherer:
         for path, document in self._segments.new():
             self._take(path, document)
         header = self._recording.header
-        if header is None:
+        if header is None or header.wall_ns is None or header.monotonic_ns is None:
             return None
-        found = Update(int(header["wall_ns"]), self._ready(last=last), self._tiers(int(header["monotonic_ns"])))
+        found = Update(header.wall_ns, self._ready(last=last), self._tiers(header.monotonic_ns))
         return found if found.seconds or found.tiers else None
 
-    def _take(self, path: Path, document: dict[str, Any]) -> None:
-        match = _SEGMENT.match(path.name)
-        worker = int(match[1]) if match else 0
+    def _take(self, path: Path, document: Mapping[str, object]) -> None:
+        worker = segments.worker_of(path) or 0
         if document.get("k") == "header":
             self._recording.header = segments.newer_header(self._recording.header, document)
             self._recorded_until.setdefault(worker, 0.0)
@@ -82,25 +79,22 @@ class Gatherer:
             parts = self._waiting[key]
             end_s = max(part.end_s for part in parts)
             if last or end_s <= complete or end_s <= newest - _LATE_S:
-                stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
-                found.append(combine_second(self._waiting.pop(key), stage, known))
+                found.append(combine_second(self._waiting.pop(key), segments.stage_of(stages, key[1]), known))
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
         """Return the mean number of CPUs that each tier used between consecutive samples of the probe under load."""
         found = []
         for _, document in self._probe.new():
-            at, groups = document.get("t_ns"), document.get("groups")
-            if document.get("k") != "sample" or not isinstance(at, int) or not isinstance(groups, dict):
+            if document.get("k") != "sample" or not has_form(SampleForm, document):
                 continue
-            totals = {
-                name: group["cpu_user_s_total"] + group["cpu_system_s_total"]
-                for name, group in groups.items()
-                if "cpu_user_s_total" in group and "cpu_system_s_total" in group
-            }
-            if self._before is not None and self._before[0] < at and self._before[0] >= origin_ns:
-                found.append(self._between(self._before, (at, totals, _host_cpu_s(document)), origin_ns))
-            self._before = (at, totals, _host_cpu_s(document))
+            sample = SampleForm.model_validate(document)
+            by_group = {name: _sum_s(group, *_CPU_TIMES) for name, group in sample.groups.items()}
+            totals = {name: used for name, used in by_group.items() if used is not None}
+            now = (sample.t_ns, totals, _host_cpu_s(sample))
+            if self._before is not None and origin_ns <= self._before[0] < sample.t_ns:
+                found.append(self._between(self._before, now, origin_ns))
+            self._before = now
         return found
 
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
@@ -114,24 +108,26 @@ class Gatherer:
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)
-        return TierSample(start, end, str(stage.get("name", "")), str(stage.get("phase", "")), known)
+        return TierSample(start, end, stage.name or "", stage.phase or "", known)
 
-    def _stage_at(self, at_s: float) -> dict[str, Any]:
+    def _stage_at(self, at_s: float) -> RecordedStage:
         stages = segments.stages_of(self._recording)
-        return next(
-            (stage for stage in stages if stage["start_s"] <= at_s < stage["end_s"]), stages[-1] if stages else {}
-        )
+        last = segments.stage_of(stages, len(stages) - 1)
+        return next((stage for stage in stages if stage.start_s <= at_s < stage.end_s), last)
 
 
-def _host_cpu_s(sample: dict[str, Any]) -> float | None:
+def _host_cpu_s(sample: SampleForm) -> float | None:
     """Return the CPU time of the host without Towtank's own processes (probe and conductor); None if it was not
     recorded. [s]
     """
-    host, probe = sample.get("host") or {}, sample.get("probe") or {}
-    used = [
-        seconds for state in ("user", "system") if isinstance(seconds := host.get(f"cpu_{state}_s_total"), int | float)
-    ]
-    if len(used) < 2:
+    used = _sum_s(sample.host, *_CPU_TIMES)
+    if used is None:
         return None
-    observing = [float(probe.get(key, 0.0)) for key in ("cpu_s_total", "observer_cpu_s_total")]
-    return sum(map(float, used)) + float(host.get("cpu_irq_s_total", 0.0)) - sum(observing)
+    observing = [_sum_s(sample.probe, key) or 0.0 for key in ("cpu_s_total", "observer_cpu_s_total")]
+    return used + (_sum_s(sample.host, "cpu_irq_s_total") or 0.0) - sum(observing)
+
+
+def _sum_s(part: Mapping[str, object], *counters: str) -> float | None:
+    """Return the sum of counters of a part of a sample; None if it lacks one of them. [s]"""
+    found = [float(value) for name in counters if isinstance(value := part.get(name), int | float)]
+    return sum(found) if len(found) == len(counters) else None

@@ -59,18 +59,8 @@ class _Outlet:
 
 @dataclass
 class Report:
-    """Result of sending; it is complete when the run has ended.
-
-    Attributes
-    ----------
-    sent : list of dict
-        Counts of sent and lost data points, one entry for each receiver.
-    notes : list of str
-        Notes for the user.
-    cpu_s : float
-        CPU time of the threads that encode and send. [s]
-    seconds : float
-        Elapsed time while these threads ran. [s]
+    """Result of sending, complete when the run has ended: counts of sent and lost data points of each receiver, notes
+    for the user, CPU time of the threads that encode and send, and the elapsed time while they ran. [s]
     """
 
     sent: list[dict[str, object]] = field(default_factory=list)
@@ -83,18 +73,8 @@ class Report:
 def send_live(
     run: RunFolder, source: SentRun, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send the recordings of engine and probe to all receivers while the context is open.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the run.
-    source : SentRun
-        Names of study and run.
-    receivers : sequence of Receiver
-        Receivers; if empty, nothing is sent.
-    note : callable
-        Called with a message when sending to a receiver fails for the first time.
+    """Send the recordings of engine and probe to all receivers while the context is open; nothing without receivers.
+    `note` is called with a message when sending to a receiver fails for the first time.
     """
     report = Report()
     if not receivers:

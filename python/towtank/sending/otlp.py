@@ -14,15 +14,7 @@ _SECOND_NS = 1e9
 
 
 class OtlpEncoder:
-    """Encodes each update as one OTLP export request.
-
-    Parameters
-    ----------
-    source : SentRun
-        Names of study and run.
-    histograms : HistogramReader
-        Decodes histograms of response times.
-    """
+    """Encodes each update as one OTLP export request."""
 
     def __init__(self, source: SentRun, histograms: HistogramReader) -> None:
         self._histograms = histograms

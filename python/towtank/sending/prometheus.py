@@ -70,13 +70,6 @@ class PrometheusEncoder:
 
     Every series has the stage of the load as a label, and ends when the next stage begins. A counter begins with a
     sample of zero at the start of its first second, so that PromQL's `increase` includes this second.
-
-    Parameters
-    ----------
-    source : SentRun
-        Names of study and run.
-    histograms : HistogramReader
-        Decodes histograms of response times.
     """
 
     def __init__(self, source: SentRun, histograms: HistogramReader) -> None:

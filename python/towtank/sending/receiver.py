@@ -25,18 +25,11 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 @dataclass(frozen=True)
 class Receiver:
-    """Receiver of the measurements that are sent during a run.
+    """Receiver of the measurements that are sent during a run: format (`prometheus` or `otlp`), URL, IP addresses of
+    the host in the order of the attempts, and headers.
 
-    Attributes
-    ----------
-    form : str
-        Format: `prometheus` or `otlp`.
-    url : SplitResult
-        URL to which requests are posted.
-    addresses : tuple of str
-        IP addresses of the host, in the order of the attempts; resolved before the run, so that they cannot change.
-    headers : tuple of (str, str)
-        Headers from the command line; never recorded, because they may contain a secret.
+    The addresses are resolved before the run, so that they cannot change. The headers from the command line are never
+    recorded, because they may contain a secret.
     """
 
     form: str
@@ -51,16 +44,8 @@ class Receiver:
 
 
 def read_receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
-    """Parse the values of the option `--send`.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        `prometheus=URL` or `otlp=URL`.
-    allowed : sequence of str
-        Hosts named with `--i-may-send`.
-    headers : tuple of (str, str)
-        Values of `--send-header`.
+    """Parse the values of the option `--send`: `prometheus=URL` or `otlp=URL`. `allowed` are the hosts named with
+    `--i-may-send`, and `headers` are the values of `--send-header`.
 
     Raises
     ------

@@ -37,20 +37,9 @@ class Posting(Protocol):
 
 @dataclass
 class Sent:
-    """Counts of requests and data points that a receiver accepted, and of data points that were lost.
-
-    Attributes
-    ----------
-    requests, points : int
-        Number of accepted requests, and of accepted data points. [1]
-    refused_points : int
-        Number of data points that the receiver rejected permanently. [1]
-    dropped_points : int
-        Number of data points that were not delivered in time. [1]
-    retries : int
-        Number of repeated attempts to send a body. [1]
-    last_error : str or None
-        Message of the last failure; None if nothing failed.
+    """Numbers of accepted requests and data points, of data points that the receiver rejected permanently (`refused`)
+    or that were not delivered in time (`dropped`), and of repeated attempts [1]; and the message of the last
+    failure.
     """
 
     requests: int = 0
@@ -67,16 +56,8 @@ class Sent:
 
 
 class Sender:
-    """Sends request bodies in order in a separate thread; `put` never blocks.
-
-    Parameters
-    ----------
-    transport : Posting
-        Transport to the receiver.
-    note : callable
-        Called once with a message, when sending fails for the first time.
-    clock : callable, optional
-        Returns the monotonic time. [s]
+    """Sends request bodies in order in a separate thread; `put` never blocks. `note` is called once with a message,
+    when sending fails for the first time. The clock returns the monotonic time. [s]
     """
 
     def __init__(self, transport: Posting, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic):

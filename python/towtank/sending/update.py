@@ -10,15 +10,7 @@ from towtank.results import RecordedSecond
 
 @dataclass(frozen=True)
 class SentRun:
-    """Names that identify a run.
-
-    Attributes
-    ----------
-    study, run : str
-        Names of study and run.
-    factors : dict
-        Level of each factor in this run, by the factor's name.
-    """
+    """Names of study and run, and the level of each factor in the run, which identify the run."""
 
     study: str
     run: str
@@ -27,14 +19,8 @@ class SentRun:
 
 @dataclass(frozen=True)
 class TierSample:
-    """Mean CPU use of each tier between two samples of the probe.
-
-    Attributes
-    ----------
-    start_s, end_s : float
-        Times of the two samples since the start of the run. [s]
-    cpus_used : dict
-        Mean number of CPUs used by each tier and by the generator, by name. [1]
+    """Mean number of CPUs that each tier and the generator used between two samples of the probe [1], whose times count
+    from the start of the run [s].
     """
 
     start_s: float
@@ -46,12 +32,8 @@ class TierSample:
 
 @dataclass(frozen=True)
 class Update:
-    """Completed seconds and samples of tiers that were not sent before.
-
-    Attributes
-    ----------
-    wall_ns : int
-        Wall clock at the start of the run. [ns since 1970]
+    """Completed seconds and samples of tiers that were not sent before, and the wall clock at the start of the run. [ns
+    since 1970]
     """
 
     wall_ns: int

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from towtank.sizing.interval import Interval, duration_text, number_text, rate_text, share_text, size_text
     from towtank.sizing.machine_file import MachineFile
     from towtank.sizing.machines import Machine, check_machines, load_machines, machine_catalogue
-    from towtank.sizing.rating import RatingEstimate, RatingMeasurement, RatingTurn, coverage
+    from towtank.sizing.rating import (
+        RatingBegin,
+        RatingEstimate,
+        RatingMeasurement,
+        RatingTurn,
+        coverage,
+        read_rating_line,
+    )
     from towtank.sizing.rating_document import (
         MachineComparison,
         RatedMachine,

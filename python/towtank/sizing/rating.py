@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -101,6 +102,9 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+_LineT = TypeVar("_LineT", bound=_Line)
+
+
 class TurnConditions(_Line):
     """CPU time during a turn: of all CPUs, of the kernel, of all programs, and taken by the hypervisor [s]; and speed
     of the CPU clock [1/s].
@@ -128,8 +132,8 @@ class RatingTurn(_Line):
 
 
 class RatingBegin(_Line):
-    """CPUs, requested rounds [1], length of a turn [s], size of the last-level cache and of the kernels' memory
-    [byte].
+    """CPUs, requested rounds [1], length of a turn [s], size of the last-level cache and of the kernels' memory [byte],
+    and names of the kernels.
     """
 
     cpus: tuple[int, ...]
@@ -137,6 +141,15 @@ class RatingBegin(_Line):
     turn_s: float
     last_cache_bytes: int
     memory_bytes: int
+    kernels: tuple[str, ...] = ()
+
+
+def read_rating_line(kind: type[_LineT], line: Mapping[str, object]) -> _LineT:
+    """Return a line of the engine as a record; raise `EngineError` if the line has another form."""
+    try:
+        return kind.model_validate(line)
+    except ValidationError as error:
+        raise EngineError(f"a line of the engine about a kernel is wrong: {message_of(error.errors()[0])}") from None
 
 
 @dataclass(frozen=True)
@@ -166,13 +179,8 @@ class RatingMeasurement:
         """
         if not lines or lines[0].get("event") != "begin" or lines[-1].get("event") != "end":
             raise EngineError("the engine ended before the last kernel")
-        try:
-            begin = RatingBegin.model_validate(lines[0])
-            turns = [RatingTurn.model_validate(line) for line in lines if line.get("event") == "turn"]
-        except ValidationError as error:
-            raise EngineError(
-                f"a line of the engine about a kernel is wrong: {message_of(error.errors()[0])}"
-            ) from None
+        begin = read_rating_line(RatingBegin, lines[0])
+        turns = [read_rating_line(RatingTurn, line) for line in lines if line.get("event") == "turn"]
         failed = {turn.kernel: turn.failed for turn in turns if turn.failed is not None}
         return cls(begin, tuple(turn for turn in turns if turn.kernel not in failed), failed)
 

@@ -10,7 +10,9 @@ from towtank.results import lines, segments
 from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import SecondItem, combine_second, seconds, total
 from towtank.results.folder import RunFolder
+from towtank.results.manifests import RunManifest
 from towtank.results.segments import RecordedInterval, Recording
+from towtank.results.stream_forms import RecordedStage, SegmentHeader
 
 NAMES = {"transaction": ["read"], "page": [], "step": ["read / one", "read / two"]}
 
@@ -28,7 +30,7 @@ def interval(thread: int, start_s: float, end_s: float, *found: dict[str, Any], 
 def test_counts_of_threads_are_added_up_by_kind() -> None:
     one = series(ok=1, failed={"timeout": 2}, not_started={"late": 1}, status_codes={"200": 1, "500": 2}, response="a")
     two = series(ok=3, failed={"timeout": 1, "check": 4}, status_codes={"200": 3}, bytes_in=5, response="b")
-    (item,) = combine_second([interval(0, 0, 1, one), interval(1, 0, 1, two)], {}, NAMES).items
+    (item,) = combine_second([interval(0, 0, 1, one), interval(1, 0, 1, two)], RecordedStage(), NAMES).items
     assert (item.name, item.ok, item.failed, item.not_started) == (
         "read / one", 4, {"timeout": 3, "check": 4}, {"late": 1},
     )  # fmt: skip
@@ -37,15 +39,15 @@ def test_counts_of_threads_are_added_up_by_kind() -> None:
 
 def test_status_codes_that_a_thread_did_not_record_are_unknown() -> None:
     parts = [interval(0, 0, 1, series(status_codes={"200": 1})), interval(1, 0, 1, series())]
-    assert combine_second(parts, {}, NAMES).items[0].status_codes is None
-    assert combine_second(parts[:1], {}, NAMES).items[0].status_codes == {200: 1}
+    assert combine_second(parts, RecordedStage(), NAMES).items[0].status_codes is None
+    assert combine_second(parts[:1], RecordedStage(), NAMES).items[0].status_codes == {200: 1}
 
 
 def test_users_are_the_mean_over_the_second() -> None:
     parts = [interval(0, 2, 2.5, user_ns=10**9, in_flight=2), interval(1, 2, 2.5, user_ns=5 * 10**8, in_flight=3)]
-    found = combine_second(parts, {"name": "steady 5", "phase": "steady"}, NAMES)
+    found = combine_second(parts, RecordedStage(name="steady 5", phase="steady"), NAMES)
     assert (found.users, found.in_flight, found.stage, found.phase) == (3.0, 5, "steady 5", "steady")
-    assert combine_second([interval(0, 2, 2, user_ns=10**9)], {}, NAMES).users == 0.0
+    assert combine_second([interval(0, 2, 2, user_ns=10**9)], RecordedStage(), NAMES).users == 0.0
 
 
 @pytest.mark.parametrize(
@@ -59,18 +61,20 @@ def test_users_are_the_mean_over_the_second() -> None:
     ],
 )
 def test_an_item_without_a_name_has_its_number(of: str, number: int, name: str) -> None:
-    (item,) = combine_second([interval(0, 0, 1, series(of, number))], {}, NAMES).items
+    (item,) = combine_second([interval(0, 0, 1, series(of, number))], RecordedStage(), NAMES).items
     assert item.name == name
 
 
 def test_transactions_come_before_pages_steps_and_other_items() -> None:
     found = [series("new"), series("step", 1), series("step", 0), series("page"), series("transaction")]
-    items = combine_second([interval(0, 0, 1, *found)], {}, NAMES).items
+    items = combine_second([interval(0, 0, 1, *found)], RecordedStage(), NAMES).items
     assert [item.name for item in items] == ["read", "page 0", "read / one", "read / two", "new 0"]
 
 
 def test_a_second_that_two_stages_share_is_divided() -> None:
-    header = {"stages": [{"name": "up", "phase": "ramp_up"}, {"name": "steady", "phase": "steady"}]}
+    header = SegmentHeader(
+        stages=[RecordedStage(name="up", phase="ramp_up"), RecordedStage(name="steady", phase="steady")]
+    )
     parts = [(0, 1, 0), (1, 1.5, 0), (1.5, 2, 1), (2, 3, 1), (3, 4, 2)]
     recording = Recording(header, [interval(0, start, end, stage=stage) for start, end, stage in parts])
     found = [(second.start_s, second.end_s, second.stage) for second in seconds(recording)]
@@ -106,7 +110,7 @@ def material(run: RunMaterial, unreadable: int) -> Material:
     ],
 )
 def test_what_an_export_left_out_is_said(tmp_path, damage: lines.Damage, unreadable: int, warnings: list[str]) -> None:
-    run = RunMaterial(RunFolder(tmp_path / "r001"), {}, {}, recorded=True, damage=damage)
+    run = RunMaterial(RunFolder(tmp_path / "r001"), RunManifest(), {}, recorded=True, damage=damage)
     assert material(run, unreadable).warnings() == warnings
 
 
@@ -119,9 +123,11 @@ def test_what_an_export_left_out_is_said(tmp_path, damage: lines.Damage, unreada
     ],
 )
 def test_a_run_has_a_length_when_it_has_ended(tmp_path, manifest: dict[str, Any], length_s: float | None) -> None:
-    run = RunMaterial(RunFolder(tmp_path), manifest, {}, recorded=True, damage=lines.Damage())
+    run = RunMaterial(
+        RunFolder(tmp_path), RunManifest.model_validate(manifest), {}, recorded=True, damage=lines.Damage()
+    )
     assert run.seconds == length_s
-    assert run.wall_ns(Recording({"wall_ns": 7})) == 7
+    assert run.wall_ns(Recording(SegmentHeader(wall_ns=7))) == 7
     assert run.wall_ns(Recording()) == manifest.get("started_wall_ns")
 
 

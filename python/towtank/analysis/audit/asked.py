@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Floats
+from towtank.results import RecordedStage
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Arrivals:
         return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
 
 
-def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: int) -> Arrivals:
+def of_stage(plan: dict[str, Any], recorded: Sequence[RecordedStage], number: int) -> Arrivals:
     """Return the arrivals that the plan requests in a steady stage.
 
     Parameters
@@ -99,8 +100,12 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
         If `plan` is not a plan, or the rate of an appended stage is unknown.
     """
     planned = plan["load"]["stages"]
-    stage = planned[number] if number < len(planned) else recorded[number]
-    start = float(recorded[number]["start_s"]) if number < len(recorded) else 0.0
+    start = recorded[number].start_s if number < len(recorded) else 0.0
+    if number >= len(planned):
+        appended = recorded[number]
+        rates = [appended.rate or 0.0] if appended.rates_by_group is None else appended.rates_by_group
+        return Arrivals(tuple(_curve(rate, start) for rate in rates), by_group=appended.rates_by_group is not None)
+    stage = planned[number]
     if stage.get("rates_by_group") is not None:
         return Arrivals(tuple(_curve(rate, start) for rate in stage["rates_by_group"]), by_group=True)
     rates = stage.get("rates")
@@ -114,7 +119,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
     return RateCurve(np.asarray(times + start, dtype=float), np.asarray(rates, dtype=float))
 
 
-def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
+def moves(plan: dict[str, Any] | None, recorded: Sequence[RecordedStage], number: int) -> bool:
     """Return True if the planned arrival rate changes within the stage `number`; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant

@@ -37,7 +37,7 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import Distribution
 from towtank.analysis.windows import window as windows
-from towtank.results import RecordedInterval
+from towtank.results import RecordedInterval, names_of
 
 LEVEL = 1e-4
 """Significance level of a single test of the audit, in (0, 1). A smaller p-value makes the run suspect."""
@@ -169,10 +169,10 @@ class _Load:
 
     def stage(self, number: int) -> StageOfArrivals:
         """Return the planned and the recorded arrivals of a stage, as input of the tests of arrivals."""
-        recorded = self.measurement.stages
-        stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
+        recorded, planned = self.measurement.stages, self.plan["load"]["stages"]
+        names = [*(stage.get("name") for stage in planned), *(stage.name for stage in recorded[len(planned) :])]
         return StageOfArrivals(
-            name=str(stages[number].get("name") or number) if number < len(stages) else str(number),
+            name=str(names[number] or number) if number < len(names) else str(number),
             asked=asked.of_stage(self.plan, recorded, number),
             groups=[self.group_name(group) for group in range(len(self.groups))],
             is_poisson=self.plan["load"].get("arrivals") == "poisson",
@@ -261,8 +261,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
     mean number is sum(R) / T, with the response times R and the length T of the window. The variance of this number is
     at most its mean. The factor 2 counts the start and the end of the window.
     """
-    columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
-    known = list(names.get("transactions", []))
+    columns, known = load.measurement.columns("transaction"), list(names_of(load.measurement.recording, "transaction"))
     spread = []
     for number in numbers:
         column = columns.get(known[number]) if number < len(known) else None

@@ -98,11 +98,11 @@ def search_of_run(
     rules, plan = PlateauRules.of(search, objectives), search_plan_of(search)
     plateaus: list[Plateau] = []
     for number, stage in enumerate(measurement.stages):
-        if stage.get("phase") != STEADY_PHASE:
+        if stage.phase != STEADY_PHASE:
             continue
         plateau = judge_plateau(measurement, number, rules, plateaus, settled_before(number, events))
-        whole_s = _WHOLE * (stage["end_s"] - stage["start_s"])
-        if plateau is None or plateau.window.asked_end_s - stage["start_s"] < whole_s:
+        whole_s = _WHOLE * (stage.end_s - stage.start_s)
+        if plateau is None or plateau.window.asked_end_s - stage.start_s < whole_s:
             break
         plateaus.append(plateau)
     return conclude_search(str(search["of"]), plan, plateaus, died=_died(events))
@@ -168,6 +168,6 @@ def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
     numbers = [
         number
         for number, stage in enumerate(measurement.stages)
-        if stage.get("phase") == STEADY_PHASE and abs(stage["start_s"] - start) < 1e-6
+        if stage.phase == STEADY_PHASE and abs(stage.start_s - start) < 1e-6
     ]
     return numbers[0] if numbers else None

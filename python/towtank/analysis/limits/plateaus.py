@@ -239,7 +239,7 @@ def judge_plateau(
         return None
     chosen = measurement.inside(window.start_s, window.end_s)
     about = measurement.stages[stage]
-    level = float(about["rate"] if rules.is_open else about["users"])
+    level = float((about.rate if rules.is_open else about.users) or 0.0)
     every = measurement.transactions
     margins = list(_margins(rules, measurement, chosen))
     binding = max(margins, key=lambda pair: pair[0], default=None)
@@ -247,7 +247,7 @@ def judge_plateau(
     draft = Plateau(
         number=len(before),
         level=level,
-        stage=str(about["name"]),
+        stage=str(about.name),
         window=window,
         throughput=loads.throughput(every.ok, measurement, chosen),
         response=loads.distribution(

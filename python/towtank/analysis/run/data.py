@@ -162,7 +162,7 @@ class RunData:
         found: dict[str, Mask] = {}
         for number, stage in enumerate(self.measurement.stages):
             mask = self.measurement.stage == number
-            name = str(stage.get("phase"))
+            name = str(stage.phase)
             found[name] = found[name] | mask if name in found else mask
         return {name: mask for name, mask in found.items() if mask.any()}
 

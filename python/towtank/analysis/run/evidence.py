@@ -52,7 +52,7 @@ def gather_evidence(data: RunData, summary: RunSummary, limits: dict[str, Any]) 
         limits=limits,
         events=data.events,
         events_of_load=list(_lasting(data)),
-        last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
+        last_words=next(filter(None, data.recording.ends.values()), ""),
         generator_cpus=summary.generator.cpus_used,
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         generator_cores=cores_of(data.engine, data.recording.workers),
@@ -73,10 +73,9 @@ def gather_evidence(data: RunData, summary: RunSummary, limits: dict[str, Any]) 
 
 def _steps_by_transaction(data: RunData) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for step, name in zip(
-        (data.recording.header or {}).get("steps", []), names_of(data.recording, "step"), strict=True
-    ):
-        found.setdefault(str(step["transaction"]), []).append(name)
+    steps = data.recording.header.steps if data.recording.header else []
+    for step, name in zip(steps, names_of(data.recording, "step"), strict=True):
+        found.setdefault(step.transaction, []).append(name)
     return found
 
 
@@ -101,7 +100,7 @@ def _settle(data: RunData) -> dict[str, Any] | None:
     if data.window is None:
         return None
     start = data.window.asked_start_s
-    before = [number for number, stage in enumerate(data.measurement.stages) if stage["end_s"] <= start + 1e-6]
+    before = [number for number, stage in enumerate(data.measurement.stages) if stage.end_s <= start + 1e-6]
     for event in data.events:
         if event.get("k") == "not_settled" and before and event.get("stage_index") == before[-1]:
             return {**event, "length_s": data.measurement.lengths[data.measurement.stage == before[-1]].sum()}
@@ -115,7 +114,7 @@ def _relative_half_width(summary: RunSummary) -> float | None:
 
 def _planned_end(data: RunData) -> float:
     """Return the planned end of the last steady stage. Until then, services must be alive. [s]"""
-    ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
+    ends = [stage.end_s for stage in data.measurement.stages if stage.phase == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 

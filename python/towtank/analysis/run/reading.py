@@ -34,10 +34,10 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     recording = segments.read(run.engine)
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     declared = manifest.get("tiers")
-    groups = probe.header.get("groups", {})
+    groups = probe.header.groups if probe.header else {}
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
-    origin = (recording.header or {}).get("monotonic_ns")
-    if not isinstance(origin, int):
+    origin = recording.header.monotonic_ns if recording.header else None
+    if origin is None:
         # If there are no records of the engine, the first sample of the probe is the start of the run.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from towtank.analysis.system.entries import Gap
-from towtank.analysis.system.rates import GAP_S, lookup
+from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.system.tiers import Observed
 from towtank.results import THIS_MACHINE
 
@@ -19,7 +19,8 @@ gap. [1]
 
 def limit_s(observed: Observed) -> float:
     """Return the longest time between two samples that is not a gap. [s]"""
-    return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
+    header = observed.probe.header
+    return max(GAP_S, _GAP_INTERVALS * ((header.interval_s if header else None) or 0.0))
 
 
 def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) -> list[Gap]:
@@ -42,7 +43,7 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     A probe takes its first sample at most one interval after it writes its header, and its last sample when it is
     stopped.
     """
-    header_ns = lookup(observed.probe.header, ("t_ns",))
+    header_ns = observed.probe.header.t_ns if observed.probe.header else None
     begins = [0.0] if header_ns is None else [(header_ns - observed.origin_ns) / 1e9]
     times_s = sorted([*begins, *observed.samples.times_s])
     limit = limit_s(observed)

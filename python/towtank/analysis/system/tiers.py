@@ -95,7 +95,7 @@ class Observed:
         """Number of CPUs of the observed machine, from the header of the probe stream or from a sample; None if
         unknown.
         """
-        cpus = self.probe.header.get("host", {}).get("cpus")
+        cpus = self.probe.header.host.get("cpus") if self.probe.header else None
         if isinstance(cpus, int):
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None

@@ -30,11 +30,10 @@ def asked_stage(measurement: Measurement, stage: int) -> Window | None:
     recorded.
     """
     about = measurement.stages[stage]
-    chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
+    chosen = measurement.inside(about.start_s, min(about.end_s, measurement.recorded_until))
     chosen &= measurement.stage == stage
     if not chosen.any():
         return None
     end = float(measurement.ends[chosen].max())
-    return Window(
-        about["start_s"], end, about["start_s"], end, about["end_s"], stretch=stretch_of(measurement.stages, stage)
-    )
+    stretch = stretch_of(measurement.stages, stage)
+    return Window(about.start_s, end, about.start_s, end, about.end_s, stretch=stretch)

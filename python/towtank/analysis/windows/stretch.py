@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-STEADY_PHASE = "steady"
-# Keys of a stage that specify its load. Their values are equal in all stages of a stretch.
-_AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
+from towtank.results import RecordedStage
 
-Stage = Mapping[str, Any]
+STEADY_PHASE = "steady"
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,11 @@ class Stretch:
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
 
-def stretches(stages: Sequence[Stage]) -> list[Stretch]:
+def stretches(stages: Sequence[RecordedStage]) -> list[Stretch]:
     """Return all stretches (consecutive steady stages with the same load) of a run, sorted by time."""
-    found: list[list[Stage]] = []
+    found: list[list[RecordedStage]] = []
     for stage in stages:
-        if stage.get("phase") != STEADY_PHASE:
+        if stage.phase != STEADY_PHASE:
             continue
         if found and _goes_on(found[-1][-1], stage):
             found[-1].append(stage)
@@ -62,35 +60,37 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
     return [_stretch(each, len(found)) for each in found]
 
 
-def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
+def stretch_of(stages: Sequence[RecordedStage], number: int) -> Stretch:
     """Return a single stage as a stretch. It is used for searches, which analyse single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
-def _goes_on(before: Stage, stage: Stage) -> bool:
-    same = all(before.get(key) == stage.get(key) for key in _AMOUNTS)
-    return same and abs(before["end_s"] - stage["start_s"]) < 1e-6
+def _goes_on(before: RecordedStage, stage: RecordedStage) -> bool:
+    return _amounts(before) == _amounts(stage) and abs(before.end_s - stage.start_s) < 1e-6
 
 
-def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
+def _amounts(stage: RecordedStage) -> tuple[object, ...]:
+    """Return the load of a stage, which is equal in all stages of a stretch."""
+    return stage.users, stage.rate, stage.users_by_group, stage.rates_by_group
+
+
+def _stretch(stages: Sequence[RecordedStage], of: int) -> Stretch:
     first, last = stages[0], stages[-1]
-    users, rate = _total(first, "users", "users_by_group"), _total(first, "rate", "rates_by_group")
+    users, rate = _total(first.users, first.users_by_group), _total(first.rate, first.rates_by_group)
     return Stretch(
-        tuple(str(stage.get("name")) for stage in stages),
-        first["start_s"],
-        last["end_s"],
+        tuple(str(stage.name) for stage in stages),
+        first.start_s,
+        last.end_s,
         None if users is None else round(users),
         rate,
         of,
     )
 
 
-def _total(stage: Stage, whole: str, by_group: str) -> float | None:
+def _total(whole: float | None, by_group: Sequence[float] | None) -> float | None:
     """Return the load of a stage; None if it is unknown. The loads of user groups are added up. The sum is rounded,
     because arrival rates of groups are computed from shares and have rounding errors.
     """
-    amounts = stage.get(by_group)
-    if isinstance(amounts, Sequence):
-        return round(math.fsum(amounts), 9)
-    amount = stage.get(whole)
-    return float(amount) if isinstance(amount, int | float) else None
+    if by_group is not None:
+        return round(math.fsum(by_group), 9)
+    return None if whole is None else float(whole)

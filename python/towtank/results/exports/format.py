@@ -16,18 +16,9 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Export options from the command line and the environment.
-
-    Attributes
-    ----------
-    endpoint : str or None
-        URL to which metrics are sent.
-    headers : tuple of (str, str)
-        HTTP headers of the requests to the endpoint.
-    allowed : tuple of str
-        Hosts that may receive metrics although they are outside loopback and private networks.
-    step_summary : str or None
-        File with the summary of a GitHub job step, from `$GITHUB_STEP_SUMMARY`.
+    """Export options from the command line and the environment: URL to which metrics are sent, HTTP headers of the
+    requests, hosts that may receive metrics although they are outside loopback and private networks, and the summary
+    file of a GitHub job step.
     """
 
     endpoint: str | None = None
@@ -38,14 +29,8 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class ExportFile:
-    """File of an export.
-
-    Attributes
-    ----------
-    name : str
-        Path within the export folder, with `/` as separator.
-    write : callable
-        Function that writes the complete content to a path.
+    """File of an export: its path within the export folder, with `/` as separator, and a function that writes the
+    complete content to a path.
     """
 
     name: str

@@ -54,29 +54,33 @@ def _files(material: Material) -> list[ExportFile]:
 def _file(material: Material, run: RunMaterial) -> ExportFile:
     def write(path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-            writer.writeheader()
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(_COLUMNS)
             for rows in _rows(material, run):
                 writer.writerows(rows)
 
     return ExportFile(f"{run.name}.jtl", write)
 
 
-def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
+def _rows(material: Material, run: RunMaterial) -> Iterator[list[tuple[object, ...]]]:
     """Yield the rows of each second, sorted by time stamp."""
     recording = run.recording()
     origin_ms = (run.wall_ns(recording) or 0) / 1e6
     for second in seconds(recording):
-        rows = [
-            {**row, "timeStamp": round(origin_ms + row["timeStamp"])}
+        samples = [
+            (round(origin_ms + start_ms), cells)
             for item in second.of("step")
-            for row in _samples(item, second, material.histograms)
+            for start_ms, cells in _samples(item, second, material.histograms)
         ]
-        yield sorted(rows, key=lambda row: int(row["timeStamp"]))
+        yield [(start_ms, *cells) for start_ms, cells in sorted(samples, key=lambda sample: sample[0])]
 
 
-def _samples(item: SecondItem, second: RecordedSecond, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Yield a sample for each request of a step that ended in a given second, in ascending order of response times."""
+def _samples(
+    item: SecondItem, second: RecordedSecond, histograms: HistogramReader
+) -> Iterator[tuple[float, tuple[object, ...]]]:
+    """Yield the start since the start of the run [ms] and the other cells for each request of a step that ended in a
+    given second, in ascending order of response times.
+    """
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -86,21 +90,13 @@ def _samples(item: SecondItem, second: RecordedSecond, histograms: HistogramRead
     for place, kind in enumerate(outcomes):
         end_ms = 1e3 * (second.start_s + (place * _GOLDEN + 0.5) % 1.0 * (second.end_s - second.start_s))
         took = round(float(times[place]))
-        yield {
-            "timeStamp": end_ms - took,
-            "elapsed": took,
-            "label": item.name,
-            "responseCode": kind,
-            "responseMessage": _UNTIMED if place < untimed else _LABEL,
-            "threadName": _THREAD,
-            "success": "true" if kind == "ok" else "false",
-            "bytes": _share(item.bytes_in, len(outcomes), place),
-            "grpThreads": users,
-            "allThreads": users,
-            "Latency": min(took, round(float(latency[place]))),
-            "Hostname": "",
-            "Connect": 0,
-        }
+        message, success = _UNTIMED if place < untimed else _LABEL, "true" if kind == "ok" else "false"
+        size = _share(item.bytes_in, len(outcomes), place)
+        first_byte = min(took, round(float(latency[place])))
+        yield (
+            end_ms - took,
+            (took, item.name, kind, message, _THREAD, success, size, users, users, first_byte, "", 0),
+        )
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:

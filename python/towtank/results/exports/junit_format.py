@@ -33,7 +33,7 @@ def _seconds(value: float | None) -> str:
 def _suite(material: Material, name: str, cases: list[ET.Element]) -> ET.Element:
     suite = junit.suite_of(f"{material.study}: {name}", cases)
     suite.set("time", _seconds(sum(float(case.get("time", 0.0)) for case in cases)))
-    started = [int(run.manifest["started_wall_ns"]) for run in material.runs if run.manifest.get("started_wall_ns")]
+    started = [run.manifest.started_wall_ns for run in material.runs if run.manifest.started_wall_ns]
     if started:
         suite.set("timestamp", datetime.fromtimestamp(min(started) // 10**9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S"))
     return suite
@@ -66,7 +66,7 @@ def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
 def _runs(material: Material) -> ET.Element:
     cases = [_run(material, run) for run in material.runs]
     for absent in material.missing:
-        case = _case(material, str(absent["run"]), absent.get("factors") or {}, None)
+        case = _case(material, str(absent.run), absent.factors or {}, None)
         case.append(junit.element("error", type="missing", message="this run of the design has no results"))
         cases.append(case)
     return _suite(material, "runs", cases)

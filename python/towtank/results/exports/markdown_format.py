@@ -164,9 +164,7 @@ def _verdicts(material: Material) -> Iterator[str]:
         for reason in run.summary["verdict"]["reasons"]
         if reason["level"] != "note"
     ]
-    doubts += [
-        f"- {escaped(run['run'])} **missing**: this run of the design has no results." for run in material.missing
-    ]
+    doubts += [f"- {escaped(run.run)} **missing**: this run of the design has no results." for run in material.missing]
     if not doubts:
         return
     yield "### Doubts\n"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from towtank.results import segments
 from towtank.results.folder import RunFolder
 from towtank.results.lines import Damage
+from towtank.results.manifests import RunManifest
 from towtank.results.segments import Recording
 
 _SECOND_NS = 1_000_000_000
@@ -49,13 +50,7 @@ class DecodedHistogram(Protocol):
 
 
 class HistogramReader(Protocol):
-    """Reader of encoded histograms; unreadable histograms are skipped and counted.
-
-    Attributes
-    ----------
-    unreadable : int
-        Number of histograms skipped so far.
-    """
+    """Reader of encoded histograms. It skips unreadable histograms, and `unreadable` is their number so far."""
 
     unreadable: int
 
@@ -76,8 +71,10 @@ class RunMaterial:
     Attributes
     ----------
     folder : RunFolder
-    manifest, summary : dict
-        `run.json` and the summary of the run.
+    manifest : RunManifest
+        `run.json`.
+    summary : dict
+        Summary of the run.
     recorded : bool
         True if at least one interval was recorded.
     damage : Damage
@@ -85,7 +82,7 @@ class RunMaterial:
     """
 
     folder: RunFolder
-    manifest: dict[str, Any]
+    manifest: RunManifest
     summary: dict[str, Any]
     recorded: bool
     damage: Damage
@@ -98,15 +95,13 @@ class RunMaterial:
     @property
     def factors(self) -> dict[str, str]:
         """Names of the factor levels of the run, by factor."""
-        return {str(name): str(level) for name, level in (self.manifest.get("factors") or {}).items()}
+        return {str(name): str(level) for name, level in (self.manifest.factors or {}).items()}
 
     @property
     def seconds(self) -> float | None:
         """Duration of the run according to its manifest; None if the run has not ended. [s]"""
-        start, end = self.manifest.get("started_wall_ns"), self.manifest.get("ended_wall_ns")
-        if not isinstance(start, int) or not isinstance(end, int):
-            return None
-        return (end - start) / _SECOND_NS
+        start, end = self.manifest.started_wall_ns, self.manifest.ended_wall_ns
+        return None if start is None or end is None else (end - start) / _SECOND_NS
 
     def recording(self) -> Recording:
         """Read the records of the engine.
@@ -120,10 +115,9 @@ class RunMaterial:
 
     def wall_ns(self, recording: Recording) -> int | None:
         """Return the wall-clock time at which the run started. [ns since 1970]"""
-        for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
-            if isinstance(source.get(key), int):
-                return int(source[key])
-        return None
+        if recording.header is not None and recording.header.wall_ns is not None:
+            return recording.header.wall_ns
+        return self.manifest.started_wall_ns
 
 
 @dataclass
@@ -140,7 +134,7 @@ class Material:
         Version of the exporting program.
     runs : list of RunMaterial
         Runs sorted by name.
-    missing : list of dict
+    missing : list of RunManifest
         Runs of the design without results, as listed in the manifest.
     summary : dict
         Summary of the study over the exported runs.
@@ -156,7 +150,7 @@ class Material:
     study: str
     version: str
     runs: list[RunMaterial]
-    missing: list[dict[str, Any]]
+    missing: list[RunManifest]
     summary: dict[str, Any]
     histograms: HistogramReader
     claims: dict[str, Any] = field(default_factory=dict)

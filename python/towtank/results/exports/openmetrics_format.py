@@ -139,8 +139,8 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     summary = run.summary
     for level in _LEVELS:
         page.add("run_verdict", {**labels, "verdict": level}, int(summary["verdict"]["level"] == level))
-    ended = run.manifest.get("ended_wall_ns")
-    page.add("run_ended_timestamp_seconds", labels, ended / 1e9 if isinstance(ended, int) else None)
+    ended = run.manifest.ended_wall_ns
+    page.add("run_ended_timestamp_seconds", labels, None if ended is None else ended / 1e9)
     window = summary.get("window") or {}
     if window:
         page.add("window_seconds", labels, window["end_s"] - window["start_s"])

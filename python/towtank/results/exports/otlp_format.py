@@ -39,9 +39,7 @@ def documents(material: Material, run: RunMaterial) -> Iterator[Mapping[str, obj
     """
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
-    host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")
-    named = {"host.name": host} if isinstance(host, str) else {}
-    resource = {**otlp_resource_of(material.version, material.study, run.name, run.factors), **named}
+    resource = otlp_resource_of(material.version, material.study, run.name, run.factors)
     batch: dict[str, list[Mapping[str, object]]] = {}
     for second in seconds(recording):
         for metric, point in otlp_points_of(second, wall_ns, material.histograms, {"towtank.phase": second.phase}):

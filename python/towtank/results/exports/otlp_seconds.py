@@ -27,16 +27,8 @@ def otlp_resource_of(version: str, study: str, run: str, factors: Labels) -> dic
 def otlp_points_of(
     second: RecordedSecond, wall_ns: int, histograms: HistogramReader, about_all: Labels
 ) -> Iterator[Point]:
-    """Yield the OTLP data points of a second, each with the name of its metric.
-
-    Parameters
-    ----------
-    second : Second
-    wall_ns : int
-        Wall-clock time at the start of the run. [ns since 1970]
-    histograms : HistogramReader
-    about_all : dict
-        Attributes of every data point.
+    """Yield the OTLP data points of a second, each with the name of its metric and with the attributes `about_all`. The
+    run started at `wall_ns`. [ns since 1970]
     """
     span = PointSpan(wall_ns + round(second.start_s * 1e9), wall_ns + round(second.end_s * 1e9))
     yield "towtank.users", otlp_points.otlp_gauge(span, about_all, second.users)

@@ -82,25 +82,9 @@ def send(
     *,
     allowed: Iterable[str] = (),
 ) -> int:
-    """Send every body as an HTTP request, one after the other.
-
-    Parameters
-    ----------
-    bodies : iterable of bytes
-        Export requests in JSON encoding.
-    endpoint : str
-        URL, as checked by `faults`.
-    headers : tuple of (str, str), optional
-        Headers of every request.
-    pause : callable, optional
-        Function that waits for a number of seconds before a request is repeated.
-    allowed : iterable of str, optional
-        Hosts outside loopback and private networks that may receive metrics.
-
-    Returns
-    -------
-    int
-        Number of accepted requests.
+    """Send every body (an export request in JSON encoding) as an HTTP request, one after the other, and return the
+    number of accepted requests. `allowed` are the hosts outside loopback and private networks that may receive
+    metrics; `pause` waits for a number of seconds before a request is repeated.
 
     Raises
     ------

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from towtank.results import segments
 from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
+from towtank.results.stream_forms import RecordedStage
 
 
 @dataclass(slots=True)
@@ -119,8 +120,7 @@ def seconds(recording: Recording) -> Iterator[RecordedSecond]:
     for interval in recording.intervals:
         groups[int((interval.start_s + interval.end_s) / 2), interval.stage].append(interval)
     for key in sorted(groups):
-        stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
-        yield combine_second(groups[key], stage, known)
+        yield combine_second(groups[key], segments.stage_of(stages, key[1]), known)
 
 
 def recorded_names(recording: Recording) -> dict[str, list[str]]:
@@ -128,9 +128,7 @@ def recorded_names(recording: Recording) -> dict[str, list[str]]:
     return {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
 
 
-def combine_second(
-    parts: list[RecordedInterval], stage: dict[str, object], known: dict[str, list[str]]
-) -> RecordedSecond:
+def combine_second(parts: list[RecordedInterval], stage: RecordedStage, known: dict[str, list[str]]) -> RecordedSecond:
     """Combine the intervals of all load threads within one second of one stage."""
     start, end = min(part.start_s for part in parts), max(part.end_s for part in parts)
     items: dict[tuple[int, int], SecondItem] = {}
@@ -143,8 +141,8 @@ def combine_second(
     return RecordedSecond(
         start_s=start,
         end_s=end,
-        stage=str(stage.get("name", "")),
-        phase=str(stage.get("phase", "")),
+        stage=stage.name or "",
+        phase=stage.phase or "",
         users=sum(part.user_s for part in parts) / (end - start) if end > start else 0.0,
         in_flight=sum(part.in_flight for part in parts),
         lag=[part.lag for part in parts if part.lag],

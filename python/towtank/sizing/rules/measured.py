@@ -140,7 +140,7 @@ def _situation(
         settings = (run.settings or {}).get(name) or {}
         facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in {origin}")
         if "host_memory" in OF_A_KIND.get(kind, {}):
-            of_host = {"host_memory": memory_of_host((run.hosts or {}).get(str(tier.host)))}
+            of_host = {"host_memory": memory_of_host(dig(run.hosts, str(tier.host)))}
             facts |= measured(OF_A_KIND[kind], of_host, f"host of {name} in {origin}")
         services[name] = (kind, facts)
     return Situation(configuration.label, note, common, services)
