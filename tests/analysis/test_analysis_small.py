@@ -18,6 +18,7 @@ from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most
 from towtank.analysis.load import failed_by_kind
 from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
+from towtank.analysis.run_summary import RunSummary
 from towtank.analysis.statistics import goodness, histograms
 from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.unfinished import _drain
@@ -108,17 +109,17 @@ def test_repetitions_of_one_load_give_no_demand(loads: tuple[float, float], dema
     measured = [(load, rate, used) for load, (rate, used) in zip(loads, [(10.0, 0.1), (20.0, 0.3)], strict=True)]
     runs = [
         {
-            "load": load,
+            "factors": {"users": load},
             "verdict": {"level": "valid"},
             "throughput_per_s": Estimate(rate, n=1).document(),
             "tiers": {"web": {"cpus_used": Estimate(used, n=1).document()}},
         }
         for load, rate, used in measured
     ]
-    found = demands(runs, lambda run: run["load"])["web"]
-    assert found["d_s"]["value"] == (None if demand is None else pytest.approx(demand))
-    assert found["intercept_cpus"] == (None if demand is None else pytest.approx(-0.1))
-    assert found["points"] == 2
+    found = demands(list(map(RunSummary.read, runs)), lambda run: float(run.factors["users"]))["web"]
+    assert found.d_s.value == (None if demand is None else pytest.approx(demand))
+    assert found.intercept_cpus == (None if demand is None else pytest.approx(-0.1))
+    assert found.points == 2
 
 
 @pytest.mark.parametrize(

@@ -106,30 +106,6 @@ class _Found:
         self.groups[key].count += 1
 
 
-def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the group of log lines that best explains why runs are invalid: errors come before warnings, and frequent
-    lines before rare lines.
-
-    Parameters
-    ----------
-    runs : iterable of dict
-        Run summaries.
-
-    Returns
-    -------
-    dict or None
-        Group of lines, with `run` and `service`; None if no log of an invalid run has new errors or warnings.
-    """
-    found = [
-        {"run": str(run["run"]), "service": tier, **group}
-        for run in runs
-        if run["verdict"]["level"] == "invalid"
-        for tier, log in (run.get("logs") or {}).items()
-        for group in (log or {}).get("groups", ())
-    ]
-    return min(found, key=lambda group: (group["level"] != ERROR_LEVEL, -group["count"]), default=None)
-
-
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
     """Return the section of each log that was written under load; None if the start of the load was not recorded."""
     begin = end = None
