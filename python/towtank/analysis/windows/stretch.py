@@ -44,7 +44,7 @@ class Stretch:
         """True if the run has more than one stretch."""
         return self.of > 1
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the stretch as JSON for the window of a run summary."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
