@@ -192,12 +192,12 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert [(stretch.users, stretch.rate, stretch.of) for stretch in found] == [
         (10, None, 4), (20, None, 4), (20, None, 4), (None, 0.3, 4),
     ]  # fmt: skip
-    assert all(stretch.is_one_of_several for stretch in found)
+    assert all(stretch.of > 1 for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
     # `of` is the number of stretches with constant load. It is 1 even if the run has no stage of constant load.
     assert stretch_of(stages[:1], 0).of == 1
-    assert not stretches(stages[:3])[0].is_one_of_several
+    assert stretches(stages[:3])[0].of == 1
 
 
 def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:

@@ -55,18 +55,8 @@ class Span:
 
 @dataclass
 class _Group:
-    """Log lines that differ only in numbers, times and addresses.
-
-    Attributes
-    ----------
-    text : str
-        The first of these lines.
-    level : str
-        Severity of the lines: error or warning.
-    first : int
-        Offset of the first line in the log. [byte]
-    count : int
-        Number of lines. [1]
+    """Log lines that differ only in numbers, times and addresses: the first line and its offset in the log [byte],
+    their severity (error or warning), and their number. [1]
     """
 
     text: str

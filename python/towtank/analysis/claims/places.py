@@ -259,14 +259,7 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
 
 
 def _share_failed(transactions: Sequence[Mapping[str, Any]]) -> Estimate:
-    """Return the share of failed transactions with the exact binomial interval [1]_, which assumes independent
-    failures.
-
-    References
-    ----------
-    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
-    """
+    """Return the share of failed transactions with the exact binomial interval, which assumes independent failures."""
     failed = sum(transaction.get("errors", 0) for transaction in transactions)
     ended = failed + sum(transaction.get("count", 0) for transaction in transactions)
     if not ended:
