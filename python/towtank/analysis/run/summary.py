@@ -88,11 +88,10 @@ def describe(
     """Compute the run summary from the content of a run folder."""
     observed, measurement, chosen = data.observed, data.measurement, data.chosen
     law, counts, users = _laws(data), _accounting(data), _users(data)
-    every, requests = measurement.transactions, measurement.requests
+    every, requests, errors_limit = measurement.transactions, measurement.requests, limits.get("errors", ERRORS_SHARE)
     response_s, exchange_s = _times(measurement, chosen)
     use = {tier: tiers.tier(observed, tier, measurement, chosen, data.targets) for tier in observed.tiers}
     host = tiers.host(observed, measurement, chosen)
-    errors_limit = limits.get("errors", ERRORS_SHARE)
     summary = RunSummary(
         towtank=__version__,
         run=str(data.manifest.get("run", name)),
@@ -139,7 +138,7 @@ def describe(
         databases=databases(observed),
         stored=stored(data.stored),
         logs=data.logs,
-        events=recovery.describe(data.study_events, measurement, data.steady_stage, errors_limit),
+        events=recovery.describe(data.study_events, measurement, data.steady_stage, float(errors_limit)),
         timeline=_timeline(data),
         damage=data.damage,
     )
